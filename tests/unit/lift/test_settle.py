@@ -43,6 +43,14 @@ def test_known_beats_unknown_and_certain_beats_likely() -> None:
     assert settled(*facts, field="accumulation.steps").fact.value == 4
 
 
+def test_a_certain_no_beats_a_likely_yes_where_it_is_no_absence() -> None:
+    facts = [
+        fact("accumulation.loss_divided", "yes", 2, confidence="likely"),
+        fact("accumulation.loss_divided", "no", 3),
+    ]
+    assert settled(*facts, field="accumulation.loss_divided").fact.value == "no"
+
+
 def test_places_of_facts_that_agree_come_together_without_repeats() -> None:
     facts = [
         fact("clipping.value", 1.0, 3),

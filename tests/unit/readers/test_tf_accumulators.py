@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program_facts import values_of
+from program_facts import facts, values_of
 
 GRAPH = """
 import tensorflow as tf
@@ -175,3 +175,17 @@ def test_a_graph_that_clips_what_it_adds() -> None:
     text = GRAPH.replace("add = [", "clipped, _ = tf.clip_by_global_norm(pair_grads, 1.0)\nadd = [")
     whole = text.format(added="clipped[i]", inner="j in range(8)", run="add", applied="accum[i]")
     assert values_of(whole)["clipping.per"] == "micro"
+
+
+HELPED = """
+import tensorflow as tf
+from theirs.sums import GradientAccumulator
+
+accumulator = GradientAccumulator()
+optimizer = tf.keras.optimizers.Adam(1e-3)
+"""
+
+
+def test_the_division_by_a_helper_is_less_sure_than_one_that_is_seen() -> None:
+    sure = [f.confidence for f in facts(HELPED) if f.field == "accumulation.loss_divided"]
+    assert sure == ["likely"]

@@ -51,7 +51,9 @@ def test_a_limit_that_an_optimizer_gets(given: str, limit: float | None) -> None
     ],
 )
 def test_a_rate_that_is_asked_for_a_step(more: str, told: bool) -> None:
-    assert ("schedule.name" in values_of(STEP.format(given="", more=more))) is told
+    found = values_of(STEP.format(given="", more=more))
+    assert ("schedule.name" in found) is told
+    assert found.get("schedule.stepped_per") == ("step" if told else None)
 
 
 def test_replicas_of_a_strategy_that_another_file_makes() -> None:

@@ -96,7 +96,12 @@ class Trainer:
 
 def test_what_the_caller_decides() -> None:
     assert told(TRAINER, "schedule.name") == {"": "caller"}
-    assert told(TRAINER, "schedule.stepped_per") == {"": "epoch"}
+    for old, new, unit in (
+        ("for epoch in range(self.epochs)", "for epoch in range(self.epochs)", "epoch"),
+        ("for epoch in range(self.epochs)", "for ep in range(epochs)", "epoch"),
+        ("for epoch in range(self.epochs)", "for rep in range(epochs)", "step"),
+    ):
+        assert told(TRAINER.replace(old, new), "schedule.stepped_per") == {"": unit}
     assert told(TRAINER, "parallel.kind") == {"": ("caller",)}
 
 

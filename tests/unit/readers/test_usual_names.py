@@ -145,6 +145,84 @@ def test_other_words(old: str, new: str, field: str, value: object) -> None:
     assert told(c__yaml=CONFIG.replace(old, new)).get(field) == value
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "unit"),
+    [
+        ("gradient_accumulation_steps: 4", "", "step"),
+        ("gradient_accumulation_steps: 4", "gradient_accumulation_steps: 1", "step"),
+        ("steps: 4", "steps: 4", None),  # of micro-batches or of updates
+        ("warmup_steps: 300}", "decay_steps: 900}\naccum_iter: 2", None),
+        ("warmup_steps: 300}\n", "warmup_steps: 0}\n", None),
+        ("warmup_steps: 300}\n", "warmup_epochs: 5}\n", None),
+        ("warmup_steps: 300}\n", "warmup: 40}\n", None),
+        ("name: cosine, warmup_steps: 300}\n", "lr_boundaries: [2000, 8000]}\n", "step"),
+        ("name: cosine, warmup_steps: 300}\n", "milestones: [30, 60]}\n", None),
+        ("name: cosine, warmup_steps: 300}\n", "decay_steps: 30}\n", None),  # of what?
+    ],
+)
+def test_what_counts_the_steps_of_a_schedule(old: str, new: str, unit: str | None) -> None:
+    one = CONFIG.replace("gradient_accumulation_steps: 4\n", "") if "300}" in old else CONFIG
+    assert old in one
+    assert told(c__yaml=one.replace(old, new)).get("schedule.stepped_per") == unit
+
+
+OF_KERAS = """\
+net: {kernel_initializer: he_normal}
+training:
+  train_steps: 9000
+  strategy: {type: tpu, name: v3-8}
+  batch_norm: {momentum: 0.99}
+  optimizer:
+    name: sgd
+    momentum: 0.9
+    clipnorm: 10.0
+    lr_params:
+      schedule_type: piecewise_constant_decay
+      values: [0.08, 0.008]
+      boundaries: [6000, 8000]
+"""
+
+
+def test_sections_of_a_rate_and_a_strategy() -> None:
+    found = told(c__yaml=OF_KERAS)
+    assert found["framework"] == "tensorflow"
+    assert found["parallel.kind"] == "tpu"
+    assert found["optimizer.momentum"] == 0.9
+    assert found["schedule.name"] == "multistep"
+    assert found["schedule.stepped_per"] == "step"
+    assert found["clipping.kind"] == "? clipnorm does not say what it limits"
+    search = "epochs: 3\nbatch_size: 4\nmomentum: 0.9\nlr: {values: [0.1, 0.2]}\n"
+    assert told(c__yaml=search) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("dtype: mixed_float16", "tensorflow"),
+        ("layers: [{units: 3, kernel_regularizer: null}]", "tensorflow"),
+        ("encoder: {model_name: TFBertModel}", "tensorflow"),
+        ("lr_fn: PiecewiseConstantDecay", "tensorflow"),
+        ("optimizer_class: tf.keras.optimizers.Adam", "tensorflow"),
+        ("encoder: {model_name: TFTModel}", None),
+        ("encoder: {model_name: BertModel}", None),
+        ("lr_fn: PiecewiseDecay", None),
+        ("dtype: float16", None),
+        ("kernel_init: he_normal", None),
+        ("note: not tf.keras.optimizers", None),
+    ],
+)
+def test_words_that_only_tensorflow_has(line: str, word: str | None) -> None:
+    assert told(c__yaml=CONFIG + line + "\n").get("framework") == word
+
+
+def test_a_number_for_the_loss_scale_is_fixed() -> None:
+    found = told(c__yaml=CONFIG + "loss_scaling: 1024\n")
+    assert (found["loss_scaling.mode"], found["loss_scaling.scale"]) == ("static", 1024)
+    for other in ("loss_scaling: true", "loss_scale: 0", "init_loss_scale: 1024"):
+        left = told(c__yaml=CONFIG + other + "\n")["loss_scaling.mode"]
+        assert left == "? the program that reads this decides"
+
+
 def test_a_model_that_trains_itself() -> None:
     text = "model: {depth: 4, opt: adam, lr: 4e-4, lr_warmup_epochs: 9, epochs: 90}\nreplicas: 4\n"
     found = told(c__yaml=text)
@@ -251,6 +329,25 @@ def test_a_warm_up_that_is_given_away_is_one() -> None:
     assert told(t__py=CALL + "make_optimizer(args.warmup)\n")["schedule.has_warmup"] == "yes"
     by_name = told(t__py=CALL + "make_optimizer(lr_scheduler='cosine')\n")
     assert "schedule.has_warmup" not in by_name
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("optimizer = make_optimizer(lr, warmup_steps)", "step"),
+        ("optimizer, lr_fn = make_optimizer(lr, warmup_steps)", "step"),
+        ("fall = getattr(tf.keras.optimizers.schedules, kind)(lr, 9)", "step"),
+        ("calls = make_callbacks(warmup_steps=9)", None),
+        ("optimizer = make_optimizer(lr, warmup_steps)\ntf.compat.v1.disable_eager()", None),
+        ("import torch\ntorch.nn.Linear(2, 2)\noptimizer = make_optimizer(lr, warmup_steps)", None),
+    ],
+)
+def test_a_schedule_within_an_optimizer_of_keras_moves_itself(text: str, unit: str) -> None:
+    tensorflow = "" if "torch" in text else "tape = tf.GradientTape()\n"
+    program = f"import tensorflow as tf\nfrom theirs import make_optimizer\n{tensorflow}{text}\n"
+    found = told(t__py=program)
+    assert found["schedule.name"].startswith("? ")
+    assert found.get("schedule.stepped_per") == unit
 
 
 @pytest.mark.parametrize(

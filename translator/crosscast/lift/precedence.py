@@ -12,6 +12,8 @@ from crosscast.messages.diagnostics import Span
 
 ABSENT = frozenset({"none", "no", "never", "float32", "constant"})
 """Words that say that something is not there."""
+_QUALITIES = frozenset({"accumulation.loss_divided", "clipping.unscaled_first"})
+"""Fields about how something is done; `no` says as much there as `yes`."""
 _LAYERS = list(Layer)
 _SURE: dict[Confidence, int] = {"certain": 2, "likely": 1, "guess": 0}
 Key = tuple[str, str]
@@ -104,7 +106,7 @@ def _copy(fact: Fact, **changes: object) -> Fact:
 
 
 def _weight(fact: Fact) -> tuple[int, bool, bool, int]:
-    there = fact.known and fact.value not in ABSENT
+    there = fact.known and (fact.value not in ABSENT or fact.field in _QUALITIES)
     return (_LAYERS.index(fact.layer), fact.known, there, _sure(fact))
 
 

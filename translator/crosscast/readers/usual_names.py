@@ -7,7 +7,7 @@ a name leaves open is unknown, with the setting that showed it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from crosscast.facts.fact import Fact
@@ -21,11 +21,12 @@ SCHEDULES = _FIELDS["schedule.name"]
 RATES = (
     *(*_FIELDS["optimizer.learning_rate"], "lr_values", "learning_rates", "lr_fn", "lr_schedule"),
     *("lr_scheduler", "lr_scheduler_type", "lr_policy", "learning_rate_schedule"),
+    *("lr_params", "learning_rate_params"),
 )
 """Without one of these no settings are taken for those of a training."""
 _CLIPS = (
     *("gradient_clipping", "gradient_clip", "grad_clipping", "grad_clip", "clip_grad"),
-    *("clip_gradients", "clip_gradient", "gradient_clip_val", "clip"),
+    *("clip_gradients", "clip_gradient", "gradient_clip_val", "clip", "clipnorm"),
 )
 """They do not say what is limited."""
 _WARMUP_EPOCHS = ("warmup_epochs",)
@@ -34,6 +35,7 @@ _BOUNDARIES = (
     *("lr_boundaries", "lr_milestones", "milestones", "lr_steps", "decay_boundaries"),
     *("decay_list", "lr_decay_list", "decay_milestones"),
 )
+_DECAYS = ("decay_steps", "lr_decay_steps", "lr_decay_iters", "decay_iters")
 OPTIMIZERS = ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type")
 _PRECISIONS = ("precision", "compute_precision", "compute_prec", "compute_dtype", "mixed_precision")
 _SWITCHES = {
@@ -45,6 +47,14 @@ _RECOMPUTE = (
     *("gradient_checkpointing", "grad_checkpointing", "activation_checkpointing", "recompute"),
     *("use_recompute", "recompute_grad", "gradient_checkpoint", "use_gradient_checkpointing"),
 )
+STRATEGIES = ("strategy", "distribution_strategy", "distribute_strategy")
+_STRATEGIES = {
+    **{"tpu": "tpu", "mirrored": "mirrored", "horovod": "horovod"},
+    **dict.fromkeys(("multi_worker_mirrored", "multiworker_mirrored"), "multiworker"),
+}
+"""Strategies of TensorFlow by the names that programs give them."""
+_MOST_EPOCHS = 1000
+_UNIT = re.compile(r"step|iter|update", re.IGNORECASE)
 _EPOCHS = (
     *("epochs", "num_epochs", "n_epochs", "max_epochs", "train_epochs", "num_train_epochs"),
     *("max_epoch", "epoch_num"),
@@ -67,6 +77,8 @@ SCALES = frozenset(
         *("use_dynamic_loss_scaling", "static_loss_scale"),
     )
 )
+_FIXED_SCALES = ("loss_scale", "loss_scaling", "static_loss_scale")
+"""With a number above 1, all tools that call it so scale by that number and no other."""
 _WARMUPS = frozenset({*_FIELDS["schedule.warmup_steps"], *_WARMUP_EPOCHS, *_WARMUP_SHARES})
 FEATURES = {
     "schedule.name": frozenset({*SCHEDULES, *_WARMUPS}),
@@ -84,7 +96,7 @@ _REASON = "by its name: the program that reads it was not seen"
 _LEAST = 3
 _SECTIONS = re.compile(
     r"^(model|network|net|backbone|head|data|dataset|eval|evaluation|test|valid|validation|val"
-    r"|loss|metric|inference|infer|export|logging|search|sampler)s?$",
+    r"|loss|metric|inference|infer|export|logging|search|sampler|architecture|batch_?norm)s?$",
     re.IGNORECASE,
 )
 """Sections whose entries do not speak of the training step."""
@@ -167,6 +179,9 @@ def tell_usual(writer: SettingWriter, get: Get) -> None:
     _clip(writer, get)
     _schedule(writer, get)
     _precision(writer, get)
+    strategy = get(*STRATEGIES)
+    if strategy is not None and (kind := _STRATEGIES.get(strategy.text.lower())):
+        writer.tell("parallel.kind", kind, strategy)
     recompute = get(*_RECOMPUTE)
     if recompute is not None and recompute.switch is not None:
         writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
@@ -219,6 +234,7 @@ def _clip(writer: SettingWriter, get: Get) -> None:
 
 
 def _schedule(writer: SettingWriter, get: Get) -> None:
+    before = len(writer.facts)
     tell_warmup(writer, get(*_FIELDS["schedule.warmup_steps"]), get(*_WARMUP_SHARES))
     epochs = get(*_WARMUP_EPOCHS)
     if epochs is not None and epochs.number is not None:
@@ -233,6 +249,25 @@ def _schedule(writer: SettingWriter, get: Get) -> None:
         decay = tell_decay(writer, kind)
         if decay == "noam" and not any(fact.field == WARMUP for fact in writer.facts):
             writer.tell(WARMUP, "yes", kind)  # it rises to the length of the warm-up, then falls
+    counted = next(_counts_steps(get), None)
+    window = get(*_FIELDS["accumulation.steps"])
+    if counted and writer.facts[before:] and (window is None or window.number == 1):
+        writer.tell("schedule.stepped_per", "step", counted, origin="presence")
+
+
+def _counts_steps(get: Get) -> Iterator[Setting]:
+    """Yield settings that count steps of a schedule; with a window, steps may be micro-batches."""
+    for names in (_FIELDS["schedule.warmup_steps"], _DECAYS):
+        setting = get(*names)
+        if setting is None or not _UNIT.search(setting.name):
+            continue  # `warmup: 40` may count epochs
+        if isinstance(setting.number, int) and setting.number > 0:
+            yield setting
+    course = get(*_BOUNDARIES)
+    steps = course.value if course is not None else None
+    counts = steps if isinstance(steps, tuple) else ()
+    if course and counts and all(isinstance(n, int) and n > _MOST_EPOCHS for n in counts):
+        yield course
 
 
 def _precision(writer: SettingWriter, get: Get) -> None:
@@ -244,17 +279,19 @@ def _precision(writer: SettingWriter, get: Get) -> None:
     if named is not None and named.switch is None:
         dtype = PRECISIONS.get(named.text.lower())
     if named is not None and dtype is not None:
-        _tell_type(writer, dtype, named)
+        _tell_type(writer, dtype, named, get)
+        if named.text.lower().startswith("mixed_"):  # a policy of Keras
+            writer.tell("api", "keras_mp", named, origin="presence")
         return
     for word, names in _SWITCHES.items():
         switch = get(*names)
         if switch is not None and switch.switch is not None:
-            _tell_type(writer, word if switch.switch else "float32", switch)
+            _tell_type(writer, word if switch.switch else "float32", switch, get)
             if switch.switch:
                 return
 
 
-def _tell_type(writer: SettingWriter, dtype: str, setting: Setting) -> None:
+def _tell_type(writer: SettingWriter, dtype: str, setting: Setting, get: Get) -> None:
     if dtype == "float32":
         writer.tell("precision.enabled", "never", setting)
         writer.tell("precision.compute_dtype", dtype, setting)
@@ -265,5 +302,11 @@ def _tell_type(writer: SettingWriter, dtype: str, setting: Setting) -> None:
         return
     writer.tell("precision.compute_dtype", dtype, setting)
     writer.tell("precision.dtypes", dtype, setting)
-    if dtype == "float16":
+    scale = get(*_FIXED_SCALES)
+    if dtype != "float16":
+        return
+    if scale is not None and scale.switch is None and (scale.number or 0) > 1:
+        writer.tell("loss_scaling.mode", "static", scale, origin="presence")
+        writer.number("loss_scaling.scale", scale)
+    else:
         writer.unknown("loss_scaling.mode", "the program that reads this decides", setting)

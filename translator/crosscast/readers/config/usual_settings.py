@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from crosscast.messages.source import Source
 from crosscast.readers.config.foreign_yaml import read_yaml
 from crosscast.readers.config.json_places import read_json
+from crosscast.readers.config.keras_words import tell_tensorflow
 from crosscast.readers.protocol import Reading
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Document, Tree
@@ -22,6 +23,7 @@ from crosscast.readers.usual_names import (
     RATES,
     READER_NAME,
     SCHEDULES,
+    STRATEGIES,
     are_usual,
     is_other_section,
     snake,
@@ -29,11 +31,12 @@ from crosscast.readers.usual_names import (
 )
 
 _RATE = re.compile(rf"\b({'|'.join(RATES)})(\.\w+)?[\"']?[ \t]*:", re.IGNORECASE)
-_KINDS = ("name", "type", "class", "class_name", "kind")
+_KINDS = ("name", "class", "class_name", "kind", "type")
 """Entries of a section that say which optimizer or schedule it is."""
 _OF_RATES = {
     **dict.fromkeys(("initial_rate", "initial", "init", "base", "start", "value"), RATES[0]),
-    **dict.fromkeys(("schedule", "scheduler", "policy"), SCHEDULES[0]),
+    **dict.fromkeys(("schedule", "scheduler", "schedule_type", "policy"), SCHEDULES[0]),
+    "boundaries": "lr_boundaries",
 }
 """Entries of a section about the learning rate."""
 _INNER = ("params", "args", "kwargs", "config")
@@ -64,6 +67,8 @@ class UsualSettings:
 
         writer = SettingWriter(self.name)
         tell_usual(writer, get)
+        if document.tree is not None:
+            tell_tensorflow(writer, document.tree)
         return Reading(facts=tuple(writer.facts), diagnostics=tuple(document.diagnostics))
 
 
@@ -96,9 +101,18 @@ def _flat(tree: Tree, section: str) -> Iterator[tuple[str, Setting]]:
             continue
         if section in RATES and name in _OF_RATES:
             name = _OF_RATES[name]
+        elif section in RATES and name == "values" and "boundaries" in tree.names():
+            name = "lr_values"  # otherwise those of a search
+        elif section in STRATEGIES and name == _kind_in(tree):
+            name = STRATEGIES[0]
         if name in _KINDS and section in (*OPTIMIZERS, *SCHEDULES, *RATES):
             name = OPTIMIZERS[0] if section in OPTIMIZERS else SCHEDULES[0]
         yield name, entry.as_setting(key)
+
+
+def _kind_in(section: Tree) -> str:
+    """Return the entry of a section that says what it is: its type rather than its name."""
+    return next((kind for kind in reversed(_KINDS) if kind in section.names()), "")
 
 
 def _trains(section: Tree) -> bool:

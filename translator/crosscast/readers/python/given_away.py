@@ -17,6 +17,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.fact_writer import FactWriter, content, is_number
+from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.usual_names import FEATURES, PRECISION, SCALES, SCHEDULES, WARMUP, snake
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ _MAKERS = (
     (re.compile(r"grad\w*?_?accum|accum\w*?_?(grad|optim)", re.IGNORECASE), "accumulate_gradients"),
 )
 """Names of functions and classes that say what they make of their arguments."""
+_OPTIMIZER = re.compile(r"(^|_)opt(im(izer)?)?($|_)", re.IGNORECASE)
+_GRAPH = re.compile(
+    r"global_step=global_step|get_(or_create_)?global_step|\bSession\(|compat\.v1|\bEstimator\b"
+    r"|LearningRateScheduler"
+)
 _LEAST_SCALE = 2.0
 """Smaller factors weigh losses."""
 
@@ -81,7 +87,28 @@ def given_away(program: Program, told: Collection[str]) -> list[Fact]:
                 else:
                     writer.unknown(field, reason, span)
                 del missing[field]
+            if fields and "schedule.name" in fields and _moves_itself(call, program):
+                why = "an optimizer of Keras asks its schedule at every update"
+                step = "schedule.stepped_per"
+                writer.say(step, "step", span, confidence="likely", reason=why)
     return writer.facts
+
+
+def _moves_itself(call: Call, program: Program) -> bool:
+    """Whether the schedule is in an optimizer of Keras, which counts its updates itself.
+
+    `optimizer = create_optimizer(rate, warmup_steps)` may make a graph of TensorFlow 1, whose
+    `global_step` the program can count otherwise, and a callback moves once an epoch.
+    """
+    if framework_of(program) != "tensorflow":
+        return False
+    if any(_GRAPH.search(module.source.text) for module in program.modules):
+        return False
+    statement = call.module.parent(call.node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [part for t in targets for part in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    named = any(_OPTIMIZER.search(identifier(part)) for part in parts)
+    return named or _picks_schedule(call)
 
 
 def _clues(call: Call) -> Iterator[tuple[str, ast.expr, str]]:

@@ -136,7 +136,10 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
                 value = replace(value, text=call.module.text(given))
             yield fact_of("accumulation.steps", value, span, reader=reader)
         if not _DERIVES.fullmatch(shown) and _is_installed(name):
-            yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
+            word = Known("library")  # unless the program divides what it gets from the helper
+            yield fact_of(
+                "accumulation.loss_divided", word, span, reader=reader, confidence="likely"
+            )
             yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
         if any(
             other.method == "reset" and _SUM_NAME.search(other.receiver_text)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
+_EPOCH = re.compile(r"epoch|\bep\b", re.IGNORECASE)
 _SCHEDULE = re.compile(r"(lr_?|learning_?rate_?)?sched(uler|ule)?", re.I)
 _RATE = re.compile(r"(^|_)(lr|learning_?rate|rate|optim\w*|sched\w*)(_|$)", re.I)
 _ADVANCES = frozenset({"step", "on_epoch_begin", "on_epoch_end"})
@@ -64,6 +65,9 @@ def called_rates(program: Program, reader: str) -> Iterator[Fact]:
         course = Unknown(call.module.text(call.node), reason)
         span = call.module.span(call.node)
         yield fact_of("schedule.name", course, span, reader=reader, confidence="likely")
+        # Keras asks a schedule inside an optimizer at every update
+        step = Known("step")
+        yield fact_of("schedule.stepped_per", step, span, reader=reader, confidence="likely")
         return
 
 
@@ -114,7 +118,7 @@ def given_schedules(program: Program, reader: str) -> list[Fact]:
         ):
             continue
         head = module.text(loop.target if isinstance(loop, ast.For) else loop.test)
-        per = "epoch" if "epoch" in head.lower() else "step"
+        per = "epoch" if _EPOCH.search(head) else "step"
         span = module.span(call.node)
         return [
             fact_of("schedule.name", Known("caller"), span, reader=reader, confidence="likely"),

@@ -93,8 +93,8 @@ class KerasReader:
         if not sites and not scaler_calls(program):
             yield from _by_caller(program)
         if not sites:
-            yield from by_scaler(program)
             casts = [site(c.node, c.module, ("bfloat16",)) for c in half_inputs(program)]
+            yield from () if casts else by_scaler(program)
             tests = [site(c.node, c.module, ("float16",)) for c in tested_halves(program)]
             yield from precision_facts([*casts, *tests][:1], NAME)
         yield from _scaling(program, possible)
