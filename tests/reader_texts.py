@@ -6,6 +6,7 @@ from typing import Any
 
 from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
+from crosscast.lift.analysis import analyse
 from crosscast.messages.source import Source
 from crosscast.readers.protocol import Reading, TextReader
 from crosscast.readers.shell.reader import READER
@@ -28,6 +29,12 @@ def flags(text: str) -> dict[str, Any]:
 
 def shown(fact: Fact) -> Any:
     return fact.value if fact.known else f"? {fact.reason}"
+
+
+def told(**files: str) -> dict[str, Any]:
+    """Return what is known of each field; names of files have `__` for the dot."""
+    sources = [Source(name.replace("__", "."), text) for name, text in files.items()]
+    return {fact.field: shown(fact) for fact in analyse(sources).subject.profile}
 
 
 def value_of(reading: Reading, field: str) -> Any:
