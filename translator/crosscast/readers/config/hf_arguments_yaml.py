@@ -1,12 +1,14 @@
 """YAML files with arguments of Hugging Face's Trainer, as `HfArgumentParser` and TRL take them.
 
-They may be a section of the file, `training_args:`, which a program unpacks.
+They may be a section of the file, `training_args:`, which a program unpacks. PaddleFormers and
+ERNIEKit have the same arguments for PaddleNLP's Trainer.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import (
@@ -16,6 +18,7 @@ from crosscast.readers.config.hf_arguments import (
     tell_trainer,
 )
 from crosscast.readers.config.llama_factory_yaml import owns as is_llama_factory
+from crosscast.readers.config.paddlenlp_arguments import are_paddles, tell_trainer_flags
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.tree import Tree
@@ -53,14 +56,27 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     for section in (tree, *(tree.section(name) for name in tree.keys or ())):
         settings = section.settings()
         if _are_arguments(section.names()) and are_trainer_arguments(settings):
-            _tell_arguments(writer, settings)
+            attention = settings.get("_attn_implementation")
+            if are_paddles(section.names(), "" if attention is None else attention.text):
+                _tell_paddles(writer, settings)
+            else:
+                tell_trainer(writer, settings)
+                tell_smoothing(writer, settings)
+            _tell_length(writer, settings)
             return
 
 
-def _tell_arguments(writer: SettingWriter, settings: Settings) -> None:
-    tell_trainer(writer, settings)
-    tell_smoothing(writer, settings)
-    length = settings.get("max_seq_length", "max_length", "model_max_length")
+def _tell_paddles(writer: SettingWriter, settings: Settings) -> None:
+    rows = settings.get("batch_size")  # as ERNIEKit calls it
+    if rows is not None and "per_device_train_batch_size" not in settings:
+        settings.add(replace(rows, name="per_device_train_batch_size"))
+    tell_trainer_flags(writer, settings, api="paddle_yaml")
+    if "parallel.kind" not in {fact.field for fact in writer.facts}:
+        writer.tell("parallel.kind", "library", settings.get("sharding"), origin="presence")
+
+
+def _tell_length(writer: SettingWriter, settings: Settings) -> None:
+    length = settings.get("max_seq_length", "max_seq_len", "max_length", "model_max_length")
     writer.number("data.sequence_length", length)
 
 
