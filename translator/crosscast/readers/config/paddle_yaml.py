@@ -1,4 +1,4 @@
-"""Configurations of PaddleDetection, PaddleClas and their kin, PaddleSeg and PaddleViT."""
+"""Configurations of PaddleDetection, PaddleClas and kin, PaddleSeg, PaddleViT, PaddleVideo."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.paddle_detection import tell_detection
+from crosscast.readers.config.paddle_video import is_video, tell_video
 from crosscast.readers.config.paddle_words import (
     items_of,
     tell_amp,
@@ -48,6 +49,8 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
         return True
     if len(keys & _SEG) >= 3 and keys & {"train_dataset", "iters"} and "lr_scheduler" in keys:
         return "_component_" not in source.text
+    if is_video(source.text, keys):
+        return True
     return {"TRAIN", "MODEL"} <= keys and len(set(_VIT.findall(source.text))) >= 2
 
 
@@ -56,6 +59,8 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("api", "paddle_yaml", origin="presence")
     if tree.get("Global") is not None:
         _clas(writer, tree)
+    elif tree.get("OPTIMIZER") is not None:
+        tell_video(writer, tree)
     elif tree.get("TRAIN") is not None:
         _vit(writer, tree)
     elif tree.get("lr_scheduler") is not None:
