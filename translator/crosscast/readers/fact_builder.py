@@ -55,7 +55,7 @@ def fact_of(
                 return _with(fact, value=shown, known=True, origin=origin, expression=text)
             return _with(fact, expression=text, reason=reason, origin=origin)
         case Symbol(name=name) if convert is None and VOCABULARY[field].values == NUMBER:
-            return _with(fact, expression=name, reason="set in another file")
+            return _with(fact, expression=name, reason="set in another file", origin="config")
         case Symbol(name=name):
             shown = convert(name) if convert else name
             return _with(fact, value=shown, known=True, origin="constant")

@@ -30,7 +30,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     for setting in tree.section("lr_scheduler_kwargs").settings():
         settings.add(setting)
     if are_paddlenlps(settings):
-        tell_trainer_flags(writer, settings)
+        tell_trainer_flags(writer, settings, api="paddle_yaml")
     else:
         tell_trainer(writer, settings)
         tell_smoothing(writer, settings)

@@ -1,12 +1,14 @@
 """YAML files with arguments of Hugging Face's Trainer, as `HfArgumentParser` and TRL take them.
 
-They may be a section of the file, `training_args:`, which a program unpacks.
+They may be a section of the file, `training_args:`, which a program unpacks. PaddleFormers and
+ERNIEKit have the same arguments for PaddleNLP's Trainer.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import (
@@ -54,19 +56,26 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     for section in (tree, *(tree.section(name) for name in tree.keys or ())):
         settings = section.settings()
         if _are_arguments(section.names()) and are_trainer_arguments(settings):
-            _tell_arguments(writer, settings)
+            if are_paddlenlps(settings):
+                _tell_paddles(writer, settings)
+            else:
+                tell_trainer(writer, settings)
+                tell_smoothing(writer, settings)
+            _tell_length(writer, settings)
             return
 
 
-def _tell_arguments(writer: SettingWriter, settings: Settings) -> None:
-    if are_paddlenlps(settings):
-        tell_trainer_flags(writer, settings, api="paddle_yaml")
-        if not any(fact.field == "parallel.kind" for fact in writer.facts):
-            writer.by_library("parallel.kind")
-    else:
-        tell_trainer(writer, settings)
-        tell_smoothing(writer, settings)
-    length = settings.get("max_seq_length", "max_length", "model_max_length")
+def _tell_paddles(writer: SettingWriter, settings: Settings) -> None:
+    rows = settings.get("batch_size")  # as ERNIEKit calls it
+    if rows is not None and "per_device_train_batch_size" not in settings:
+        settings.add(replace(rows, name="per_device_train_batch_size"))
+    tell_trainer_flags(writer, settings, api="paddle_yaml")
+    if "parallel.kind" not in {fact.field for fact in writer.facts}:
+        writer.tell("parallel.kind", "library", settings.get("sharding"), origin="presence")
+
+
+def _tell_length(writer: SettingWriter, settings: Settings) -> None:
+    length = settings.get("max_seq_length", "max_seq_len", "max_length", "model_max_length")
     writer.number("data.sequence_length", length)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import tell_trainer
-from crosscast.readers.config.paddlenlp_arguments import TRAINER as PADDLENLP
+from crosscast.readers.config.paddlenlp_arguments import are_paddles
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
@@ -20,9 +20,9 @@ _TRAINING = frozenset(
 
 def owns(source: Source, keys: frozenset[str]) -> bool:
     """Return whether the outermost keys are those of LLaMA-Factory."""
-    if keys & PADDLENLP:
+    if "model_name_or_path" not in keys or are_paddles(keys, source.text):
         return False
-    return "model_name_or_path" in keys and len(keys & _STRONG) >= 2 and bool(keys & _TRAINING)
+    return len(keys & _STRONG) >= 2 and bool(keys & _TRAINING)
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:

@@ -1,4 +1,4 @@
-"""Configurations of PaddleDetection, PaddleClas and their kin, PaddleSeg, ViT and PaddleVideo."""
+"""Configurations of PaddleDetection, PaddleClas and kin, PaddleSeg, PaddleViT, PaddleVideo."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.paddle_detection import tell_detection
-from crosscast.readers.config.paddle_video import tell_video
+from crosscast.readers.config.paddle_video import is_video, tell_video
 from crosscast.readers.config.paddle_words import (
     items_of,
     tell_amp,
@@ -39,8 +39,6 @@ _VIT = re.compile(
     r"^[ \t]+(NUM_EPOCHS|WARMUP_START_LR|LINEAR_SCALED_LR|ACCUM_ITER|END_LR)[ \t]*:", re.M
 )
 
-_VIDEO = re.compile(r"^[ \t]+framework[ \t]*:", re.M)
-
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
     if len(keys & _DETECTION) >= 2 and keys & {
@@ -51,8 +49,8 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
         return True
     if len(keys & _SEG) >= 3 and keys & {"train_dataset", "iters"} and "lr_scheduler" in keys:
         return "_component_" not in source.text
-    if {"MODEL", "OPTIMIZER", "PIPELINE"} <= keys:
-        return _VIDEO.search(source.text) is not None
+    if is_video(source.text, keys):
+        return True
     return {"TRAIN", "MODEL"} <= keys and len(set(_VIT.findall(source.text))) >= 2
 
 

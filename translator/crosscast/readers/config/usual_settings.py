@@ -14,6 +14,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.foreign_yaml import read_yaml
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.keras_words import tell_tensorflow
+from crosscast.readers.config.paddle_words import tell_amp
 from crosscast.readers.protocol import Reading
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Document, Tree
@@ -41,6 +42,7 @@ _OF_RATES = {
 """Entries of a section about the learning rate."""
 _INNER = ("params", "args", "kwargs", "config")
 """Entries of a section that hold the arguments of what it names."""
+_OF_PADDLE = frozenset({"custom_white_list", "custom_black_list", "use_dynamic_loss_scaling"})
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -69,7 +71,22 @@ class UsualSettings:
         tell_usual(writer, get)
         if document.tree is not None:
             tell_tensorflow(writer, document.tree)
+            _tell_section_of_paddle(writer, document.tree)
         return Reading(facts=tuple(writer.facts), diagnostics=tuple(document.diagnostics))
+
+
+def _tell_section_of_paddle(writer: SettingWriter, tree: Tree) -> None:
+    """Record the mixed precision of a section `amp` with arguments that only Paddle's has."""
+    amp = tree.section("amp")
+    if not amp.names() & _OF_PADDLE or "precision.enabled" in {f.field for f in writer.facts}:
+        return
+    inner = SettingWriter(READER_NAME, confidence="likely", home=writer.home)
+    whole = Setting(name="amp", value=True, places=amp.as_setting("amp").places[:1])
+    scale = amp.setting("init_loss_scaling") or amp.setting("scale_loss")
+    inner.tell("framework", "paddle", whole, origin="presence")
+    inner.tell("api", "paddle_yaml", whole, origin="presence")
+    tell_amp(inner, amp.setting("use_amp") or amp.setting("enable") or whole, scale, amp)
+    writer.facts += inner.facts
 
 
 def _document(source: Source) -> Document:

@@ -14,6 +14,7 @@ from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Valu
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.unseen import is_trained, unseen_casts, unseen_scalers
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import (
     calls_of,
     matching,
@@ -69,12 +70,21 @@ class PaddleAmpReader:
         yield from tell_idle_scalers(((c, c.bound().get("enable")) for c in scalers), NAME)
         if sites:
             yield from own_bounds(program, NAME)
-        elif uses(program, "paddle", "paddlenlp", "paddleformers"):
+        elif uses(program, "paddlenlp", "paddleformers") or _trains_with_paddle(program):
             yield from precision_facts(list(_half_models(program)), NAME)
             yield from unseen_casts(program, NAME)
-        if uses(program, "paddle") and not any(matching(program, SCALER)):
-            yield from unseen_scalers(program, NAME)
+        if _trains_with_paddle(program) and not any(matching(program, SCALER)):
+            unseen = list(unseen_scalers(program, NAME))
+            yield from unseen
+            if unseen and not sites and not uses(program, "paddle"):  # it casts in another file
+                place = unseen[0].places[0]
+                yield fact_of("precision.enabled", Known("caller"), place, reader=NAME)
         yield from _levels(program)
+
+
+def _trains_with_paddle(program: Program) -> bool:
+    """Whether Paddle is imported, or the steps show it without an import."""
+    return uses(program, "paddle") or framework_of(program) == "paddle"
 
 
 def _half_models(program: Program) -> Iterator[Site]:

@@ -24,6 +24,7 @@ from crosscast.readers.python.rate_curves import RateCurve, curve_of_assignment
 from crosscast.readers.python.schedule_parts import part_of_curve, tell_schedule
 from crosscast.readers.python.schedules import course_of
 from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
+from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -48,7 +49,7 @@ def rates(program: Program, reader: str, *, static: bool, told: bool = False) ->
     steps = list(_steps(program))
     if not steps:
         if not told:
-            yield from _set(program, reader)
+            yield from list(_set(program, reader)) or _adjusted(program, reader)
         return
     made = any(_SCHEDULE.fullmatch(name) for name, _ in calls_of(program))
     behind = [] if told else list(_behind(steps, reader))
@@ -127,6 +128,20 @@ def _written(program: Program, reader: str) -> Iterator[Fact]:
                 span = module.span(node)
                 yield fact_of("schedule.name", value, span, reader=reader, confidence="likely")
                 return
+
+
+def _adjusted(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield who computes the rate that a function sets: `adjust_learning_rate(optimizer, ...)`."""
+    for step in training_steps(program):
+        for event in step.of("schedule"):
+            if not event.subject or "by_hand" not in event.detail:
+                continue
+            if not isinstance(event.node, ast.Call):
+                continue
+            seen = program.function(event.module.call(event.node)) is not None
+            word = Known("custom" if seen else "elsewhere")
+            yield fact_of("schedule.name", word, event.span, reader=reader, confidence="guess")
+            return
 
 
 def _curve(rate: ast.expr, module: Module) -> RateCurve | None:

@@ -20,6 +20,7 @@ from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
 from crosscast.trainstep.answers.main_loop import by_weight
+from crosscast.trainstep.answers.warmups import warms_by_hand
 from crosscast.trainstep.answers.windows import Answer
 from crosscast.trainstep.steps.search import training_steps
 
@@ -76,6 +77,8 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         yield from _said("clipping.unscaled_first", steps.clip_unscaled(step, clips))
         yield from _said("clipping.per", steps.clip_per(step, clips))
     yield from _said("scaler_update.status", steps.scale_update(step))
+    for event in warms_by_hand(step)[:1]:
+        yield fact_of("schedule.has_warmup", Known("yes", "presence"), event.span, reader=NAME)
     ticks = steps.rate_stepped(step)
     yield from _said("schedule.stepped_per", ticks)
     if ticks is not None and ticks.value != "epoch":

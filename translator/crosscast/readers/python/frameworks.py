@@ -12,6 +12,7 @@ from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of
+from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -35,6 +36,7 @@ _STEPS = {
     "pytorch": ("optim", "backward", "amp", "nn."),
     "mxnet": ("Trainer", "autograd", "optimizer", "gluon.nn", "Module", "kvstore"),
 }
+_OF_PADDLE = frozenset({"clear_grad", "clear_gradients"})
 _RETIRED = {"mxnet": "MXNet"}
 
 
@@ -42,7 +44,7 @@ class FrameworkReader:
     """Weighs what a program imports and calls."""
 
     name = NAME
-    hints = ("tensorflow", "keras", "paddle", "jax", "flax", "optax")
+    hints = ("tensorflow", "keras", "paddle", "jax", "flax", "optax", "clear_grad")
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the framework, except PyTorch, which has its own readers."""
@@ -109,9 +111,21 @@ def weigh(program: Program) -> tuple[str, Span] | None:
                 weights[framework] += 1
                 first.setdefault(framework, module.span(module.tree))
     if not weights:
-        return None
+        return _by_methods(program)
     best = weights.most_common(1)[0][0]
     return best, first[best]
+
+
+def _by_methods(program: Program) -> tuple[str, Span] | None:
+    """Return Paddle for steps whose optimizers clear gradients as only its optimizers do."""
+    calls = list(program.calls())
+    if not any(call.method == "backward" for call in calls):
+        return None
+    for call in calls:
+        owner = call.receiver if call.method in _OF_PADDLE else None
+        if owner is not None and kind_by_name(last_name(owner)) == "optimizer":
+            return "paddle", call.module.span(call.node)
+    return None
 
 
 READER = FrameworkReader()

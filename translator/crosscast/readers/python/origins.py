@@ -11,7 +11,7 @@ from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.scopes import Binding
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.library_calls import parts_of
 
@@ -157,8 +157,13 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
 
 
 def _is_nested(node: ast.expr) -> bool:
-    """Whether it is an entry of a section: `args["meta"]["amp"]`, which no parser of flags has."""
+    """Whether it is an entry of a section, which no parser of flags has.
+
+    `args["meta"]["amp"]`, `args.train.amp`
+    """
     match node:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name() | ast.Attribute() as owner)):
+            return identifier(owner).lower().strip("_") in _FLAGS
         case ast.Subscript(
             value=ast.Subscript(slice=ast.Constant(value=str())), slice=ast.Constant(value=str())
         ):

@@ -46,10 +46,18 @@ def _is_trainer(settings: Settings, launch: Launch) -> bool:
 def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     if launch.command.launcher == "paddle" or are_paddlenlps(settings):
         tell_trainer_flags(writer, settings)
+        if "parallel.kind" not in {fact.field for fact in writer.facts}:
+            _tell_processes(writer, launch)
         return
     tell_trainer(writer, settings)
     tell_smoothing(writer, settings)
     _replaced_precision(writer, settings, launch)
+
+
+def _tell_processes(writer: SettingWriter, launch: Launch) -> None:
+    """Record that PaddleNLP's Trainer spreads the batch over the processes of its launcher."""
+    if launch.command.launcher == "paddle":
+        writer.by_library("parallel.kind")
 
 
 def _replaced_precision(writer: SettingWriter, settings: Settings, launch: Launch) -> None:

@@ -33,6 +33,8 @@ _SWITCHES = (
     "fp16",
     "amp",
 )
+_DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree")
+"""Flags that scripts hand to `hybrid_configs` of Fleet."""
 _OF_PADDLE = re.compile(r"(^|[/_-])paddle\w*/")
 """Folders of programs that are named after the framework."""
 _TENSORFLOW = frozenset({"use_xla", "xla", "horovod", "amp", "use_tpu", "tpu_name"})
@@ -76,7 +78,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     if (tokens := get("in_tokens")) is not None and tokens.switch is False:
         writer.number("batch.micro_batch_size", get("batch_size"))
     tell_numbers(writer, "paddle flags", get, "optimizer")
-    tell_warmup(writer, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
+    share = get("warmup_proportion", "warmup_ratio", "warmup_rate")
+    tell_warmup(writer, get("warmup_steps"), share)
+    _clip(writer, get("grad_clip", "max_grad_norm"))
     tell_window(writer, get("gradient_accumulation_steps", "accumulate_steps"))
     if (own := get("update_freq")) is not None:  # how the script divides is not known
         writer.tell("accumulation.present", "yes", own)
@@ -90,6 +94,13 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     _parallel(writer, settings, launch)
     if len(settings.having(_ERNIE)) >= 3:
         _ernie(writer, settings)
+
+
+def _clip(writer: SettingWriter, limit: Setting | None) -> None:
+    """Record the limit of gradients; the script decides of which norm, or of each value."""
+    if limit is not None and (limit.number or 0) > 0:
+        writer.unknown("clipping.kind", "the script decides what it limits", limit)
+        writer.number("clipping.value", limit)
 
 
 def _ernie(writer: SettingWriter, settings: Settings) -> None:
@@ -162,6 +173,8 @@ def _parallel(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     distributed = settings.get("is_distributed")
     if fleet is not None and fleet.switch:
         writer.tell("parallel.kind", "fleet", fleet)
+    elif len(degrees := [found for name in _DEGREES if (found := settings.get(name))]) >= 2:
+        writer.tell("parallel.kind", "fleet_hybrid", *degrees)
     elif distributed is not None and not distributed.known:
         writer.tell("parallel.kind", "paddle_transpiler", distributed, confidence="guess")
     elif launch.command.launcher == "paddle":

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Value
+from crosscast.trainstep.answers.warmups import without_warmups
 from crosscast.trainstep.answers.windows import (
     Answer,
     answer,
@@ -313,7 +314,7 @@ _SKIP = re.compile(r"skip|overflow|get_scale|found_inf|is_fin|scale_before|old_s
 
 def rate_stepped(step: TrainingStep) -> Answer | None:
     """Return what moves the learning rate on."""
-    inside = default_events(step.inside("schedule"))
+    inside = default_events(without_warmups(step, step.inside("schedule")))
     around = [e for e in step.around("schedule") if e.loops]
     if step.loop is None and not inside:
         return None

@@ -170,7 +170,26 @@ def _subscript(walker: Walker, node: ast.stmt, target: ast.Subscript, frame: Fra
             for binding in frame.scope.bindings.get(target.value.id, []):
                 if binding.kind == "loop" and isinstance(binding.value, ast.Attribute):
                     subject = canonical(binding.value.value, frame)
+        if not subject and _asks(getattr(node, "value", None)):
+            return
         walker.emit("schedule", node, frame, subject=subject, detail={"by_hand": Known(True)})
+
+
+def _asks(value: ast.expr | None) -> bool:
+    """Whether a value is the rate that there is: it is kept for a log, not set."""
+    match value:
+        case ast.Subscript(value=ast.Call() as inner):  # scheduler.get_last_lr()[0]
+            return _asks(inner)
+        case ast.Subscript(
+            value=ast.Subscript(value=ast.Attribute(attr="param_groups" | "_param_groups")),
+            slice=ast.Constant(value="lr"),
+        ):
+            return True
+        case ast.Call(func=ast.Attribute(attr="get_lr" | "get_last_lr"), args=[]):
+            return True
+        case ast.Call(func=ast.Name(id="float" | "round"), args=[inner, *_]):
+            return _asks(inner)
+    return False
 
 
 def _stays(walker: Walker, node: ast.stmt, frame: Frame) -> bool:

@@ -22,6 +22,7 @@ _KINDS: dict[str, ContextKind] = {
     "optim_context": "autocast",
     "no_sync": "no_sync",
     "no_backward_sync": "no_sync",
+    "no_sync_context_manager": "no_sync",
     "skip_synchronize": "other",
     "accumulate": "accumulate",
     "scale_loss": "scale_loss",
