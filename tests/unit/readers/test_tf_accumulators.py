@@ -179,7 +179,7 @@ def test_a_graph_that_clips_what_it_adds() -> None:
 
 HELPED = """
 import tensorflow as tf
-from theirs.sums import GradientAccumulator
+from transformers import GradientAccumulator
 
 accumulator = GradientAccumulator()
 optimizer = tf.keras.optimizers.Adam(1e-3)
@@ -189,3 +189,5 @@ optimizer = tf.keras.optimizers.Adam(1e-3)
 def test_the_division_by_a_helper_is_less_sure_than_one_that_is_seen() -> None:
     sure = [f.confidence for f in facts(HELPED) if f.field == "accumulation.loss_divided"]
     assert sure == ["likely"]
+    own = HELPED.replace("transformers", "theirs.sums")  # a file that was not given
+    assert "accumulation.loss_divided" not in {f.field for f in facts(own)}

@@ -30,7 +30,10 @@ def tell_video(writer: SettingWriter, tree: Tree) -> None:
     _tell_decay_of_weights(writer, optimizer, family)
     _tell_clip(writer, optimizer)
     rate = optimizer.section("learning_rate")
-    writer.number("optimizer.learning_rate", first_given(*map(rate.setting, _RATES)))
+    inner = rate.section("learning_rate")  # of a warm-up around another schedule
+    peaks = inner if inner.keys is not None else rate
+    plain = optimizer.setting("learning_rate") if rate.keys is None else None
+    writer.number("optimizer.learning_rate", first_given(plain, *map(peaks.setting, _RATES)))
     _tell_schedule(writer, rate)
     _tell_window(writer, tree)
     rows = tree.setting("DATASET", "batch_size")
