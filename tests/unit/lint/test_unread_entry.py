@@ -1,4 +1,4 @@
-"""Entries of a configuration that the training program never reads (CL927)."""
+"""Entries of a configuration that the training program never reads (CL925)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STEPS = 'settings["lr_scheduler"]["steps"]'
 def found(text: str, entry: str = "gamma", *, more: str = "") -> bool:
     sources = [Source("train.yaml", YAML.format(entry=entry)), Source("train.py", text)]
     sources += [Source("other.yaml", more)] if more else []
-    return "CL927" in {result.code for result in lint_sources(sources)}
+    return "CL925" in {result.code for result in lint_sources(sources)}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_name_of_the_module() -> None:
     assert found(plain)
     sources = [Source("train.yaml", YAML.format(entry="gamma")), Source("train.py", plain)]
     helper = Source("parts.py", "import train\ndef build(x):\n    print(train.settings)\n")
-    assert "CL927" not in {result.code for result in lint_sources([*sources, helper])}
+    assert "CL925" not in {result.code for result in lint_sources([*sources, helper])}
 
 
 NUMBERS = """
@@ -130,11 +130,11 @@ def test_modules_of_settings(rate: str, more: str, settings: str, dead: bool) ->
         Source("train.py", NUMBERS.format(module="config", rate=rate, more=more)),
         Source("config.py", SETTINGS.format(more=settings)),
     ]
-    assert ("CL927" in {result.code for result in lint_sources(sources)}) is dead
+    assert ("CL925" in {result.code for result in lint_sources(sources)}) is dead
 
 
 def test_settings_without_a_schedule() -> None:
     text = NUMBERS.format(module="config", rate="config.rate", more="")
     sources = [Source("train.py", text), Source("config.py", "rate = 0.1\nclasses = 3\n")]
-    assert "CL927" not in {result.code for result in lint_sources(sources)}
-    assert "CL927" not in {result.code for result in lint_sources(sources[:1])}
+    assert "CL925" not in {result.code for result in lint_sources(sources)}
+    assert "CL925" not in {result.code for result in lint_sources(sources[:1])}

@@ -1,4 +1,4 @@
-"""Warm-ups that are longer than the run (CL526)."""
+"""Warm-ups that are longer than the run (CL522)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ recompute = True
 
 
 def found(*sources: Source) -> bool:
-    return "CL526" in {result.code for result in lint_sources(sources)}
+    return "CL522" in {result.code for result in lint_sources(sources)}
 
 
 @pytest.mark.parametrize(

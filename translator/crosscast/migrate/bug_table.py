@@ -138,8 +138,8 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL516", "", "every optimizer is stepped once per update"),
         _bug("CL519", "", "parameters are only changed by their optimizer"),
         _bug("CL520", "", "the gradients of the loss reach the model"),
-        _bug("CL525", "", "objects are made whatever the settings are"),
-        _bug("CL526", "schedule.warmup_steps", "the warm-up is the recipe's", by_user=True),
+        _bug("CL521", "", "objects are made whatever the settings are"),
+        _bug("CL522", "schedule.warmup_steps", "the warm-up is the recipe's", by_user=True),
         _bug("CL601", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL602", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL603", _DATA, "every process has different rows"),
@@ -209,7 +209,7 @@ BUGS: Mapping[str, Bug] = {
             by_user=True,
         ),
         _bug("CL924", "", "the settings that are read exist"),
-        _bug("CL927", "", "the recipe contains what the program reads", by_user=True),
+        _bug("CL925", "", "the recipe contains what the program reads", by_user=True),
         _bug("CL990", "", "comments are not migrated"),
     )
 }

@@ -1,4 +1,4 @@
-"""CL525: an object is made only under a switch, and used without it."""
+"""CL521: an object is made only under a switch, and used without it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _may_give(star: str, name: str, importer: Module) -> bool:
 
 
 def _used_without(switch: ast.If, name: str, scope: Scope, module: Module) -> ast.Name | None:
-    """Return the first use behind a condition that is reached without it."""
+    """Return the first use after a condition that is reached without it."""
     asked = module.text(switch.test)
     setting = max((part for part in re.split(r"[^\w.\[\]'\"]", asked)), key=len)
     uses = [
@@ -199,14 +199,14 @@ for inputs, targets in loader:
 """
 
 RULE = Rule(
-    code="CL525",
+    code="CL521",
     name="made-under-switch",
     topic="optimizer",
     severity=Severity.WARNING,
     title="An object that is made only under a switch and used without it",
     why="With the switch off, the line raises NameError or UnboundLocalError. The rule reports "
     "clips, schedules, loss scalers and optimizers that only the body of one `if` over a setting "
-    "makes, if a line behind it uses them whatever the settings are.",
+    "makes, if a later line uses them whatever the settings are.",
     wrong=_RIGHT.replace("clip = None\n", ""),
     right=_RIGHT,
     check=check,

@@ -1,4 +1,4 @@
-"""CL927: an entry of a configuration that the training program loads and never reads."""
+"""CL925: an entry of a configuration that the training program loads and never reads."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ schedule:
 """
 
 RULE = Rule(
-    code="CL927",
+    code="CL925",
     name="unread-entry",
     topic="launch",
     severity=Severity.WARNING,

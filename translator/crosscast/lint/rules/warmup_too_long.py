@@ -1,4 +1,4 @@
-"""CL526: the warm-up is longer than the whole run."""
+"""CL522: the warm-up is longer than the whole run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ python run_clm.py --model_name_or_path gpt2 --do_train --output_dir out \\
 """
 
 RULE = Rule(
-    code="CL526",
+    code="CL522",
     name="warmup-too-long",
     topic="schedule",
     severity=Severity.WARNING,
