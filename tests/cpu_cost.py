@@ -12,12 +12,9 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
     A worker that ran thousands of tests holds millions of objects: one full collection of them
     took 2.6 s, and it comes whenever it comes. Frozen objects are left out of collections, so
-    the call pays for its own alone.
+    the call pays for its own alone. They stay frozen, as those of `conftest.py` have to.
     """
     gc.freeze()
-    try:
-        start = time.process_time()
-        work()
-        return time.process_time() - start
-    finally:
-        gc.unfreeze()
+    start = time.process_time()
+    work()
+    return time.process_time() - start

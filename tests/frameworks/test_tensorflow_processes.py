@@ -20,7 +20,7 @@ from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import completed, environment
+from frameworks.subprocesses import completed, environment, warm
 from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.tensorflow
@@ -86,7 +86,7 @@ class Lab:
     def start(self, *command: object, **env: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             list(map(str, command)),
-            env=environment() | {"PYTHON": sys.executable} | env,
+            env=environment() | {"PYTHON": warm("tensorflow", harness=False)} | env,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

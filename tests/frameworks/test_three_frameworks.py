@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from frameworks.subprocesses import python_options
 from tiers import exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
@@ -54,6 +55,7 @@ def parity(
     path = folder / "recipe.yaml"
     path.write_text(RECIPE.replace("PRECISION", precision).replace("LAYERS", str(layers)))
     command = [sys.executable, "-m", "crosscast", "parity", path, "--to", ",".join(TARGETS)]
+    options = (*python_options(*TARGETS), *options)
     done = subprocess.run(
         [*map(str, command), "-o", str(folder / "out"), "--jobs", "1", *options],
         capture_output=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -203,6 +204,13 @@ def test_a_damaged_checkpoint_is_told(tmp_path: Path, text: str) -> None:
     assert "'loose'" in check.wording
 
 
+@pytest.fixture
+def few_objects() -> None:
+    """A session collects garbage after each run: that of thousands of tests is not its business."""
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("few_objects")
 def test_a_session_ends_a_run_and_resumes_it(tmp_path: Path) -> None:
     """Both parts write into one folder; the script is loaded anew, as another process would."""
     script = tmp_path / "train.py"
@@ -222,6 +230,7 @@ def test_a_session_ends_a_run_and_resumes_it(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "done.json").read_text())["exit_code"] == 0
 
 
+@pytest.mark.usefixtures("few_objects")
 def test_a_part_that_fails_is_not_resumed(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("def main(argv):\n    return 5 if '--resume' not in argv else 0\n")

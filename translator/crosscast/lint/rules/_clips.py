@@ -51,6 +51,8 @@ def sometimes_scaled(subject: Subject) -> Iterator[tuple[Event, Event, str]]:
             if len(around) != 1 or clip.library or not plain_scaler(around[0]):
                 continue
             mine = set(conditions(clip))
+            if not mine <= set(conditions(around[0])):
+                continue  # its own condition may imply that of the unscaling
             extra = [guard for guard in around[0].guards if not set(conditions_of(guard)) <= mine]
             others = [e for e in step.of("backward", "step") if e.scaler and compatible(e, clip)]
             backward = [e for e in others if e.kind == "backward" and e.order < clip.order]
@@ -100,6 +102,10 @@ def clips_of_accelerate(subject: Subject, *, by_value: bool) -> Iterator[tuple[E
             if {event.library for event in (*before, *after)} != {"accelerate"}:
                 continue
             half = _half_of_accelerator(before[-1]) if before and after else None
+            if half is False and any(
+                not s.name.endswith((".py", ".ipynb")) for s in subject.sources
+            ):
+                half = None  # the launch or the configuration is among the files
             if half is not None and not unscaled_before(step, clip):
                 yield clip, before[-1], half
 
@@ -116,7 +122,13 @@ def _half_of_accelerator(backward: Event) -> bool | None:
     match made.argument("mixed_precision"):
         case Known(value=str(given), flag=""):
             return True if given == "fp16" else None
-    return False
+        case Known(value=str(), flag=flag):
+            dest = flag.rpartition(".")[2]
+            named = [each for each in backward.module.program.all_flags if each.dest == dest]
+            return None if any(f.choices and "fp16" not in f.choices for f in named) else False
+        case None | Known(value=None):
+            return False  # the launch decides
+    return None
 
 
 def clips_of_engines(subject: Subject) -> Iterator[tuple[Event, Event]]:

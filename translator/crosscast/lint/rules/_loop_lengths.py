@@ -11,6 +11,7 @@ from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Event, Loop, TrainingStep
 
 _OWN_LENGTH = re.compile(r"(?!.*warm)(\w+_)?(total|max|num|sched\w*|train\w*)_(steps|iters)", re.I)
@@ -51,12 +52,36 @@ def _bound(loop: Loop, step: TrainingStep) -> ast.expr | None:
 
 
 def _forms(node: ast.expr, module: Module) -> set[str]:
-    """Return the spellings of a number: its name, and what the name was given."""
-    return {
-        text
-        for here, where in chase(node, module)
-        if (text := where.text(here)) and not isinstance(here, ast.Constant)
-    }
+    """Return the spellings of a number that can mean only one: its name, what the name was given.
+
+    A parameter is what the calls give for it.
+    """
+    return {where.text(here) for here, where in chase(node, module) if _means_one(here, where)}
+
+
+def _means_one(node: ast.expr, module: Module) -> bool:
+    if isinstance(node, ast.Constant):
+        return False
+    for part in walk(node):
+        match part:
+            case ast.Attribute(attr=name):
+                if any(
+                    isinstance(other, ast.Attribute)
+                    and other.attr == name
+                    and not isinstance(other.ctx, ast.Load)
+                    for each in module.program.modules
+                    for other in each.nodes
+                ):
+                    return False
+            case ast.Name(id=name):
+                scope = module.scope_of(part).lookup(name)
+                bindings = scope.bindings.get(name, ()) if scope is not None else ()
+                given = isinstance(module.parent(part), ast.Attribute)  # `args` of `args.steps`
+                if len(bindings) > 1 or (
+                    not given and any(binding.kind == "parameter" for binding in bindings)
+                ):
+                    return False
+    return True
 
 
 def _own(program: Program) -> Iterator[tuple[Call, ast.expr]]:

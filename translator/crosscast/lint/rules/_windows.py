@@ -72,11 +72,20 @@ def loses_window(cleared: Event, applied: Event, step: TrainingStep) -> bool:
 
 
 def after_micro_loops(step: TrainingStep) -> list[Event]:
-    """Return the optimizer steps that follow a loop over the micro-batches of a window."""
-    inner = [
-        loop for event in backward_of(step) for loop in event.loops[-1:] if loop.role == "micro"
-    ]
-    applied = step.inside("step") if inner else ()
+    """Return the optimizer steps that follow a loop over the micro-batches of a window.
+
+    None if there are other backward passes, or if the program itself looks at gradients: those
+    that it keeps elsewhere may be cleared.
+    """
+    inner = [loop for event in backward_of(step) for loop in event.loops[-1:]]
+    if any(loop.role != "micro" for loop in inner) or not inner or step.loop is None:
+        return []
+    looks = any(
+        isinstance(node, ast.Attribute) and node.attr in ("grad", "grad_sample")
+        for module in modules_of(step)
+        for node in module.nodes
+    )
+    applied = () if looks else step.inside("step")
     return [event for event in applied if not any(loop in event.loops for loop in inner)]
 
 

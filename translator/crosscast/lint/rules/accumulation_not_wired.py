@@ -154,7 +154,10 @@ def _is_setting(node: ast.Attribute, module: Module) -> bool:
         owner = owner.value
     if not isinstance(owner, ast.Name) or not isinstance(node.ctx, ast.Load):
         return False
-    if not _SETTINGS.fullmatch(owner.id):
+    home = module.scope_of(owner).lookup(owner.id)
+    bound = home.bindings.get(owner.id, ()) if home is not None else ()
+    imported = any(binding.kind == "import" for binding in bound)
+    if not _SETTINGS.fullmatch(owner.id) or imported:  # other files may read imported ones, too
         return False
     for other in module.nodes:
         around = module.parent(other)

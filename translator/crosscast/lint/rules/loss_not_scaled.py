@@ -15,6 +15,7 @@ from crosscast.lint.rules._loop import (
     implies,
     plain_scaler,
     scaler_names,
+    trained_passes,
 )
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
@@ -57,6 +58,8 @@ def _added_to_scaled(step: TrainingStep, backward: list[Event]) -> Iterator[Find
         return
     if not all(plain_scaler(event) and scaler_names(event) for event in applied):
         return
+    if len({event.subject for event in trained_passes(step)}) != 1:
+        return  # the gradients may be those of another model
     for plain in backward:
         if plain.scaler or plain.library or not plain.guards:
             continue
@@ -65,7 +68,8 @@ def _added_to_scaled(step: TrainingStep, backward: list[Event]) -> Iterator[Find
         if any(isinstance(node, ast.BinOp) for node in walk(plain.node)):
             continue  # maybe of a product: a scale by hand
         first, last = sorted((scaled[0].order, plain.order))
-        if not any(first < event.order < last for event in step.of("zero_grad")):
+        cleared = any(first < event.order < last for event in step.of("zero_grad"))
+        if not cleared and all(event.order > last for event in applied):
             yield Finding(
                 span=plain.span,
                 message="the loss is not scaled, but its gradients are added to scaled ones, "

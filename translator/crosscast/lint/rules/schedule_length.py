@@ -46,8 +46,8 @@ from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Guard, TrainingStep
 
 _BATCHES = re.compile(r"\blen\((self\.)?\w*(loader|iter|dl|batches)\w*\)", re.I)
-_ROWS = re.compile(r"\blen\([\w.]+\)\s*//?\s*\(?[\w.]*batch_?size\w*", re.I)
-"""The batches of an epoch: `len(data) // args.batch_size`."""
+_ROWS = re.compile(r"\blen\([\w.]+\)\s*//?\s*\(?([\w.]*batch_?size\w*)", re.I)
+"""The batches of an epoch, if the loader gets this number: `len(data) // args.batch_size`."""
 _RIGHT = changed(
     SCHEDULE,
     ("schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100)\n", ""),
@@ -89,7 +89,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             text = spelled_out(node, call.module)
             multiplied = times_window(node, call.module)
             if not multiplied:
-                if not _counts_batches(_ROWS.sub("len(loader)", text)) or ACCUMULATES.search(text):
+                counted = _ROWS.sub(lambda found: _batches(found, program), text)
+                if not _counts_batches(counted) or ACCUMULATES.search(text):
                     continue
                 if any(name in text for name in names):
                     continue
@@ -106,6 +107,16 @@ def check(subject: Subject) -> Iterator[Finding]:
                 else "divide the length by the number of micro-batches per window",
                 related=(ticks[0].span,),
             )
+
+
+def _batches(rows: re.Match[str], program: Program) -> str:
+    """Return a number of rows by that of a batch as the length of a loader, if it is one."""
+    for module in program.modules:
+        for call in module.calls:
+            size = call.bound().get("batch_size") if call.name.endswith("DataLoader") else None
+            if size is not None and module.text(size) == rows[1]:
+                return "len(loader)"
+    return rows[0]
 
 
 def _of_keras(program: Program) -> Iterator[Finding]:
