@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
 
 _WARM = re.compile(r"warm_?up|ramp_?up|burn_?in", re.I)
+_HOLDS_RATE = re.compile(r"optim|^opt$|model", re.I)
 _SHOWS = frozenset({"print", "info", "scalar"})
 _CURVES = ("linear", "cosine", "exponential", "polynomial", "step")
 
@@ -60,7 +61,36 @@ def _is_piecewise(function: Function) -> bool:
     if any(isinstance(node, ast.For | ast.While | ast.IfExp) for node in walk(function)):
         return False
     values = list(_values(function))
-    return bool(values) and not any(_uses(value, epoch) for value in values)
+    return (
+        bool(values)
+        and not any(
+            _uses(value, name) for value in values for name in (epoch, *_given_rate(function))
+        )
+        and not _reads_state(function, values)
+    )
+
+
+def _given_rate(function: Function) -> list[str]:
+    """Return the second parameter, as which Keras gives the rate that holds now."""
+    return [each.arg for each in function.args.args[1:2]]
+
+
+def _reads_state(function: Function, values: list[ast.expr]) -> bool:
+    """Whether rates may be made of the one that holds now: `get_value(optimizer.lr) * 0.9`."""
+    if any(isinstance(node, ast.Global | ast.Nonlocal) for node in walk(function)):
+        return True
+    for part in (part for value in values for part in walk(value)):
+        match part:
+            case ast.Call() | ast.Attribute(attr="lr" | "learning_rate", value=ast.Attribute()):
+                return True
+            case ast.Attribute(value=ast.Name(id=owner)) if _HOLDS_RATE.search(owner):
+                return True
+    return any(
+        isinstance(target, ast.Attribute | ast.Subscript)
+        for node in walk(function)
+        if isinstance(node, ast.Assign | ast.AugAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    )
 
 
 def _compares(test: ast.expr, epoch: str) -> bool:
