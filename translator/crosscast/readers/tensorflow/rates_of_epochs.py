@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.rate_curves import curve_of_function
 from crosscast.readers.python.schedules import Course, course_of
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _WARM = re.compile(r"warm_?up|ramp_?up|burn_?in", re.I)
 _HOLDS_RATE = re.compile(r"optim|^opt$|model", re.I)
-_SHOWS = frozenset({"print", "info", "scalar"})
 _CURVES = ("linear", "cosine", "exponential", "polynomial", "step")
 
 
@@ -117,7 +116,5 @@ def _values(function: Function) -> Iterator[ast.expr]:
 
 
 def _uses(node: ast.expr, name: str) -> bool:
-    """Whether an expression depends on the epoch, apart from calls that show it."""
-    if isinstance(node, ast.Call) and identifier(node.func) in _SHOWS:
-        return False
+    """Whether an expression depends on a variable."""
     return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))
