@@ -45,6 +45,25 @@ def test_callbacks_that_change_the_rate(lines: str, given: str, found: bool) -> 
     assert ("schedule.name" in {fact.field for fact in profile}) is not found
 
 
+OF_CLASS = """\
+from tensorflow import keras
+
+
+class Training:
+    callbacks = [keras.callbacks.ReduceLROnPlateau(patience=3)]
+
+    def run(self, model, data):
+        model.compile(optimizer=keras.optimizers.Adam(1e-3), loss="mse")
+        model.fit(data, epochs=10, callbacks=self.callbacks)
+"""
+
+
+def test_callbacks_of_a_class_may_be_given() -> None:
+    assert "CL512" not in codes(OF_CLASS)
+    profile = analyse([Source("train.py", OF_CLASS)]).subject.profile
+    assert "schedule.name" in {fact.field for fact in profile}
+
+
 def test_a_file_that_does_not_train() -> None:
     text = FIT.replace("LINES", "    return slower").replace(
         "    model.fit(data, epochs=3GIVEN)", ""

@@ -41,6 +41,14 @@ def test_the_loss_decides() -> None:
     assert not found(named.replace("tf.math.is_finite(loss)", "loss < 100.0"))
 
 
+@pytest.mark.parametrize("asked", ["inputs", "w", "model.trainable_variables[0]"])
+def test_what_is_no_gradient_and_no_loss(asked: str) -> None:
+    pairs = "g in gradients" if asked != "w" else "g, w in zip(gradients, weights)"
+    other = WHERE.replace("is_finite(g)", f"is_finite({asked})").replace("g in gradients", pairs)
+    assert WHERE in RULE.wrong
+    assert not found(RULE.wrong.replace(WHERE, other))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -275,6 +275,37 @@ def test_gradients_that_are_lost() -> None:
     assert codes(sometimes) == set()
 
 
+LATE = """
+import torch
+from tools import freshen
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for i, (x, y) in enumerate(loader):
+    BEFORE
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    if i % 100 == 0:
+        model.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("x = x.cuda()", True),
+        ("freshen(x)", True),
+        ("freshen(model)", False),
+        ("freshen(optimizer)", False),
+        ("tools.reset_all()", False),
+        ("model.clear()", False),
+    ],
+)
+def test_gradients_that_unseen_code_may_clear(before: str, found: bool) -> None:
+    assert ("CL113" in codes(LATE.replace("BEFORE", before))) is found
+
+
 PADDLE_WINDOW = """
 import paddle
 optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())

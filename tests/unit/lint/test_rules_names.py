@@ -127,6 +127,11 @@ KERAS = swap(LOOP, ("import tensorflow as tf\n", "HEAD\nimport tensorflow as tf\
         ("import keras\nnoise = keras.ops.ones(3)", False),  # tf.keras may be another
         ("# Training with TensorFlow 2.15", False),
         ("# TensorFlow 2.4 to TensorFlow 2.18", False),
+        ('"""Trains a network.\n\nIt needs tensorflow==2.17.\n"""', True),
+        ("# Does not run with TensorFlow 2.16", False),
+        ('"""Trains a network.\n\nDoesn\'t run with tensorflow>=2.16.\n"""', False),
+        ("# Trains a network. TensorFlow 2.16 and later have another scaler.", False),
+        ("# Works until TensorFlow 2.16", False),
         ('# TensorFlow 2.18\nimport os\nos.environ["TF_USE_LEGACY_KERAS"] = "1"', False),
         ("", False),
     ],

@@ -19,6 +19,15 @@ _METHODS = ("get_scaled_loss", "get_unscaled_gradients")
 """What a LossScaleOptimizer has in Keras 2 only."""
 _LEGACY = re.compile(r"\btf_keras\b|LEGACY_KERAS")
 _HEAD = re.compile(r"(tensorflow|\btf) *(==|>=|v)? *(?P<version>2\.\d+)", re.I)
+_PIN = re.compile(r"\btensorflow *(==|>=|~=) *2\.\d", re.I)
+_UNSURE = re.compile(
+    r"\b(not|cannot|no|none|never|without|except|unless|before|until|older|below|under|up to|than"
+    r"|fail\w*|break\w*|instead|todo|if|when|once|should|will|would|may|might|port\w*|migrat\w*"
+    r"|upgrad\w*)\b|n['\u2019]t\b",
+    re.I,
+)
+"""Words of a sentence that may say that a program does not run with a version."""
+_ENDS = re.compile(r"[.!?;:](?=\s|$)|\n\s*\n")
 _LINES = 6
 """Lines at the top of a file that say what it is written for."""
 
@@ -60,7 +69,18 @@ def _has_keras_3(program: Program, scalers: set[str]) -> bool:
 
 
 def _says(module: Module) -> bool:
-    """Whether the top of a file names versions of TensorFlow with Keras 3, and no others."""
-    head = "\n".join(module.source.text.splitlines()[:_LINES])
-    versions = [match["version"] for match in _HEAD.finditer(head)]
-    return bool(versions) and all(int(version[2:]) >= 16 for version in versions)
+    """Whether the top of a file plainly says that it is for TensorFlow with Keras 3.
+
+    By a pin, or in its first sentence; what other sentences say of a version proves nothing.
+    """
+    lines = module.source.text.splitlines()[:_LINES]
+    versions = [match["version"] for match in _HEAD.finditer("\n".join(lines))]
+    if not all(int(version[2:]) >= 16 for version in versions):
+        return False
+    comments = [line.lstrip("# ") for line in lines if re.match("#(?!!)", line)]
+    texts = ["\n".join(comments), ast.get_docstring(module.tree) or ""]
+    sentences = [each for text in texts for each in _ENDS.split(text) if each.strip()]
+    telling = [each for each in sentences if _HEAD.search(each)]
+    if not telling or any(_UNSURE.search(each) for each in telling):
+        return False
+    return telling[0] is sentences[0] or any(_PIN.search(each) for each in telling)

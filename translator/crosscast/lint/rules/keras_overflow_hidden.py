@@ -14,15 +14,18 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of, plain
-from crosscast.readers.tensorflow.gradient_sums import gradient_flow
+from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.gradient_sums import computes_gradients, gradient_flow
 from crosscast.readers.tensorflow.keras import scaler_calls, scales_by_hand
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
 
 _LOSS = re.compile(r"loss|cost", re.I)
+_SCALES = ("get_scaled_loss", "scale_loss")
 _ALWAYS = "no step is skipped, the scale only grows"
 _WITH_LOSS = (
     "where the loss is not finite, no step is skipped, so that momentum still moves weights"
@@ -47,12 +50,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             asked = _hides_overflow(part, module) if part not in seen else None
             if asked is None:
                 continue
+            of_gradients = any(computes_gradients(n) for n, _ in gradient_flow(asked, module))
+            if not of_gradients and not _is_loss(asked, module, call):
+                continue
             seen.add(part)
-            other = _LOSS.search(module.text(asked)) is not None
             yield Finding(
                 span=module.span(part),
                 message=f"{call.receiver_text} looks for infinite gradients to lower the loss "
-                f"scale, and here they become zeros: {_WITH_LOSS if other else _ALWAYS}",
+                f"scale, and here they become zeros: {_ALWAYS if of_gradients else _WITH_LOSS}",
                 hint="leave them as they are: the optimizer skips the step",
                 related=(call.module.span(call.node),),
             )
@@ -68,6 +73,29 @@ def _hides_overflow(node: ast.AST, module: Module) -> ast.expr | None:
             hides = _has_zero(other) and not _has_zero(kept)
             return _asked(test, module) if hides else None
     return None
+
+
+def _is_loss(asked: ast.expr, module: Module, applied: Call) -> bool:
+    """Whether an expression is the loss, or is named so, whose gradients are applied."""
+    names = {
+        (n.id, module.function_of(n))
+        for n in walk(asked)
+        if isinstance(n, ast.Name) and _LOSS.search(n.id)
+    }
+    for part, where in flow_of(applied.node.args[0], applied.module, _is_before_tape):
+        if not computes_gradients(part) or not isinstance(part, ast.Call):
+            continue
+        for loss in part.args[:1]:
+            for node, home in flow_of(
+                loss, where, lambda call, _: identifier(call.func) in _SCALES
+            ):
+                if isinstance(node, ast.Name) and (node.id, home.function_of(node)) in names:
+                    return True
+    return False
+
+
+def _is_before_tape(call: ast.Call, _: Module) -> bool:
+    return identifier(call.func) == "get_unscaled_gradients" or not computes_gradients(call)
 
 
 def _has_zero(node: ast.expr) -> bool:

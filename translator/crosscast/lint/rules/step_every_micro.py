@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 
@@ -11,12 +12,14 @@ from crosscast.lint.rules._loop import backward_of, eager_steps, implies, known_
 from crosscast.lint.rules._window_branches import without_windows
 from crosscast.lint.rules._windows import ACCUMULATES, modules_of
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, EventKind, TrainingStep
 from crosscast.trainstep.windows.linear import Remainder, take_apart
 
 _MERGES = re.compile(r"gradient_?merge|backward_passes_per_step", re.I)
 """Words of libraries that accumulate within the step."""
+_CLEARS = re.compile(r"zero_?grad|clear|reset", re.I)
 _UPDATE: tuple[EventKind, ...] = ("step", "zero_grad")
 _RIGHT = changed(
     ACCUMULATION,
@@ -61,6 +64,8 @@ def _clears_late(step: TrainingStep) -> Iterator[Finding]:
     )
     ends = [e.window for e in cleared if e.window is not None and not e.window.by_caller]
     if applied and backward and every and ends and len(ends) == len(cleared):
+        if _may_clear(step):
+            return
         yield Finding(
             span=applied[0].span,
             message="the optimizer steps after every micro-batch, but the gradients are cleared "
@@ -68,6 +73,17 @@ def _clears_late(step: TrainingStep) -> Iterator[Finding]:
             hint="step and clear under the same condition",
             related=(cleared[0].span,),
         )
+
+
+def _may_clear(step: TrainingStep) -> bool:
+    """Whether code that is not seen may clear the gradients: `reset_gradients(model)`."""
+    if step.loop is None or step.unfollowed:
+        return True
+    seen = {event.node for event in step.of("zero_grad")}
+    return any(
+        isinstance(node, ast.Call) and node not in seen and _CLEARS.search(identifier(node.func))
+        for node in walk(step.loop.node)
+    )
 
 
 def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ _ENTRY = re.compile(r"^([ \t]+)([a-z]\w*)[ \t]*:", re.M)
 def _owns(source: Source, keys: frozenset[str]) -> bool:
     if _are_arguments(keys):
         return not is_llama_factory(source, keys)
-    return any(_sections(source.text))
+    return len(list(_sections(source.text))) == 1  # of several, each trains something else
 
 
 def _are_arguments(keys: frozenset[str]) -> bool:
@@ -53,7 +53,8 @@ def _sections(text: str) -> Iterator[str]:
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
-    for section in (tree, *(tree.section(name) for name in tree.keys or ())):
+    names = [name for name in tree.keys or () if "train" in name.lower()]
+    for section in (tree, *(tree.section(name) for name in names)):
         settings = section.settings()
         if _are_arguments(section.names()) and are_trainer_arguments(settings):
             if are_paddlenlps(settings):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Confidence, Fact
+from crosscast.facts.fact import Confidence, Fact, unknown
 from crosscast.pysource.names.call_sites import is_mentioned
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
 from crosscast.readers import words
@@ -239,7 +239,16 @@ def schedule_facts(
     if course is None:
         return
     if course.base is not None:
-        yield from number("learning_rate", course.base[0], optimizer, reader)
+        told = list(number("learning_rate", course.base[0], optimizer, reader))
+        yield from told or [
+            unknown(
+                "optimizer.learning_rate",
+                "the highest rate of the schedule was not read",
+                module.span(node),
+                subject=optimizer.subject,
+                reader=reader,
+            )
+        ]
     yield from course_facts(course, reader, module.span(node), stepped=stepped, under=under)
     if on_skip:
         yield fact_of("schedule.on_skip", Known(on_skip), module.span(node), reader=reader)

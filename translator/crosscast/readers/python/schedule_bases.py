@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import identifier
-from crosscast.readers.python.library_calls import canonical, last
+from crosscast.readers.python.library_calls import canonical, last, plain
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -26,17 +27,36 @@ _MULTIPLIES = ("scalar_mul", "multiply")
 
 
 def of_values(call: Call, name: str) -> Base | None:
-    """Return the first rate of `PiecewiseConstantDecay(boundaries, values)`."""
+    """Return the first rate of `PiecewiseConstantDecay(boundaries, values)`.
+
+    The call, of which no number is known, if a later rate is higher.
+    """
     if last(canonical(name)) != _VALUES:
         return None
     given = call.bound().get("values", next(iter(call.node.args[1:2]), None))
     for node, module in chase(given, call.module) if given is not None else ():
         match node:
-            case (
-                ast.List(elts=[ast.expr() as first, *_]) | ast.Tuple(elts=[ast.expr() as first, *_])
-            ):
-                return first, module
+            case ast.List(elts=[first, *later]) | ast.Tuple(elts=[first, *later]):
+                rises = any(_is_above(each, first, module) for each in later)
+                return (call.node, call.module) if rises else (first, module)
     return None
+
+
+def _is_above(later: ast.expr, first: ast.expr, module: Module) -> bool:
+    """Whether a rate is above the first, or certainly a multiple of it: `base * 10`."""
+    rate, begun = (plain(evaluate(node, module)) for node in (later, first))
+    if isinstance(rate, int | float) and isinstance(begun, int | float):
+        return rate > begun
+    match later:
+        case ast.BinOp(left=base, op=ast.Mult(), right=ast.Constant(value=factor)):
+            pass
+        case ast.BinOp(left=ast.Constant(value=factor), op=ast.Mult(), right=base):
+            pass
+        case _:
+            return False
+    return (
+        module.text(base) == module.text(first) and isinstance(factor, int | float) and factor > 1
+    )
 
 
 def of_own(calls: Iterable[Call]) -> Base | None:

@@ -42,6 +42,8 @@ def _is_kept(call: Call) -> bool:
         home = module.scope_of(name).lookup(name.id)
         if (name.id, home) in seen:
             continue
+        if home is not None and isinstance(home.node, ast.ClassDef):
+            return False  # an attribute, which may be read anywhere: `self.callbacks`
         seen.add((name.id, home))
         for node in module.every(ast.Name):
             same = node.id == name.id and module.scope_of(node).lookup(node.id) is home

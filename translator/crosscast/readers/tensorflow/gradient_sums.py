@@ -18,6 +18,7 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.python.value_flow import flow_of, root_of
+from crosscast.trainstep.walk.gradient_sums import ACCUMULATOR
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -37,8 +38,6 @@ _SETS = frozenset({"assign", "update"})
 _WEIGHTS = re.compile(
     r"(self\.)?_?(params?|weights?|variables?|vars|var_list|t_?vars|trainable\w*|p|v|var|moments?)"
 )
-_ACCUMULATOR = re.compile(r"(accumulator|grad(ient)?s?_accum)$", re.I)
-"""Objects of classes of other files that add up the gradients they are called with."""
 _INDEX: WeakKeyDictionary[Program, tuple[GradientSum, ...]] = WeakKeyDictionary()
 
 
@@ -168,7 +167,7 @@ def _fed(call: Call) -> tuple[ast.AST, Module, str, ast.expr] | None:
         case _:
             return None
     assert program is not None
-    if not _ACCUMULATOR.search(identifier(function)) or program.function(call):
+    if not ACCUMULATOR.search(identifier(function)) or program.function(call):
         return None
     return call.node, module, f"{module.text(function)}.gradients", added
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.rate_curves import curve_of_function
 from crosscast.readers.python.schedules import Course, course_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
 
 _WARM = re.compile(r"warm_?up|ramp_?up|burn_?in", re.I)
-_SHOWS = frozenset({"print", "info", "scalar"})
+_HOLDS_RATE = re.compile(r"optim|^opt$|model", re.I)
 _CURVES = ("linear", "cosine", "exponential", "polynomial", "step")
 
 
@@ -60,7 +60,36 @@ def _is_piecewise(function: Function) -> bool:
     if any(isinstance(node, ast.For | ast.While | ast.IfExp) for node in walk(function)):
         return False
     values = list(_values(function))
-    return bool(values) and not any(_uses(value, epoch) for value in values)
+    return (
+        bool(values)
+        and not any(
+            _uses(value, name) for value in values for name in (epoch, *_given_rate(function))
+        )
+        and not _reads_state(function, values)
+    )
+
+
+def _given_rate(function: Function) -> list[str]:
+    """Return the second parameter, as which Keras gives the rate that holds now."""
+    return [each.arg for each in function.args.args[1:2]]
+
+
+def _reads_state(function: Function, values: list[ast.expr]) -> bool:
+    """Whether rates may be made of the one that holds now: `get_value(optimizer.lr) * 0.9`."""
+    if any(isinstance(node, ast.Global | ast.Nonlocal) for node in walk(function)):
+        return True
+    for part in (part for value in values for part in walk(value)):
+        match part:
+            case ast.Call() | ast.Attribute(attr="lr" | "learning_rate", value=ast.Attribute()):
+                return True
+            case ast.Attribute(value=ast.Name(id=owner)) if _HOLDS_RATE.search(owner):
+                return True
+    return any(
+        isinstance(target, ast.Attribute | ast.Subscript)
+        for node in walk(function)
+        if isinstance(node, ast.Assign | ast.AugAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    )
 
 
 def _compares(test: ast.expr, epoch: str) -> bool:
@@ -87,7 +116,5 @@ def _values(function: Function) -> Iterator[ast.expr]:
 
 
 def _uses(node: ast.expr, name: str) -> bool:
-    """Whether an expression depends on the epoch, apart from calls that show it."""
-    if isinstance(node, ast.Call) and identifier(node.func) in _SHOWS:
-        return False
+    """Whether an expression depends on a variable."""
     return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
 
 _GRADIENT = re.compile(r"\bg\b|grad")
-_CALLED = re.compile(r"accumulator|grad(ient)?s?_accum$", re.I)
+ACCUMULATOR = re.compile(r"(accumulator|grad(ient)?s?_accum)$", re.I)
+"""Names of objects that add up the gradients they are called with."""
 _ACCUMULATORS = re.compile(r"accum|grad", re.I)
 
 
@@ -82,7 +83,7 @@ def _assign(walker: Walker, call: ast.Call, frame: Frame) -> bool:
 def accumulator_call(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     """`accumulator(gradients)`, `self.grad_accum(gradients)`."""
     name = last_name(call.func)
-    if not _CALLED.search(name) or len(call.args) != 1 or name[:1].isupper():
+    if not ACCUMULATOR.search(name) or len(call.args) != 1 or name[:1].isupper():
         return False
     if "grad" not in frame.module.text(call.args[0]).lower():
         return False
