@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
+from crosscast.lint.rules._unseen import is_unseen
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 
 _LEAVES = frozenset({"exit", "_exit", "quit", "abort", "error"})
 """Also `parser.error`, which ends the program."""
-_KNOWN = KNOWN | STANDARD | frozenset(dir(builtins))
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -60,9 +58,10 @@ class Switched:
                 if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
                     if node.value is not None and _names(node.value) & known:
                         known |= _bound(node)
-                elif isinstance(node, ast.If) and _names(node.test) & known:
-                    if node is not self.switch:
-                        known |= {name for each in walk(node) for name in _changed(each)}
+                elif isinstance(node, ast.If) and node is not self.switch:
+                    asks = _names(node.test) & known
+                    inside = walk(node) if asks else ()
+                    known |= {name for each in inside for name in _changed(each)}
         return known
 
     def decides(self, head: ast.expr) -> bool:
@@ -109,7 +108,7 @@ class Switched:
         """Whether a call of a function of the program may end it."""
         found = call.module.program.function(call)
         if self._gets(call.node):
-            return found is not None or call.name.partition(".")[0] not in _KNOWN
+            return found is not None or is_unseen(call)
         if found is None or found[1] in seen:
             return False
         home, function = found
