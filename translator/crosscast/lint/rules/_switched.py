@@ -94,13 +94,9 @@ class Switched:
         match node:
             case ast.Assert(test=test):
                 return self._asks(test)
-            case ast.Continue() | ast.Break():
-                loop = home.enclosing(node, *_LOOPS)
-                if loop is None or not any(each is place for each in walk(loop)):
-                    return False
-            case ast.Call() if not _ends(node):
+            case ast.Call() if not leaves(node, place, home):
                 return self._may_end(home.call(node), set())
-            case _ if not _ends(node):
+            case _ if not leaves(node, place, home):
                 return False
         return any(self._asks(each) for each in _conditions(node, home))
 
@@ -185,6 +181,9 @@ def _exits(node: ast.AST) -> bool:
     return False
 
 
-def _ends(node: ast.AST) -> bool:
-    """Whether a line leaves the function, the loop or the program."""
-    return isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break) or _exits(node)
+def leaves(node: ast.AST, place: ast.AST, module: Module) -> bool:
+    """Whether a line leaves the function, the program, or a loop around a place."""
+    if isinstance(node, ast.Continue | ast.Break):
+        loop = module.enclosing(node, *_LOOPS)
+        return loop is not None and any(each is place for each in walk(loop))
+    return isinstance(node, ast.Return | ast.Raise) or _exits(node)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._keras_generations import of_keras_2
+from crosscast.lint.rules._switched import leaves
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
@@ -102,19 +103,33 @@ def _may_be_paddles(value: Value) -> bool:
     )
 
 
-def _is_always_run(node: ast.AST, module: Module) -> bool:
-    """Whether no condition that may tell the optimizers apart is around a line or its callers."""
-    places, seen = [(node, module)], set()
+def _is_always_run(node: ast.expr, module: Module) -> bool:
+    """Whether no condition that may tell the optimizers apart is around a line or its callers.
+
+    Nor before it, if it may leave the function.
+    """
+    places: list[tuple[ast.expr, Module]] = [(node, module)]
+    seen = set()
     while places:
         inner, home = places.pop()
         function = home.function_of(inner)
-        condition = home.enclosing(inner, ast.If, ast.IfExp, ast.BoolOp)
-        if condition is not None and not _is_entry(condition, home):
+        if _is_under_condition(inner, home) or any(
+            home.function_of(node) is function
+            and leaves(node, inner, home)
+            and _is_under_condition(node, home)
+            for node in home.nodes
+            if getattr(node, "lineno", inner.lineno) < inner.lineno
+        ):
             return False
         if function is not None and function not in seen:
             seen.add(function)
             places += [(call.node, call.module) for call in home.program.sites(home, function)]
     return True
+
+
+def _is_under_condition(node: ast.AST, module: Module) -> bool:
+    condition = module.enclosing(node, ast.If, ast.IfExp, ast.BoolOp, ast.Match)
+    return condition is not None and not _is_entry(condition, module)
 
 
 def _is_entry(condition: ast.AST, module: Module) -> bool:
