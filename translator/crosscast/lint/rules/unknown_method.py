@@ -43,6 +43,8 @@ _ONLY_PYTORCH = {
     "add_param_group": "give all groups to the optimizer: `parameters=[{...}, {...}]`",
 }
 """Attributes that only optimizers of PyTorch have, and what to do in Paddle."""
+_FINITE = re.compile(r"\bis_?(finite|nan|inf)\(")
+"""Tests of losses, after which training ends with any optimizer."""
 _CLOSE = 0.75
 """Least similarity of a misspelt name."""
 
@@ -116,7 +118,7 @@ def _is_always_run(node: ast.expr, module: Module) -> bool:
         if _is_under_condition(inner, home) or any(
             home.function_of(node) is function
             and leaves(node, inner, home)
-            and _is_under_condition(node, home)
+            and _is_under_condition(node, home, _FINITE)
             for node in home.nodes
             if getattr(node, "lineno", inner.lineno) < inner.lineno
         ):
@@ -127,9 +129,15 @@ def _is_always_run(node: ast.expr, module: Module) -> bool:
     return True
 
 
-def _is_under_condition(node: ast.AST, module: Module) -> bool:
+def _is_under_condition(
+    node: ast.AST, module: Module, harmless: re.Pattern[str] | None = None
+) -> bool:
+    """Whether a line is under a condition, other than the entry or a test of harmless names."""
     condition = module.enclosing(node, ast.If, ast.IfExp, ast.BoolOp, ast.Match)
-    return condition is not None and not _is_entry(condition, module)
+    if condition is None or _is_entry(condition, module):
+        return False
+    test = condition.test if isinstance(condition, ast.If) else condition
+    return harmless is None or not harmless.search(module.text(test))
 
 
 def _is_entry(condition: ast.AST, module: Module) -> bool:
