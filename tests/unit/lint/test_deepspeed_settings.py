@@ -101,3 +101,20 @@ def test_misspelt_entries_of_the_half_types(
 ) -> None:
     text = json.dumps({"train_micro_batch_size_per_gpu": 4, **entries}, indent=1)
     assert found(("zero.json", text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("print(config)", ["ds.json:1"]),
+        ("rate = getattr(config, 'lr')", []),
+        ("rate = config['lr']", []),
+        ("rate = config.lr", []),
+        ("rate = config.get('lr', 0.1)", []),
+        ("rate = config['optimizer']", ["ds.json:1"]),
+    ],
+)
+def test_entries_that_the_program_reads(line: str, lines: list[str]) -> None:
+    program = f"import json\nimport deepspeed\nconfig = json.load(open('ds.json'))\n{line}\n"
+    settings = json.dumps({"train_micro_batch_size_per_gpu": 4, "lr": 0.001})
+    assert found(("train.py", program), ("ds.json", settings)) == lines

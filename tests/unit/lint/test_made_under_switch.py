@@ -43,6 +43,25 @@ USE = "optimizer = paddle.optimizer.SGD(0.1, weights, grad_clip=clip)"
         (f"if a:\n    if args.clip: {MADE}\n    {USE}", "pass", True),
         (f"if args.clip: {MADE}\n{USE.replace('clip=clip', 'clip=limit')}", "pass", False),
         ("if args.clip: clip = make()", USE, False),
+        (f"if args.clip: {MADE}", f"for epoch in range(args.epochs):\n    {USE}", True),
+        (f"if args.clip: {MADE}", f"for epoch in range(args.clip):\n    {USE}", False),
+        (f"if args.clip: {MADE}", f"while step < args.clip:\n    {USE}", False),
+        (f"if args.clip: {MADE}", f"while True:\n    {USE}", True),
+        (f"if args.clip: {MADE}", f"n = args.clip * 2\nfor _ in range(n):\n    {USE}", False),
+        (f"if args.clip: {MADE}", f"n = 3\nfor _ in range(n):\n    {USE}", True),
+        (f"p = []\nif args.clip: p.append(1)\nif args.clip: {MADE}", f"for _ in p: {USE}", False),
+        (f"if args.clip: {MADE}", f"for _ in plan(args): {USE}", False),
+        (f"if args.clip: {MADE}", f"match args:\n    case Plan(): {USE}", False),
+        (f"if not args.clip: parser.error('no')\nif args.clip: {MADE}", USE, False),
+        (f"args.clip or parser.error('no')\nif args.clip: {MADE}", USE, False),
+        (f"if args.clip: {MADE}", f"if args.evaluate: sys.exit()\n{USE}", False),
+        (f"if args.clip: {MADE}", f"if broken: sys.exit()\n{USE}", True),
+        (f"if args.clip: {MADE}", f"for _ in parts:\n    if args.a: break\n{USE}", True),
+        (f"def stop(): raise SystemExit\ndef a(): stop()\na()\nif args.clip: {MADE}", USE, False),
+        (f"def show(): print(1)\nshow()\nif args.clip: {MADE}", USE, True),
+        (f"def look(args): show(args)\nlook(args)\nif args.clip: {MADE}", USE, False),
+        (f"check(args)\nif args.clip: {MADE}", USE, False),
+        (f"print(args)\nif args.clip: {MADE}", USE, True),
     ],
 )
 def test_names_of_one_branch(before: str, behind: str, found: bool) -> None:
@@ -72,3 +91,10 @@ def test_names_that_a_star_may_bring(module: str | None, found: bool) -> None:
     sources = [Source("train.py", text)]
     sources += [Source("parts.py", module)] if module is not None else []
     assert ("CL521" in {result.code for result in lint_sources(sources)}) is found
+
+
+def test_what_callers_ask_before() -> None:
+    text = f"import paddle\ndef main(args):\n    if args.clip: {MADE}\n    {USE}\n{{}}\n"
+    assert "CL521" in codes(text.format("main(args)"))
+    assert "CL521" not in codes(text.format("if args.clip: main(args)"))
+    assert "CL521" not in codes(text.format("if not args.clip: raise ValueError\nmain(args)"))

@@ -70,6 +70,21 @@ def test_a_misspelt_minimize(head: str, made: str, found: bool) -> None:
             "if not plain: print(it.param_groups)",
             False,
         ),
+        (
+            "paddle.optimizer.Adam(0.1) if plain else build(0.1)",
+            "def show():\n    if plain: return\n    print(it.param_groups)\nshow()",
+            False,
+        ),
+        (
+            "paddle.optimizer.Adam(0.1) if plain else build(0.1)",
+            "if plain: raise SystemExit\nprint(it.param_groups)",
+            False,
+        ),
+        (
+            "paddle.optimizer.Adam(0.1) if plain else build(0.1)",
+            "if not math.isfinite(loss): raise SystemExit\nprint(it.param_groups)",
+            True,
+        ),
         ("build(0.2) if plain else build(0.1)", "print(it.param_groups)", False),
         ("paddle.optimizer.Adam(0.1)", "it._param_groups[0]['momentum'] = 0.9", False),
         ("paddle.optimizer.Adam(0.1)", "it.param_groups = []; print(it.param_groups)", False),

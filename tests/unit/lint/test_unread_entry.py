@@ -61,12 +61,28 @@ def found(text: str, entry: str = "gamma", *, more: str = "") -> bool:
         ("for name in settings: print(name)", STEPS, False),
         ("print(settings[name])", STEPS, False),
         ("other = yaml.safe_load(open('b.yaml'))", STEPS, False),
+        ("show(path)", STEPS, False),
+        ("show('train.yaml')", STEPS, False),
+        ("show('other')", STEPS, True),
+        ("show(optimizer)", STEPS, False),
         ("pass", 'settings["other"]["steps"]', False),
         ("pass", 'settings["lr_scheduler"]["milestones"]', False),
     ],
 )
 def test_entries(before: str, steps: str, dead: bool) -> None:
     assert found(PROGRAM.format(before=before, steps=steps)) is dead
+
+
+def test_what_the_file_says_twice_or_without_a_word() -> None:
+    text = PROGRAM.format(before="pass", steps=STEPS)
+    assert found(text, "'gamma'")
+    assert not found(text, "null")
+    assert not found(text, "? [a, b]\n  ")
+    sources = [Source("train.py", text), Source("train.yaml", YAML.format(entry="gamma"))]
+    assert "CL925" in {result.code for result in lint_sources(sources)}
+    shared = sources[1].text.replace("gamma: 3", "gamma: &it 3") + "other: *it\n"
+    sources[1] = Source("train.yaml", shared)
+    assert "CL925" not in {result.code for result in lint_sources(sources)}
 
 
 def test_files() -> None:
@@ -120,6 +136,9 @@ SHOW = "def show():\n    for name in ['rate', 'lr_decay']:\n        {line}"
         ("config.rate", "print(getattr(config, name))", "", False),
         ("config.rate", "adjust_rate(optimizer, epoch)", "", False),
         ("config.rate", "optimizer.set_lr(rates[0])", "", False),
+        ("config.rate", "from helpers import build", "", False),
+        ("config.rate", "import numpy", "", True),
+        ("config.rate", "change(optimizer)", "", False),
         ("config.rate", "", "last = lr_decay[0]", False),
         ("config.rate", "", "class Own:\n    lr_decay = 3", False),
         ("config.rate", "", "if fast:\n    rate = 0.3", False),

@@ -121,6 +121,8 @@ def test_flags_of_scripts_with_hybrid_parallelism() -> None:
     (kind,) = (fact for fact in hybrid.facts if fact.field == "clipping.kind")
     assert not kind.known
     assert value_of(hybrid, "schedule.has_warmup") == "yes"
+    whole = shell(f"{SCRIPT} --dp_degree 8 --mp_degree 1 --pp_degree 1 --sharding_degree 1")
+    assert values_of(whole, "parallel.kind") == {"paddle_dp"}
     one = shell(f"{SCRIPT} --dp_degree 2 --grad_clip 0")
     assert values_of(one, "parallel.kind") == {"paddle_dp"}
     assert not values_of(one, "clipping.value")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.namespaces import is_only_displayed
+from crosscast.lint.rules._unseen import unseen_gets
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -20,7 +21,7 @@ def sections_read(program: Program) -> tuple[Call, dict[str, set[str] | None]] |
     """Return what loads the only configuration, and the entries read of each of its sections.
 
     The entries are None if the section is passed on or read as a whole. None for a configuration
-    that is itself passed on, or of which there are several.
+    that is itself passed on, or of which there are several, or whose path is passed on.
     """
     loads = [call for call in program.calls() if call.name in _LOADS]
     if len(loads) != 1:
@@ -36,6 +37,8 @@ def sections_read(program: Program) -> tuple[Call, dict[str, set[str] | None]] |
         return None
     if scope.node is module.tree and _is_reached(name, module):
         return None
+    if unseen_gets(program, _paths(load)):
+        return None  # which may load the file again
     sections: dict[str, set[str] | None] = {}
     for node in module.every(ast.Name):
         if node.id != name or not isinstance(node.ctx, ast.Load):
@@ -55,6 +58,23 @@ def sections_read(program: Program) -> tuple[Call, dict[str, set[str] | None]] |
         elif inner is not None and known is not None:
             known.add(inner[0])
     return load, sections
+
+
+def _paths(load: Call) -> set[str]:
+    """Return what the path of the file is in the program, and the objects that have it."""
+    module = load.module
+    function = module.function_of(load.node)
+    opened = [
+        path
+        for call in (load, *module.program.calls("open"))
+        if call.module is module and module.function_of(call.node) is function
+        for path in call.node.args[:1]
+    ]
+    if function is not None:
+        for call in module.program.sites(module, function):
+            opened += [*call.node.args, *(each.value for each in call.node.keywords)]
+    owners = [path.value for path in opened if isinstance(path, ast.Attribute)]
+    return {ast.unparse(path) for path in (*opened, *owners)}
 
 
 def _is_reached(name: str, module: Module) -> bool:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.lint.rules._unseen import unseen_gets
+from crosscast.lint.rules._unused_flags import is_known
 from crosscast.pysource.names.containers import definitions
 from crosscast.readers.python.library_calls import calls_of
 
@@ -28,9 +30,12 @@ _SHOWS = frozenset({"print", "eval", "str", "format"})
 def unread_schedules(program: Program) -> Iterator[tuple[Call, ast.expr, Module, list[ast.Name]]]:
     """Yield the optimizers whose rate is a number of a module of settings, which has more.
 
-    Yields also the rate, the module, and its settings of a schedule that nothing reads.
+    Yields also the rate, the module, and its settings of a schedule that nothing reads. A module
+    that is not given may import the settings, and a function of it change the rate.
     """
     if any(_MAKES.search(call.method) for call in program.calls()):
+        return
+    if not all(map(is_known, program.modules)) or unseen_gets(program, ()):
         return
     for name, call in calls_of(program):
         rate = call.bound().get("lr") or call.bound().get("learning_rate")

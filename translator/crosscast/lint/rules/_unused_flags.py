@@ -49,7 +49,7 @@ def unused_flags(subject: Subject) -> Iterator[tuple[Flag, Topic]]:
         for flag in program.all_flags
         if flag.parser in ("argparse", "absl") and (topic := topic_of(flag.name))
     ]
-    if any(not _is_known(module) for module in program.modules):
+    if any(not is_known(module) for module in program.modules):
         flags = [
             (flag, topic)
             for flag, topic in flags
@@ -92,7 +92,7 @@ def asked_by(command: Command, flag: Flag) -> tuple[Span, object] | None:
     return None
 
 
-def _is_known(module: Module) -> bool:
+def is_known(module: Module) -> bool:
     """Whether everything that a module imports is a library or one of the given files.
 
     Any module of the program may read the flags of absl.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._order import stands_before
+from crosscast.lint.rules._switched import Switched
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
@@ -22,7 +23,6 @@ _MADE = re.compile(
     r"|optim\.[A-Z]\w+|optimizers?\.[A-Z]\w+)"
 )
 """Objects of a training step: clips, scalers, schedules and optimizers."""
-_LEAVES = frozenset({"exit", "_exit", "quit", "abort"})
 _HIDES = frozenset({"globals", "locals", "exec", "eval"})
 
 
@@ -100,8 +100,7 @@ def _may_give(star: str, name: str, importer: Module) -> bool:
 
 def _used_without(switch: ast.If, name: str, scope: Scope, module: Module) -> ast.Name | None:
     """Return the first use after a condition that is reached without it."""
-    asked = module.text(switch.test)
-    setting = max((part for part in re.split(r"[^\w.\[\]'\"]", asked)), key=len)
+    switched = Switched(switch, module)
     uses = [
         node
         for node in walk(scope.node)
@@ -109,23 +108,28 @@ def _used_without(switch: ast.If, name: str, scope: Scope, module: Module) -> as
         if module.scope_of(node) is scope and stands_before(switch, node, module)
     ]
     for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset)):
-        if _is_reached(use, switch, uses, module):
-            return None if _left_before(use, setting, scope, module) else use
+        if _is_reached(use, switched, uses, module):
+            return None if switched.may_end_before(use) else use
     return None
 
 
-def _is_reached(use: ast.AST, switch: ast.If, uses: list[ast.Name], module: Module) -> bool:
+def _is_reached(use: ast.AST, switched: Switched, uses: list[ast.Name], module: Module) -> bool:
     """Whether a line runs whatever the conditions are between it and the block of the switch.
 
-    A chain of conditions does not matter if every branch of it uses the name.
+    A chain of conditions does not matter if every branch of it uses the name, nor does a loop
+    whose head has nothing to do with the setting: that of the training runs.
     """
     here, around = use, module.parent(use)
-    block = module.parent(switch)
+    block = module.parent(switched.switch)
     while around is not None and around is not block:
         match around:
             case ast.IfExp() | ast.BoolOp() | ast.Try() | ast.Assert() | ast.comprehension():
                 return False
-            case ast.Lambda() | ast.FunctionDef() | ast.ClassDef():
+            case ast.Lambda() | ast.FunctionDef() | ast.ClassDef() | ast.match_case():
+                return False
+            case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head) if (
+                here is not head and switched.decides(head)
+            ):
                 return False
             case ast.If(test=test) if here is not test:
                 top = _top(around, module)
@@ -155,26 +159,6 @@ def _all_use(condition: ast.If, uses: list[ast.Name], module: Module) -> bool:
     places = {id(use) for use in uses}
     using = [any(id(node) in places for part in body for node in walk(part)) for body in bodies]
     return len(bodies) > 1 and all(using)
-
-
-def _left_before(use: ast.Name, setting: str, scope: Scope, module: Module) -> bool:
-    """Whether the program may end, or skip a round, before a line where the setting is off."""
-    return any(
-        isinstance(node, ast.If | ast.Assert)
-        and setting in module.text(node.test)
-        and node.lineno < use.lineno
-        and (isinstance(node, ast.Assert) or any(map(_ends, walk(node))))
-        for node in walk(scope.node)
-    )
-
-
-def _ends(node: ast.AST) -> bool:
-    match node:
-        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
-            return True
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _LEAVES
-    return False
 
 
 _RIGHT = """\

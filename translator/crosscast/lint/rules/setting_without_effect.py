@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._unread import reader_findings
-from crosscast.messages.diagnostics import Severity
+from crosscast.messages.diagnostics import Severity, Span
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import keyword
@@ -20,8 +20,9 @@ from crosscast.sources.subject import Subject
 _SEVERITIES = {
     "CC926": Severity.WARNING,  # a warm-up that the schedule ignores
     "CC927": Severity.NOTE,  # a loss scale without half precision is harmless
-    "CC933": Severity.WARNING,  # an entry that the program that reads the file does not look at
 }
+_NOT_LOOKED_AT = "CC933"
+"""An entry that the library that reads the file does not look at."""
 _STATED = ("literal", "shell_variable")
 
 _TRAINER = re.compile(r"(pytorch_lightning|lightning(\.pytorch)?)(\.trainer(\.trainer)?)?\.Trainer")
@@ -31,8 +32,25 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Report settings that readers of scripts and configurations found to have no effect."""
     hint = "remove it, or enable the feature it belongs to"
     yield from reader_findings(subject, _SEVERITIES, _SEVERITIES, hint)
+    for finding in reader_findings(subject, {_NOT_LOOKED_AT}, hint=hint):
+        if not _is_read(finding.span, subject.program):
+            yield finding
     yield from _schedules(subject)
     yield from _levels(subject.program)
+
+
+def _is_read(key: Span, program: Program) -> bool:
+    """Whether a given program reads an entry by its name: `config["lr"]`, `config.lr`."""
+    name = key.text[key.column - 1 : (key.end_column or 0) - 1].strip("'\"")
+    for module in program.modules:
+        for node in module.nodes:
+            match node:
+                case ast.Attribute(attr=found) if found == name:
+                    return True
+                case ast.Constant(value=found) if found == name:
+                    if isinstance(module.parent(node), ast.Subscript | ast.Call):
+                        return True
+    return False
 
 
 def _schedules(subject: Subject) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._keras_generations import of_keras_2
+from crosscast.lint.rules._switched import leaves
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
@@ -42,6 +43,8 @@ _ONLY_PYTORCH = {
     "add_param_group": "give all groups to the optimizer: `parameters=[{...}, {...}]`",
 }
 """Attributes that only optimizers of PyTorch have, and what to do in Paddle."""
+_FINITE = re.compile(r"\bis_?(finite|nan|inf)\(")
+"""Tests of losses, after which training ends with any optimizer."""
 _CLOSE = 0.75
 """Least similarity of a misspelt name."""
 
@@ -102,19 +105,39 @@ def _may_be_paddles(value: Value) -> bool:
     )
 
 
-def _is_always_run(node: ast.AST, module: Module) -> bool:
-    """Whether no condition that may tell the optimizers apart is around a line or its callers."""
-    places, seen = [(node, module)], set()
+def _is_always_run(node: ast.expr, module: Module) -> bool:
+    """Whether no condition that may tell the optimizers apart is around a line or its callers.
+
+    Nor before it, if it may leave the function.
+    """
+    places: list[tuple[ast.expr, Module]] = [(node, module)]
+    seen = set()
     while places:
         inner, home = places.pop()
         function = home.function_of(inner)
-        condition = home.enclosing(inner, ast.If, ast.IfExp, ast.BoolOp)
-        if condition is not None and not _is_entry(condition, home):
+        if _is_under_condition(inner, home) or any(
+            home.function_of(node) is function
+            and leaves(node, inner, home)
+            and _is_under_condition(node, home, _FINITE)
+            for node in home.nodes
+            if getattr(node, "lineno", inner.lineno) < inner.lineno
+        ):
             return False
         if function is not None and function not in seen:
             seen.add(function)
             places += [(call.node, call.module) for call in home.program.sites(home, function)]
     return True
+
+
+def _is_under_condition(
+    node: ast.AST, module: Module, harmless: re.Pattern[str] | None = None
+) -> bool:
+    """Whether a line is under a condition, other than the entry or a test of harmless names."""
+    condition = module.enclosing(node, ast.If, ast.IfExp, ast.BoolOp, ast.Match)
+    if condition is None or _is_entry(condition, module):
+        return False
+    test = condition.test if isinstance(condition, ast.If) else condition
+    return harmless is None or not harmless.search(module.text(test))
 
 
 def _is_entry(condition: ast.AST, module: Module) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,7 @@ def _of_files(subject: Subject) -> Iterator[Finding]:
 
     tree = read_yaml(files[0]).tree
     load, sections = found
+    uses = Counter(entry.span for entry in tree.walk()) if tree is not None else Counter()
     if tree is None or not _is_meant(tree, sections):
         return
     for name, read in sections.items():
@@ -59,7 +61,8 @@ def _of_files(subject: Subject) -> Iterator[Finding]:
         left = {
             key: entry
             for key, entry in section.items()
-            if key not in read and (topic_of(name) or topic_of(key)) and entry.key is not None
+            if key not in read and (topic_of(name) or topic_of(key)) and _is_written(key, entry)
+            if uses[entry.span] == 1  # no alias leads to it
         }
         if left:
             first = next(iter(left.values()))
@@ -71,6 +74,14 @@ def _of_files(subject: Subject) -> Iterator[Finding]:
                 "another training",
                 related=(load.module.span(load.node),),
             )
+
+
+def _is_written(key: str, entry: Tree) -> bool:
+    """Whether a key stands in the file as a word: not a null or a list."""
+    if entry.key is None:
+        return False
+    column, end = entry.key.column or 1, entry.key.end_column or 0
+    return entry.key.text[column - 1 : end - 1].strip("'\"") == key
 
 
 def _is_meant(tree: Tree, sections: dict[str, set[str] | None]) -> bool:

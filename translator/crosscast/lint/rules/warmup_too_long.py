@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     whole = _only(subject.profile, _TOTALS[unit])
     if whole is None or not isinstance(whole.value, int | float):
         return
-    if _LEAST[unit] <= whole.value < steps:
+    if _LEAST[unit] <= whole.value < steps and _are_of_one_run(subject, warm, whole):
         yield Finding(
             span=warm.places[0],
             message=f"the warm-up takes {steps} {unit}, and the run has only {whole.value:g}: the "
@@ -35,6 +35,20 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint="shorten the warm-up",
             related=whole.places[:1],
         )
+
+
+def _are_of_one_run(subject: Subject, *facts: Fact) -> bool:
+    """Whether facts stand in one file, and in one command if it has several."""
+    files = {fact.places[0].file for fact in facts}
+    runs = [
+        places
+        for command in subject.commands
+        if (places := {place for flag in command.flags for place in flag.places})
+        if files & {place.file for place in places}
+    ]
+    if len(files) != 1 or len(runs) <= 1:
+        return len(files) == 1
+    return any(all(places.intersection(fact.places) for fact in facts) for places in runs)
 
 
 def _only(profile: Profile, field: str) -> Fact | None:

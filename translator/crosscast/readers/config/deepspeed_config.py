@@ -156,7 +156,7 @@ def _misnamed_clip(writer: SettingWriter, tree: Tree) -> None:
         if limit.number:
             writer.warn(
                 "CC933",
-                f"{name} has no effect: DeepSpeed reads gradient_clipping, so nothing is clipped",
+                f"DeepSpeed does not read {name}, only gradient_clipping: it clips nothing",
                 limit,
                 hint=f"rename it to gradient_clipping, or remove it if the program reads {name}",
             )
@@ -169,7 +169,7 @@ def _misplaced(writer: SettingWriter, tree: Tree) -> None:
         if given.number is not None:
             writer.warn(
                 "CC933",
-                f"{name} has no effect: DeepSpeed reads no such entry at the top level",
+                f"DeepSpeed does not read {name} at the top level",
                 given,
                 hint=f"set it in the params of {_OF_SECTIONS[name]}, or remove it if the program "
                 f"reads {name}",

@@ -50,6 +50,9 @@ def _tell_decay_of_weights(writer: SettingWriter, optimizer: Tree, family: str) 
         writer.number(coupled, optimizer.setting("weight_decay"))
     elif "L2" in inner.section("name").text.upper():
         writer.number("optimizer.l2", inner.setting("value"))
+    else:
+        kind = inner.setting("name")
+        writer.unknown(coupled, "not a decay of the squares", kind or optimizer.setting("name"))
 
 
 def _tell_clip(writer: SettingWriter, optimizer: Tree) -> None:

@@ -34,7 +34,7 @@ _SWITCHES = (
     "amp",
 )
 _DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree")
-"""Flags that scripts hand to `hybrid_configs` of Fleet."""
+"""Flags that scripts hand to `hybrid_configs` of Fleet; only the first keeps the model whole."""
 _OF_PADDLE = re.compile(r"(^|[/_-])paddle\w*/")
 """Folders of programs that are named after the framework."""
 _TENSORFLOW = frozenset({"use_xla", "xla", "horovod", "amp", "use_tpu", "tpu_name"})
@@ -171,9 +171,14 @@ def _parallel(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     many = launch.command.processes
     several = many is not None and many.known and many.value != 1
     distributed = settings.get("is_distributed")
+    degrees = [found for name in _DEGREES if (found := settings.get(name))]
     if fleet is not None and fleet.switch:
         writer.tell("parallel.kind", "fleet", fleet)
-    elif len(degrees := [found for name in _DEGREES if (found := settings.get(name))]) >= 2:
+    elif len(degrees) >= 2 and any(
+        degree.number is None or degree.number > 1
+        for degree in degrees
+        if degree.name != _DEGREES[0]
+    ):
         writer.tell("parallel.kind", "fleet_hybrid", *degrees)
     elif distributed is not None and not distributed.known:
         writer.tell("parallel.kind", "paddle_transpiler", distributed, confidence="guess")
