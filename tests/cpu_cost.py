@@ -12,9 +12,12 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
     A worker that ran thousands of tests holds millions of objects: one full collection of them
     took 2.6 s, and it comes whenever it comes. Frozen objects are left out of collections, so
-    the call pays for its own alone. They stay frozen, as those of `conftest.py` have to.
+    the call pays for its own alone.
     """
     gc.freeze()
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+    try:
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+    finally:
+        gc.unfreeze()
