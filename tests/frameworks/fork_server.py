@@ -184,7 +184,7 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int], own: Sequenc
     command = request["command"]
     first = str(Path.cwd()) if request["module"] else str(Path(command[0]).resolve().parent)
     sys.path[:] = [first, *_paths(os.environ), *(path for path in sys.path[1:] if path not in own)]
-    sys.warnoptions += request["warnings"]
+    sys.warnoptions.extend(request["warnings"])
     warnings._processoptions(request["warnings"])  # type: ignore[attr-defined]
     sys.argv, sys.executable = command, request["executable"]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115

@@ -30,7 +30,7 @@ _WRAPS = re.compile(r"^(keras|tensorflow)\.[\w.]*LossScaleOptimizer$")
 def by_scaler(program: Program) -> Iterator[Fact]:
     """Yield who decides, if an optimizer is wrapped and another file sets the policy.
 
-    Without a test around the wrapper, the code that calls its function decides: nobody scales the
+    Without a test around the wrapper, the code that calls its function decides: nothing scales the
     loss of a model in float32.
     """
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
