@@ -39,7 +39,7 @@ _OF_SECTIONS = {
     for name in names
 }
 """Settings that DeepSpeed reads in `params` of a section, if at all; none at the top level
-(deepspeed/runtime/constants.py and config.py, 0.19.8)."""
+(deepspeed/runtime/constants.py)."""
 
 
 def looks_like_deepspeed(tree: Tree) -> bool:
