@@ -1,0 +1,140 @@
+"""Migrate public programs in place, run them with made-up data, and count what works.
+
+    python benchmarks/migrate_programs FILES [--era ERA] [--half development|aside] [--run] [--docs]
+    python benchmarks/migrate_programs FILES --get REPOSITORIES
+
+The tables beside this file name the programs: repository, commit, files with their digests, a
+command, and a judgement by reading: `before` (before the migrations of whole files) and `after`.
+FILES holds ERA/ID/PATH; `--get` writes it from git directories REPOSITORIES/OWNER+NAME. What the
+programs need besides (rows, modules that cannot be installed) is made up in `stand_ins/`.
+
+The exit code is 1 if an output does not parse, a second migration changes something, a run fails
+that is said to be right, or crosscast itself fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from programs import FRAMEWORKS, HERE, get, programs_of
+from trial import Trial, tried
+
+from crosscast.messages.text_tables import layout
+
+PAGE = HERE.parents[1] / "docs" / "migrated-programs.md"
+WORKS = ("to its end", "20 updates")
+
+
+def main() -> None:
+    """Parse the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", type=Path)
+    parser.add_argument("--era", action="append", choices=list(FRAMEWORKS), default=[])
+    parser.add_argument("--half", choices=("development", "aside"), default="")
+    parser.add_argument("--only", default="", help="a part of the identifiers")
+    parser.add_argument("--run", action="store_true", help="run what is written")
+    parser.add_argument("--seconds", type=float, default=300.0, help="of one run")
+    parser.add_argument("--show", action="store_true", help="every refusal")
+    parser.add_argument("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    parser.add_argument("--get", type=Path, help="git directories to take the files from")
+    args = parser.parse_args()
+    programs = programs_of(args.files, args.era, args.half, args.only)
+    if args.get:
+        for program in programs:
+            get(program, args.get)
+    if absent := [path for program in programs for path in program.missing()]:
+        parser.error(f"missing or changed: {', '.join(absent)}")
+    trials = []
+    for program in programs:
+        trial = tried(program, run=args.run, seconds=args.seconds)
+        print(f"{program.era}/{program.name}: {trial.outcome}; {trial.ran}", file=sys.stderr)
+        if args.show:
+            print(*trial.problems, *trial.refusals, sep="\n")
+        trials.append(trial)
+    table = layout(
+        ("program", "outcome", "changed", "left", "run", "before", "after"), rows(trials)
+    )
+    print(*table.head, *table.rows, sep="\n")
+    if args.docs:
+        PAGE.write_text(page(trials))
+    sys.exit(any(failed(trial) for trial in trials))
+
+
+def rows(trials: Sequence[Trial]) -> list[tuple[str, ...]]:
+    """Return one row for each program."""
+    return [
+        (
+            trial.program.name,
+            trial.outcome,
+            str(trial.changes),
+            str(len(trial.refusals)),
+            trial.ran[:60],
+            trial.program.entry["before"],
+            trial.program.entry["after"],
+        )
+        for trial in trials
+    ]
+
+
+def failed(trial: Trial) -> bool:
+    """Whether the result contradicts the table, or is broken."""
+    entry = trial.program.entry
+    should_run = entry["after"] == "right" and not entry.get("needs")
+    return trial.outcome == "broken" or bool(trial.ran and should_run and trial.ran not in WORKS)
+
+
+def page(trials: Sequence[Trial]) -> str:
+    """Return the page."""
+    parts = [
+        f"""\
+# Public programs, migrated in place
+
+<!-- Written by `python benchmarks/migrate_programs FILES --run --docs`; do not edit. -->
+
+{len(trials)} public training programs, each migrated in place by one command and then run on a CPU
+with made-up data, up to 20 updates. *Right*: everything was converted, the program runs, and it
+means what it meant; this was judged by reading it. *Partly*: some of it was converted, the rest was
+refused by name. Half of the programs of each era were used to develop the migrations ("d"); the
+others were put aside and looked at last ("a").
+
+| era | programs | right before | right | partly | refused or nothing |
+|---|---:|---:|---:|---:|---:|
+"""
+    ]
+    for era in FRAMEWORKS:
+        entries = [trial.program.entry for trial in trials if trial.program.era == era]
+        if entries:
+            after = Counter(entry["after"] for entry in entries)
+            before = sum(entry["before"] == "right" for entry in entries)
+            other = len(entries) - after["right"] - after["partly"]
+            parts.append(
+                f"| {era} | {len(entries)} | {before} | {after['right']} | {after['partly']} "
+                f"| {other} |\n"
+            )
+    for era in FRAMEWORKS:
+        mine = [trial for trial in trials if trial.program.era == era]
+        if mine:
+            parts.append(f"\n## {era}, to {mine[0].program.to}\n\n")
+            parts.append("| | program | half | before | now | changed, left | run | why |\n")
+            parts.append("|---|---|---|---|---|---|---|---|\n")
+            parts += [_row(trial) for trial in mine]
+    return "".join(parts)
+
+
+def _row(trial: Trial) -> str:
+    entry = trial.program.entry
+    at = f"[{entry['repo']}](https://github.com/{entry['repo']}/blob/{entry['commit']}/{entry['main']})"
+    ran = (trial.ran or "not run").replace("|", "/")
+    why = str(entry.get("why", "")).replace("|", "/")
+    return (
+        f"| {entry['id']} | {at} | {entry['half'][0]} | {entry['before']} | {entry['after']} "
+        f"| {trial.changes}, {len(trial.refusals)} | {ran[:80]} | {why} |\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
