@@ -1,6 +1,6 @@
 """Functions whose positional arguments mean something else in Paddle 3, as data.
 
-The signatures are those of 2.6.2 and 3.3.1; `tests/frameworks` compares them with the installed one.
+The signatures are those of 2.6.2 and 3.3.1; a test compares them with the installed Paddle.
 """
 
 from __future__ import annotations
