@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from crosscast.edits.edit import Edit
-from crosscast.edits.node_edits import column_at, insert_before
+from crosscast.edits.node_edits import column_at, insert, insert_before
 from crosscast.migrate.paddle_fluid import CannotError, more_arguments
 from crosscast.migrate.paddle_names.row import Row
 from crosscast.pysource.programs.module import Module
@@ -42,9 +42,8 @@ def argument_edits(module: Module, call: ast.Call, row: Row) -> list[Edit]:
         if name not in given and row.renamed.get(name, name) not in given
     }
     if left:
-        if gone:
-            raise CannotError(call, "an argument was removed where another must be written out")
-        edits.append(more_arguments(module, call, ", ".join(f"{k}={v}" for k, v in left.items())))
+        text = ", ".join(f"{name}={value}" for name, value in left.items())
+        edits.append(_written(module, call, text, gone))
     if row.rewrite is not None:
         edits += row.rewrite(module, call)
     return edits
@@ -123,6 +122,16 @@ def _removals(module: Module, call: ast.Call, gone: set[int]) -> Iterator[Edit]:
             end_column=finish,
             text="",
         )
+
+
+def _written(module: Module, call: ast.Call, text: str, gone: set[int]) -> Edit:
+    """Return the edit that appends arguments, of which the last given ones may be removed."""
+    if len(gone) < len(call.args) + len(call.keywords):
+        return more_arguments(module, call, text)
+    assert call.end_lineno is not None
+    assert call.end_col_offset is not None
+    column = column_at(module, call.end_lineno, call.end_col_offset) - 1
+    return insert(module, call.end_lineno, column, text)
 
 
 def _runs(places: list[int]) -> Iterator[tuple[int, int]]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crosscast.edits.edit import Edit
-from crosscast.edits.node_edits import replace_node
+from crosscast.edits.node_edits import insert_before, replace_node
 from crosscast.migrate.paddle_fluid import CannotError, is_bound
 from crosscast.migrate.paddle_names.arguments import argument_edits
 from crosscast.migrate.paddle_names.helper import texts_of
 from crosscast.migrate.paddle_names.imports import import_edits
-from crosscast.migrate.paddle_names.row import Mode
+from crosscast.migrate.paddle_names.row import Mode, Row
 from crosscast.migrate.paddle_names.table import all_helpers, rows_for
 from crosscast.migrate.paddle_names.uses import Use, uses_of
 from crosscast.pysource.programs.module import Module
@@ -42,16 +42,19 @@ def moves_of(module: Module, mode: Mode) -> Moves:
     helpers: dict[str, None] = {}
     uses = list(uses_of(module, rows_for(mode)))
     for use in uses:
+        row = use.row
         try:
-            edits, new = _moved(module, use)
+            row = _row_of(module, use)
+            edits, new = _moved(module, use, row)
         except CannotError as error:
             found.left.append((use.node, use.name, error.reason))
             edits, new = [], use.name
-        row = use.row
         if row is not None and row.helper and new == row.helper:
             helpers[row.helper] = None
-        if module.text(use.node) != new:
-            edits = [*edits, replace_node(module, use.node, new)]
+        helpers |= dict.fromkeys(name for name in all_helpers() if _calls(edits, name))
+        edits, front = _split_front(module, use.node, edits)
+        if module.text(use.node) != new or front:
+            edits = [*edits, replace_node(module, use.node, front + new)]
         if new != use.name:
             found.moved[use.name] = new
             if row is not None and row.note:
@@ -68,15 +71,33 @@ def moves_of(module: Module, mode: Mode) -> Moves:
     return found
 
 
-def _moved(module: Module, use: Use) -> tuple[list[Edit], str]:
-    """Return the edits of the arguments of a use, and its new name."""
+def _row_of(module: Module, use: Use) -> Row:
+    """Return the row that a use is moved by."""
     row = use.row
     if row is None:
         raise CannotError(use.node, "")
+    return row.variant(module, use.call) if row.variant else row
+
+
+def _calls(edits: Sequence[Edit], name: str) -> bool:
+    """Whether the inserted texts call a function."""
+    return any(f"{name}(" in edit.text for edit in edits)
+
+
+def _split_front(module: Module, node: ast.expr, edits: Sequence[Edit]) -> tuple[list[Edit], str]:
+    """Return edits without the insertions before a node, and what these insert."""
+    place = insert_before(module, node, "")
+    front = [edit for edit in edits if replace(edit, text="") == place]
+    return [edit for edit in edits if edit not in front], "".join(edit.text for edit in front)
+
+
+def _moved(module: Module, use: Use, row: Row) -> tuple[list[Edit], str]:
+    """Return the edits of the arguments of a use, and its new name."""
     if row.refused:
         raise CannotError(use.node, row.refused)
     if row.helper:
-        return [], row.helper
+        rewritten = row.rewrite(module, use.call) if row.rewrite and use.call else []
+        return rewritten, row.helper
     if use.call is None:
         if row.changes_arguments:
             raise CannotError(use.node, "it is used as a value, and its arguments changed")

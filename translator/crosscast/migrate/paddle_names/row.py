@@ -18,10 +18,15 @@ Mode = Literal["static", "dynamic"]
 Rewrite = Callable[["Module", ast.Call], list[Edit]]
 """Return the edits of the arguments of a call; raise `CannotError` if that is not certain."""
 
+Variant = Callable[["Module", "ast.Call | None"], "Row"]
+"""Choose the row that a use is moved by, from its arguments (None: it is not called); raise
+`CannotError` if that is not certain."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One old name, with all its aliases. Exactly one of `new`, `helper` and `refused` is given."""
+    """One old name, with all its aliases. Exactly one of `new`, `helper`, `refused` and
+    `variant` is given."""
 
     old: tuple[str, ...]
     """Names after `paddle.fluid.`, in the form of `names.plain` (`layers.fc`, not
@@ -30,7 +35,8 @@ class Row:
     new: str = ""
     """The new qualified name, such as `paddle.static.nn.fc`."""
     helper: str = ""
-    """A function of `helpers`, which is written into the file; it takes the old arguments."""
+    """A function of `helpers`, which is written into the file; it takes the old arguments, and
+    of the other fields only `rewrite` is read."""
     refused: str = ""
     """Why there is no counterpart, and the way out after a semicolon."""
     order: str = ""
@@ -46,10 +52,19 @@ class Row:
     """Old keyword to the old default, written out (under the new keyword) if it is not given."""
     rewrite: Rewrite | None = None
     """Further edits of the arguments of a call."""
+    variant: Variant | None = None
+    """Chooses another row; the other fields of this one are not read then."""
     note: str = ""
     """A remaining difference for the user."""
 
     @property
     def changes_arguments(self) -> bool:
         """Whether a use that is not a call would differ."""
-        return bool(self.new_order or self.renamed or self.dropped or self.written or self.rewrite)
+        return bool(
+            self.new_order
+            or self.renamed
+            or self.dropped
+            or self.written
+            or self.rewrite
+            or self.variant
+        )

@@ -1,0 +1,167 @@
+"""Rows: guards, tensors, states and processes of dynamic graphs."""
+
+from __future__ import annotations
+
+import ast
+
+from crosscast.edits.edit import Edit
+from crosscast.edits.node_edits import column_at
+from crosscast.migrate.paddle_fluid import CannotError
+from crosscast.migrate.paddle_names.call_forms import closing, given
+from crosscast.migrate.paddle_names.row import Row
+from crosscast.pysource.programs.module import Module
+
+_NAMES = "paddle.utils.unique_name.guard"
+_VALUE = "value name zero_copy dtype"
+
+
+def _guard(module: Module, call: ast.Call | None) -> Row:
+    """Return the row of a guard: Paddle 3 is dynamic by itself, what is left is the device."""
+    if call is None:
+        raise CannotError(module.tree, "it is used as a value; call it in a with statement")
+    return _PLACED if given(call, "place", "place") else Row(old=(), new=_NAMES)
+
+
+def _device_first(module: Module, call: ast.Call) -> list[Edit]:
+    """Return the edits that select the device before the block of a guard."""
+    item = module.parent(call)
+    block = module.parent(item) if isinstance(item, ast.withitem) else None
+    if not isinstance(block, ast.With) or len(block.items) != 1:
+        raise CannotError(call, "it is not alone in a with statement; write paddle.set_device")
+    if block.items[0].optional_vars is not None or block.lineno != call.lineno:
+        raise CannotError(call, "it is not alone in a with statement; write paddle.set_device")
+    line = module.lines[block.lineno - 1]
+    indent = line[: len(line) - len(line.lstrip())]
+    start = column_at(module, block.lineno, block.col_offset)
+    head = Edit(
+        file=module.source.name,
+        line=block.lineno,
+        column=start,
+        end_line=block.lineno,
+        end_column=column_at(module, call.lineno, call.col_offset),
+        text="",
+    )
+    keywords = [_keyword_removed(module, keyword) for keyword in call.keywords]
+    return [head, *keywords, closing(module, call, f"\n{indent}with {_NAMES}()")]
+
+
+def _keyword_removed(module: Module, keyword: ast.keyword) -> Edit:
+    column = column_at(module, keyword.lineno, keyword.col_offset)
+    return Edit(
+        file=module.source.name,
+        line=keyword.lineno,
+        column=column,
+        end_line=keyword.value.lineno,
+        end_column=column_at(module, keyword.value.lineno, keyword.value.col_offset),
+        text="",
+    )
+
+
+_PLACED = Row(old=(), new="paddle.set_device", rewrite=_device_first)
+
+
+def _no_grad(module: Module, call: ast.Call | None) -> Row:
+    """Return the row of `no_grad`, which is a decorator without a call in fluid, too."""
+    if call is not None and (call.args or call.keywords):
+        raise CannotError(call, "it is called with a function; write @paddle.no_grad()")
+    return Row(old=(), new="paddle.no_grad" if call is not None else "paddle.no_grad()")
+
+
+def _enable(module: Module, call: ast.Call | None) -> Row:
+    """Return the row of enable_dygraph: only its place is left."""
+    if call is None:
+        raise CannotError(module.tree, "it is used as a value")
+    if given(call, "place", "place") is None:
+        return Row(old=(), new="paddle.disable_static")
+    return Row(old=(), new="paddle.disable_static", order="place")
+
+
+ROWS = (
+    Row(old=("dygraph.guard", "imperative.guard"), mode="dynamic", variant=_guard),
+    Row(
+        old=("enable_dygraph", "dygraph.enable_dygraph", "enable_imperative"),
+        mode="dynamic",
+        variant=_enable,
+    ),
+    Row(
+        old=("disable_dygraph", "dygraph.disable_dygraph", "disable_imperative"),
+        mode="dynamic",
+        new="paddle.enable_static",
+    ),
+    Row(
+        old=("in_dygraph_mode", "dygraph.enabled"),
+        mode="dynamic",
+        new="paddle.in_dynamic_mode",
+    ),
+    Row(
+        old=("dygraph.to_variable", "imperative.to_variable"),
+        mode="dynamic",
+        new="paddle.to_tensor",
+        order=_VALUE,
+        new_order="value dtype",
+        renamed={"value": "data"},
+        dropped={"name": ("*",), "zero_copy": ("*",)},
+        note="paddle.to_tensor of a tensor is a copy without a gradient, where to_variable "
+        "returned the tensor itself",
+    ),
+    Row(old=("dygraph.no_grad",), mode="dynamic", variant=_no_grad),
+    Row(old=("dygraph.grad",), mode="dynamic", new="paddle.grad"),
+    Row(
+        old=("save_dygraph", "dygraph.save_dygraph"),
+        mode="dynamic",
+        helper="save_dygraph_state",
+    ),
+    Row(
+        old=("load_dygraph", "dygraph.load_dygraph"),
+        mode="dynamic",
+        helper="load_dygraph_state",
+    ),
+    Row(
+        old=("dygraph.prepare_context",),
+        mode="dynamic",
+        new="paddle.distributed.init_parallel_env",
+        order="strategy",
+        dropped={"strategy": ("None",)},
+    ),
+    Row(
+        old=("dygraph.DataParallel",),
+        mode="dynamic",
+        new="paddle.DataParallel",
+        order="layers strategy",
+        dropped={"strategy": ("*",)},
+        note="paddle.DataParallel averages the gradients in backward(); scale_loss() and "
+        "apply_collective_grads() do nothing any more",
+    ),
+    Row(
+        old=("dygraph.ParallelEnv", "dygraph.Env"),
+        mode="dynamic",
+        new="paddle.distributed.ParallelEnv",
+    ),
+    Row(
+        old=("dygraph.declarative", "dygraph.dygraph_to_static_func"),
+        mode="dynamic",
+        new="paddle.jit.to_static",
+    ),
+    Row(
+        old=("io.DataLoader.from_generator", "paddle.io.DataLoader.from_generator"),
+        mode="dynamic",
+        helper="GeneratorLoader",
+        note="the loader reads in this process, without a queue",
+    ),
+    Row(old=("io.DataLoader",), mode="dynamic", new="paddle.io.DataLoader"),
+    Row(old=("io.Dataset",), mode="dynamic", new="paddle.io.Dataset"),
+    Row(old=("io.BatchSampler",), mode="dynamic", new="paddle.io.BatchSampler"),
+    *(
+        Row(old=(name,), mode="dynamic", new=f"paddle.{name}")
+        for name in ("CPUPlace", "CUDAPlace", "CUDAPinnedPlace", "ParamAttr")
+    ),
+    Row(
+        old=("is_compiled_with_cuda", "core.is_compiled_with_cuda"),
+        mode="dynamic",
+        new="paddle.is_compiled_with_cuda",
+    ),
+    Row(old=("set_flags",), mode="dynamic", new="paddle.set_flags"),
+    Row(old=("get_flags",), mode="dynamic", new="paddle.get_flags"),
+    Row(old=("cuda_places",), mode="dynamic", new="paddle.static.cuda_places"),
+    Row(old=("unique_name",), mode="dynamic", new="paddle.utils.unique_name"),
+)
