@@ -93,6 +93,21 @@ class GeneratorLoader:
         for batch in self.reader():
             yield [paddle.to_tensor(numpy.array(column)) for column in batch]
 '''
+_BATCHES = '''
+def batches_of_process(batch_reader):
+    """Return the reader of every n-th batch, where n is the number of processes."""
+
+    def batches():
+        rank, processes = paddle.distributed.get_rank(), paddle.distributed.get_world_size()
+        together = []
+        for batch in batch_reader():
+            together.append(batch)
+            if len(together) == processes:
+                yield together[rank]
+                together = []
+
+    return batches
+'''
 _LAMBDA = '''
 def {name}(learning_rate, {arguments}):
     """Return the schedule that fluid.dygraph.{old} was."""
@@ -137,6 +152,7 @@ HELPERS = (
     Helper(name="save_dygraph_state", text=_SAVE),
     Helper(name="load_dygraph_state", text=_LOAD),
     Helper(name="GeneratorLoader", text=_LOADER),
+    Helper(name="batches_of_process", text=_BATCHES),
     *(
         Helper(
             name=f"{name}_by_step",

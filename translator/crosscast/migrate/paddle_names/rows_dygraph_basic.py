@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from crosscast.edits.edit import Edit
-from crosscast.edits.node_edits import column_at
+from crosscast.edits.node_edits import column_at, insert, replace_node
 from crosscast.migrate.paddle_fluid import CannotError
 from crosscast.migrate.paddle_names.call_forms import closing, given
 from crosscast.migrate.paddle_names.row import Row
@@ -76,6 +76,90 @@ def _enable(module: Module, call: ast.Call | None) -> Row:
     return Row(old=(), new="paddle.disable_static", order="place")
 
 
+_STATE = "state_dict model_path"
+
+
+def _saved(module: Module, call: ast.Call | None) -> Row:
+    """Return the row of a saved state: of a layer if it is certain, else a function."""
+    state = given(call, _STATE, "state_dict") if call is not None else None
+    path = given(call, _STATE, "model_path") if call is not None else None
+    helper = Row(old=(), helper="save_dygraph_state")
+    if not isinstance(state, ast.Call) or path is None:
+        return helper
+    owners = module.call(state).names
+    if len(owners) != 1 or not _is_layer(module, state) or not isinstance(path, _PLAIN_PATH):
+        return helper
+    return Row(
+        old=(),
+        new="paddle.save",
+        order=_STATE,
+        renamed={"state_dict": "obj", "model_path": "path"},
+        rewrite=_parameters_path,
+    )
+
+
+_PLAIN_PATH = ast.Constant | ast.Name | ast.Call | ast.BinOp | ast.Attribute
+
+
+def _is_layer(module: Module, state: ast.Call) -> bool:
+    """Whether `x.state_dict()` is certainly of a layer: x is an object of a class of the program."""
+    function = state.func
+    if not isinstance(function, ast.Attribute) or function.attr != "state_dict":
+        return False
+    name = module.call(state).name
+    return ":" in name or name.startswith(("paddle.fluid.dygraph.Layer", "paddle.nn."))
+
+
+def _parameters_path(module: Module, call: ast.Call) -> list[Edit]:
+    """Return the edit that adds the suffix which fluid added to a path."""
+    path = given(call, _STATE, "model_path")
+    assert path is not None
+    if isinstance(path, ast.Constant) and isinstance(path.value, str):
+        text = module.text(path)
+        if text[-1] in "'\"" and text[:3] not in ("'''", '"""'):
+            return [replace_node(module, path, f"{text[:-1]}.pdparams{text[-1]}")]
+    end = insert(
+        module,
+        path.end_lineno or path.lineno,
+        column_at(module, path.end_lineno or path.lineno, path.end_col_offset or 0),
+        ' + ".pdparams"',
+    )
+    return [end]
+
+
+def _seeded(module: Module, call: ast.Call) -> list[Edit]:
+    """Return the edits of `default_main_program().random_seed = seed`."""
+    member = module.parent(call)
+    statement = module.parent(member) if isinstance(member, ast.Attribute) else None
+    if (
+        not isinstance(statement, ast.Assign)
+        or len(statement.targets) != 1
+        or statement.targets[0] is not member
+        or statement.lineno != statement.value.lineno
+        or getattr(member, "attr", "") != "random_seed"
+    ):
+        raise CannotError(call, "dynamic programs have no graph; remove what needs it")
+    value = statement.value
+    function = call.func
+    start = column_at(module, call.lineno, function.end_col_offset or 0)
+    return [
+        Edit(
+            file=module.source.name,
+            line=call.lineno,
+            column=start,
+            end_line=value.lineno,
+            end_column=column_at(module, value.lineno, value.col_offset),
+            text="(",
+        ),
+        insert(
+            module,
+            value.end_lineno or value.lineno,
+            column_at(module, value.end_lineno or value.lineno, value.end_col_offset or 0),
+            ")",
+        ),
+    ]
+
+
 ROWS = (
     Row(old=("dygraph.guard", "imperative.guard"), mode="dynamic", variant=_guard),
     Row(
@@ -106,15 +190,23 @@ ROWS = (
     ),
     Row(old=("dygraph.no_grad",), mode="dynamic", variant=_no_grad),
     Row(old=("dygraph.grad",), mode="dynamic", new="paddle.grad"),
-    Row(
-        old=("save_dygraph", "dygraph.save_dygraph"),
-        mode="dynamic",
-        helper="save_dygraph_state",
-    ),
+    Row(old=("save_dygraph", "dygraph.save_dygraph"), mode="dynamic", variant=_saved),
     Row(
         old=("load_dygraph", "dygraph.load_dygraph"),
         mode="dynamic",
         helper="load_dygraph_state",
+    ),
+    Row(
+        old=("default_startup_program", "default_main_program"),
+        mode="dynamic",
+        new="paddle.seed",
+        order="",
+        rewrite=_seeded,
+    ),
+    Row(
+        old=("contrib.reader.distributed_batch_reader",),
+        mode="dynamic",
+        helper="batches_of_process",
     ),
     Row(
         old=("dygraph.prepare_context",),

@@ -16,24 +16,31 @@ _FIRST = {"noam_decay": 1, "NoamDecay": 1}
 
 
 def stepped_schedule(module: Module, call: ast.Call) -> list[Edit]:
-    """Return the edits that step a schedule after each `minimize` of its optimizer.
+    """Return the edits that step a schedule after each `minimize`, whose optimizer may have it.
 
     Raises:
-        CannotError: it counts otherwise, or the optimizer's `minimize` is not certain.
+        CannotError: it counts otherwise, or where the optimizer steps is not certain.
     """
     _counts_from_start(module, call)
-    statements = list(_minimized(module))
-    if not statements:
-        raise CannotError(call, f"no minimize is in this file; {_WAY}")
-    receivers = {module.text(function.value) for _, function in statements}
-    if len(receivers) > 1:
-        raise CannotError(call, f"several optimizers minimize; {_WAY}")
-    if any(_schedules(module, call)):
-        raise CannotError(call, f"there are several schedules; {_WAY}")
+    found = [pair for other in module.program.modules for pair in _minimized(other)]
+    if not found:
+        raise CannotError(call, f"no optimizer minimizes here; {_WAY}")
+    others = [schedule for other in module.program.modules for schedule in _schedules(other, call)]
+    (home, statement, function), *more = found
+    name = _name(module, call, function) if home is module and not more and not others else ""
+    if name:
+        return [_after(home, statement, f"{name}.step()")]
     return [
-        _after(module, statement, f"{_schedule(module, call, function)}.step()")
-        for statement, function in statements
+        _after(home, statement, _step_of(home, function)) for home, statement, function in found
     ]
+
+
+def _step_of(module: Module, minimize: ast.Attribute) -> str:
+    """Return the lines that step the schedule of an optimizer, if it has one."""
+    if not any(name.partition(".")[0] == "paddle" for name in module.imports.values()):
+        raise CannotError(minimize, f"its file does not import paddle; {_WAY}")
+    schedule = f"{module.text(minimize.value)}._learning_rate"
+    return f"if isinstance({schedule}, paddle.optimizer.lr.LRScheduler):\n    {schedule}.step()"
 
 
 def _counts_from_start(module: Module, call: ast.Call) -> None:
@@ -46,8 +53,8 @@ def _counts_from_start(module: Module, call: ast.Call) -> None:
             raise CannotError(call, f"it does not count by one; {_WAY}")
 
 
-def _minimized(module: Module) -> Iterator[tuple[ast.stmt, ast.Attribute]]:
-    """Yield each statement `optimizer.minimize(loss)`."""
+def _minimized(module: Module) -> Iterator[tuple[Module, ast.stmt, ast.Attribute]]:
+    """Yield each statement `optimizer.minimize(loss)`, and its function."""
     for call in module.calls:
         function = call.node.func
         if not isinstance(function, ast.Attribute) or function.attr != "minimize":
@@ -59,7 +66,7 @@ def _minimized(module: Module) -> Iterator[tuple[ast.stmt, ast.Attribute]]:
         if not alone or len(call.node.args) > 1:
             raise CannotError(call.node, f"a scaler or an expression minimizes; {_WAY}")
         assert statement is not None
-        yield statement, function
+        yield module, statement, function
 
 
 def _schedules(module: Module, call: ast.Call) -> Iterator[ast.Call]:
@@ -72,21 +79,21 @@ def _schedules(module: Module, call: ast.Call) -> Iterator[ast.Call]:
                 yield other.node
 
 
-def _schedule(module: Module, call: ast.Call, minimize: ast.Attribute) -> str:
-    """Return how the place of `minimize` can name the schedule."""
+def _name(module: Module, call: ast.Call, minimize: ast.Attribute) -> str:
+    """Return the name of the schedule where `minimize` is called; empty if it has none there."""
     parent = module.parent(call)
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-        target = parent.targets[0]
-        here, there = module.function_of(call), module.function_of(minimize)
-        if isinstance(target, ast.Name) and (here is there or here is None):
-            stored = [
-                node
-                for node in module.every(ast.Name)
-                if node.id == target.id and isinstance(node.ctx, ast.Store)
-            ]
-            if len(stored) == 1:
-                return target.id
-    return f"{module.text(minimize.value)}._learning_rate"
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+        return ""
+    target = parent.targets[0]
+    here, there = module.function_of(call), module.function_of(minimize)
+    if not isinstance(target, ast.Name) or (here is not there and here is not None):
+        return ""
+    stored = [
+        node
+        for node in module.every(ast.Name)
+        if node.id == target.id and isinstance(node.ctx, ast.Store)
+    ]
+    return target.id if len(stored) == 1 else ""
 
 
 def _after(module: Module, statement: ast.stmt, text: str) -> Edit:
@@ -98,4 +105,5 @@ def _after(module: Module, statement: ast.stmt, text: str) -> Edit:
     if ";" in row[statement.end_col_offset or 0 :]:
         raise CannotError(statement, f"it shares its line with other code; {_WAY}")
     indent = module.lines[statement.lineno - 1][: statement.col_offset]
-    return insert(module, line, len(row) + 1, f"\n{indent}{text}")
+    lines = text.replace("\n", f"\n{indent}")
+    return insert(module, line, len(row) + 1, f"\n{indent}{lines}")
