@@ -75,13 +75,18 @@ def _moved(module: Module, use: Use) -> tuple[list[Edit], str]:
         raise CannotError(use.node, "")
     if row.refused:
         raise CannotError(use.node, row.refused)
-    if row.helper:
-        return [], row.helper
-    if use.call is None:
+    try:
+        if not row.new:
+            return [], row.helper
+        if use.call is not None:
+            return argument_edits(module, use.call, row), row.new
         if row.changes_arguments:
             raise CannotError(use.node, "it is used as a value, and its arguments changed")
-        return [], row.new
-    return argument_edits(module, use.call, row), row.new
+    except CannotError:
+        if row.helper:
+            return [], row.helper
+        raise
+    return [], row.new
 
 
 def _without_nested(edits: Sequence[Edit]) -> list[Edit]:

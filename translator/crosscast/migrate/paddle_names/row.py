@@ -21,7 +21,8 @@ Rewrite = Callable[["Module", ast.Call], list[Edit]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One old name, with all its aliases. Exactly one of `new`, `helper` and `refused` is given."""
+    """One old name, with all its aliases. One of `new`, `helper` and `refused` is given; with `new`
+    and `helper` the function takes the calls whose arguments `new` cannot take."""
 
     old: tuple[str, ...]
     """Names after `paddle.fluid.`, in the form of `names.plain` (`layers.fc`, not
@@ -44,6 +45,8 @@ class Row:
     """Old keyword to the texts of the values at which it may be dropped; `*`: any value."""
     written: Mapping[str, str] = field(default_factory=dict)
     """Old keyword to the old default, written out (under the new keyword) if it is not given."""
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Old keyword to the old and new texts of its values; others cannot be changed."""
     rewrite: Rewrite | None = None
     """Further edits of the arguments of a call."""
     note: str = ""
@@ -52,4 +55,4 @@ class Row:
     @property
     def changes_arguments(self) -> bool:
         """Whether a use that is not a call would differ."""
-        return bool(self.new_order or self.renamed or self.dropped or self.written or self.rewrite)
+        return bool(self.new_order or self.renamed or self.dropped or self.written or self.rewrite or self.values)
