@@ -121,6 +121,35 @@ class fluid_ParallelExecutor:
             self._program, feed=feed, fetch_list=fetch_list, return_numpy=return_numpy
         )
 ''',
+    "fluid_Switch": '''\
+class fluid_Switch:
+    """Runs the first case whose condition holds, or the default."""
+
+    def __init__(self, name=None):
+        self._none_yet = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+    def case(self, condition):
+        chosen, left = condition, fluid_logical_not(condition)
+        if self._none_yet is not None:
+            chosen = fluid_logical_and(self._none_yet, chosen)
+            left = fluid_logical_and(self._none_yet, left)
+        self._none_yet = left
+        return self._block(chosen)
+
+    def default(self):
+        return self._block(self._none_yet)
+
+    def _block(self, condition):
+        from paddle.static.nn.control_flow import ConditionalBlock
+
+        return ConditionalBlock([condition], is_scalar_condition=True).block()
+''',
     "fluid_Accuracy": '''\
 class fluid_Accuracy:
     """The weighted mean of accuracies."""
@@ -141,11 +170,14 @@ class fluid_Accuracy:
         return self.value / self.weight
 ''',
 }
+
+
+def _body(text: str) -> str:
+    return text.partition("\n")[2]
+
+
+_CALLED = ("fluid_is_parameter", "fluid_logical_not", "fluid_logical_and")
 HELPERS = tuple(
-    Helper(
-        name=name,
-        text=text,
-        needs=("fluid_is_parameter",) if "predicate=fluid_is_parameter" in text else (),
-    )
+    Helper(name=name, text=text, needs=tuple(used for used in _CALLED if used in _body(text)))
     for name, text in _TEXTS.items()
 )

@@ -180,7 +180,7 @@ ROWS = (
     _static("switch_case", "paddle.static.nn.switch_case"),
     _static("while_loop", "paddle.static.nn.while_loop"),
     _static("While", "paddle.static.nn.control_flow.While"),
-    _static("Switch", "paddle.static.nn.control_flow.Switch"),
+    Row(old=("layers.Switch",), mode="static", helper="fluid_Switch"),
     _static("array_write", "paddle.tensor.array_write"),
     _static("array_read", "paddle.tensor.array_read"),
     _static("array_length", "paddle.tensor.array_length"),
