@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from crosscast.edits.edit import Edit
-from crosscast.edits.node_edits import column_at, insert, insert_before
+from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.migrate.paddle_fluid import CannotError, more_arguments
 from crosscast.migrate.paddle_names.row import Row
 from crosscast.pysource.programs.module import Module
@@ -28,7 +28,7 @@ def argument_edits(module: Module, call: ast.Call, row: Row) -> list[Edit]:
     order = row.order.split()
     if len(call.args) > len(order) and order:
         raise CannotError(call, "it has more arguments than any release takes")
-    edits = _renamed(module, call, row)
+    edits = [*_renamed(module, call, row), *_replaced(module, call, row)]
     gone = set(_gone(module, call, row))
     if not gone and row.new_order:
         edits += _placed(module, call, row)
@@ -66,6 +66,20 @@ def _renamed(module: Module, call: ast.Call, row: Row) -> list[Edit]:
                 )
             )
     return edits
+
+
+def _replaced(module: Module, call: ast.Call, row: Row) -> Iterator[Edit]:
+    """Yield the edits of values that have a new form."""
+    order = row.order.split()
+    named = [*zip(order, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
+    for name, value in named:
+        known = row.values.get(name)
+        if known is None:
+            continue
+        new = known.get(module.text(value).replace("'", '"'))
+        if new is None:
+            raise CannotError(value, f"{name}={module.text(value)} has no known counterpart")
+        yield replace_node(module, value, new)
 
 
 def _gone(module: Module, call: ast.Call, row: Row) -> Iterator[int]:

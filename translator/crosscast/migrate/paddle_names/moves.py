@@ -12,6 +12,7 @@ from crosscast.migrate.paddle_fluid import CannotError, is_bound
 from crosscast.migrate.paddle_names.arguments import argument_edits
 from crosscast.migrate.paddle_names.helper import texts_of
 from crosscast.migrate.paddle_names.imports import import_edits
+from crosscast.migrate.paddle_names.methods import PARALLEL, without_data_parallel
 from crosscast.migrate.paddle_names.row import Mode, Row
 from crosscast.migrate.paddle_names.table import all_helpers, rows_for
 from crosscast.migrate.paddle_names.uses import Use, uses_of
@@ -60,6 +61,9 @@ def moves_of(module: Module, mode: Mode) -> Moves:
             if row is not None and row.note:
                 found.notes[row.note] = None
         found.edits += edits
+    if taken := list(without_data_parallel(module)):
+        found.edits += taken
+        found.notes[PARALLEL] = None
     texts = list(texts_of(helpers, all_helpers()))
     for name in helpers:
         if is_bound(module, name):
@@ -95,14 +99,19 @@ def _moved(module: Module, use: Use, row: Row) -> tuple[list[Edit], str]:
     """Return the edits of the arguments of a use, and its new name."""
     if row.refused:
         raise CannotError(use.node, row.refused)
-    if row.helper:
-        rewritten = row.rewrite(module, use.call) if row.rewrite and use.call else []
-        return rewritten, row.helper
-    if use.call is None:
+    try:
+        if not row.new:
+            rewritten = row.rewrite(module, use.call) if row.rewrite and use.call else []
+            return rewritten, row.helper
+        if use.call is not None:
+            return argument_edits(module, use.call, row), row.new
         if row.changes_arguments:
             raise CannotError(use.node, "it is used as a value, and its arguments changed")
-        return [], row.new
-    return argument_edits(module, use.call, row), row.new
+    except CannotError:
+        if row.helper:
+            return [], row.helper
+        raise
+    return [], row.new
 
 
 def _without_nested(edits: Sequence[Edit]) -> list[Edit]:

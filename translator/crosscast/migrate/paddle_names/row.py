@@ -25,8 +25,8 @@ Variant = Callable[["Module", "ast.Call | None"], "Row"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One old name, with all its aliases. Exactly one of `new`, `helper`, `refused` and
-    `variant` is given."""
+    """One old name, with all its aliases. One of `new`, `helper`, `refused` and `variant` is given;
+    with `new` and `helper` the function takes the calls whose arguments `new` cannot take."""
 
     old: tuple[str, ...]
     """Names after `paddle.fluid.`, in the form of `names.plain` (`layers.fc`, not
@@ -50,6 +50,8 @@ class Row:
     """Old keyword to the texts of the values at which it may be dropped; `*`: any value."""
     written: Mapping[str, str] = field(default_factory=dict)
     """Old keyword to the old default, written out (under the new keyword) if it is not given."""
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Old keyword to the old and new texts of its values; others cannot be changed."""
     rewrite: Rewrite | None = None
     """Further edits of the arguments of a call."""
     variant: Variant | None = None
@@ -65,6 +67,7 @@ class Row:
             or self.renamed
             or self.dropped
             or self.written
+            or self.values
             or self.rewrite
             or self.variant
         )

@@ -102,7 +102,7 @@ _PLAIN_PATH = ast.Constant | ast.Name | ast.Call | ast.BinOp | ast.Attribute
 
 
 def _is_layer(module: Module, state: ast.Call) -> bool:
-    """Whether `x.state_dict()` is certainly of a layer: x is an object of a class of the program."""
+    """Whether `x.state_dict()` is certainly of an object of a layer's class."""
     function = state.func
     if not isinstance(function, ast.Attribute) or function.attr != "state_dict":
         return False
