@@ -231,6 +231,7 @@ ROWS = (
             "input_shape": ("*",),
             "dtype": _FLOAT32,
         },
+        written={"init": "1.0"},
         rewrite=_channels_of_prelu,
     ),
     Row(old=("dygraph.FC",), mode="dynamic", refused=_INFERRED),

@@ -39,11 +39,6 @@ _OPTIMIZERS = (
         "learning_rate rho epsilon momentum centered parameter_list regularization grad_clip name",
         "",
     ),
-    ("Adadelta", "learning_rate epsilon rho parameter_list regularization grad_clip name", ""),
-)
-_LAMB = (
-    "learning_rate lamb_weight_decay beta1 beta2 epsilon parameter_list regularization grad_clip "
-    "exclude_from_weight_decay_fn name"
 )
 _FANS = "uniform fan_in fan_out seed"
 _SEED = {"seed": ("0",)}
@@ -95,11 +90,14 @@ ROWS = (
     Row(
         old=("optimizer.Lamb",),
         mode="dynamic",
-        new="paddle.optimizer.Lamb",
-        order=_LAMB,
-        new_order="learning_rate lamb_weight_decay beta1 beta2 epsilon parameter_list",
-        renamed={"parameter_list": "parameters"},
-        dropped={"regularization": ("None",)},
+        refused="Paddle 3 computes another trust ratio; write paddle.optimizer.Lamb(parameters=...) "
+        "and choose its learning rate again",
+    ),
+    Row(
+        old=("optimizer.Adadelta",),
+        mode="dynamic",
+        refused="fluid ignored its learning rate; write paddle.optimizer.Adadelta("
+        "learning_rate=1.0, parameters=...) to keep the steps",
     ),
     Row(
         old=("regularizer.L2Decay",),
