@@ -54,7 +54,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
 def _change(call: Call, program: Program) -> Change:
     module = call.module
     masters = masters_of(module, call.node)
-    edits: dict[str, list[Edit]] = float32_everywhere(program, module.text(masters.scale))
+    edits: dict[str, list[Edit]] = float32_everywhere(
+        program, module.text(masters.scale), scaled=masters.scales_here
+    )
     for edit in decorated(masters):
         edits.setdefault(edit.file, []).append(edit)
     return Change(
@@ -119,6 +121,48 @@ def optimization(loss, program, startup, use_fp16, loss_scaling):
     _, grads = optimizer.minimize(loss)
     return grads
 """
+_DYNAMIC = f"""\
+{_HEAD}from utils.fp16 import create_master_params_grads, apply_dynamic_loss_scaling
+
+
+def optimization(loss, program, startup, use_fp16, dynamic, first):
+    optimizer = paddle.optimizer.Adam(learning_rate=0.001)
+    loss_scaling = None
+    if use_fp16:
+        loss_scaling = paddle.static.create_global_var([1], value=first, dtype="float32")
+        loss *= loss_scaling
+        grads = optimizer.backward(loss)
+        masters = create_master_params_grads(grads, program, startup, loss_scaling)
+        if dynamic:
+            apply_dynamic_loss_scaling(loss_scaling, masters, 1000, 2, 2.0, 0.8)
+        optimizer.apply_gradients(masters)
+    else:
+        optimizer.minimize(loss)
+    return loss_scaling
+"""
+_DYNAMIC_AFTER = f"""\
+{_HEAD}from utils.fp16 import create_master_params_grads, apply_dynamic_loss_scaling
+
+
+def optimization(loss, program, startup, use_fp16, dynamic, first):
+    optimizer = paddle.optimizer.Adam(learning_rate=0.001)
+    loss_scaling = None
+    if use_fp16:
+        optimizer = paddle.static.amp.decorate(
+            optimizer,
+            init_loss_scaling=first,
+            use_dynamic_loss_scaling=dynamic,
+            incr_every_n_steps=1000,
+            decr_every_n_nan_or_inf=2,
+            incr_ratio=2.0,
+            decr_ratio=0.8,
+            use_pure_fp16=False,
+        )
+    optimizer.minimize(loss)
+    if use_fp16:
+        loss_scaling = optimizer.get_loss_scaling()
+    return loss_scaling
+"""
 _UNSCALED = _BEFORE.replace("loss *= args.loss_scaling", "pass")
 _PLAIN = f"""\
 {_HEAD}
@@ -134,6 +178,7 @@ CODEMOD = Codemod(
     hints=(MAKE,),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
+        Example(before=_DYNAMIC, after=_DYNAMIC_AFTER),
         Example(before=_PLAIN, after=_PLAIN),
         Example(before=_UNSCALED, after=_UNSCALED, refused="the scaled loss was not found"),
     ),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.layout import has_long_text, indent_of
-from crosscast.edits.node_edits import column_at, replace_node
+from crosscast.edits.node_edits import column_at, insert, replace_node
 from crosscast.migrate.paddle_fluid import CannotError, drop_lines
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
@@ -30,7 +30,17 @@ class Masters:
     branch: ast.If
     optimizer: str
     scale: ast.expr
-    """The constant scale of the loss."""
+    """The scale of the loss: a number, or a variable of the graph."""
+    start: ast.expr | None
+    """The first scale, if `scale` is a variable of the graph."""
+    dynamic: tuple[str, ...]
+    """Texts of condition, steps and ratios of a scale that changes; empty for a constant one."""
+
+    @property
+    def scales_here(self) -> bool:
+        """Whether the loss is multiplied by the scale in the branch."""
+        scale = self.module.text(self.scale)
+        return any(_scales(self.module, statement, scale) for statement in self.branch.body)
 
 
 def masters_of(module: Module, node: ast.Call) -> Masters:
@@ -51,9 +61,35 @@ def masters_of(module: Module, node: ast.Call) -> Masters:
     optimizers = {text.rpartition(".")[0] for text in made} | {plain.rpartition(".")[0]}
     if len(optimizers) != 1 or len(made) != 1:
         raise CannotError(node, "the two branches do not use the same optimizer")
-    if any(_is(call, "apply_dynamic_loss_scaling") for call in _calls(branch.body)):
-        raise CannotError(node, "the scale of the loss changes in the program")
-    return Masters(module, branch, optimizers.pop(), node.args[3])
+    scale = node.args[3]
+    dynamic = _dynamic(module, branch)
+    start = _start(module, branch, scale)
+    if dynamic and start is None:
+        raise CannotError(node, "the first scale of the loss is not visible")
+    return Masters(module, branch, optimizers.pop(), scale, start, dynamic)
+
+
+def _dynamic(module: Module, branch: ast.If) -> tuple[str, ...]:
+    """Return condition and settings of a scale that changes in the program."""
+    for call in _calls(branch.body):
+        if _is(call, "apply_dynamic_loss_scaling"):
+            around = module.enclosing(call, ast.If)
+            if len(call.args) != 6 or call.keywords or around is None:
+                raise CannotError(call, "the scale of the loss changes in another way")
+            test = "True" if around is branch else module.text(around.test)
+            return (test, *map(module.text, call.args[2:]))
+    return ()
+
+
+def _start(module: Module, branch: ast.If, scale: ast.expr) -> ast.expr | None:
+    """Return the value with which the variable of a scale was created in the function."""
+    function = module.function_of(branch)
+    for node in ast.walk(function) if function is not None else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            same = [module.text(target) for target in node.targets] == [module.text(scale)]
+            if same and _is(node.value, "create_global_var"):
+                return next((k.value for k in node.value.keywords if k.arg == "value"), None)
+    return None
 
 
 def _branches(module: Module, node: ast.AST) -> Iterator[ast.If]:
@@ -89,12 +125,7 @@ def decorated(masters: Masters) -> list[Edit]:
     unit = first.col_offset - branch.col_offset
     if begin.lineno == branch.lineno or has_long_text(module, first.lineno, end) or unit <= 0:
         raise CannotError(branch, "its lines cannot be indented anew")
-    scale = module.text(masters.scale)
-    decorate = (
-        f"{masters.optimizer} = paddle.static.amp.decorate(\n{{indent}}    {masters.optimizer},"
-        f"\n{{indent}}    init_loss_scaling={scale},\n{{indent}}    use_dynamic_loss_scaling=False,"
-        "\n{indent}    use_pure_fp16=False,\n{indent})"
-    ).replace("{indent}", indent_of(module, begin))
+    decorate = f"\n{indent_of(module, begin)}".join(_lines(masters))
     row = next(n for n in range(first.lineno - 1, 0, -1) if module.lines[n - 1].strip() == "else:")
     edits = [
         Edit(
@@ -118,17 +149,49 @@ def decorated(masters: Masters) -> list[Edit]:
                     text="",
                 )
             )
+    if masters.start is not None:
+        outer = indent_of(module, branch)
+        after = (
+            f"\n{outer}if {module.text(branch.test)}:\n{indent_of(module, begin)}"
+            f"{module.text(masters.scale)} = {masters.optimizer}.get_loss_scaling()"
+        )
+        edits.append(insert(module, end, len(module.lines[end - 1]) + 1, after))
     return edits
 
 
-def float32_everywhere(program: Program, scale: str) -> dict[str, list[Edit]]:
+def _lines(masters: Masters) -> list[str]:
+    """Return the statement that decorates the optimizer."""
+    test, *settings = masters.dynamic or ("False",)
+    names = ("incr_every_n_steps", "decr_every_n_nan_or_inf", "incr_ratio", "decr_ratio")
+    start = masters.module.text(masters.start or masters.scale)
+    given = (
+        masters.optimizer,
+        f"init_loss_scaling={start}",
+        f"use_dynamic_loss_scaling={test}",
+        *(f"{name}={value}" for name, value in zip(names, settings, strict=False)),
+        "use_pure_fp16=False",
+    )
+    return [
+        f"{masters.optimizer} = paddle.static.amp.decorate(",
+        *(f"    {argument}," for argument in given),
+        ")",
+    ]
+
+
+def float32_everywhere(
+    program: Program, scale: str, *, scaled: bool
+) -> dict[str, list[Edit]]:
     """Return file to the edits that leave half precision and the scale to the optimizer.
+
+    Args:
+        program: the program.
+        scale: the text of the scale.
+        scaled: whether the place that scales the loss is already known.
 
     Raises:
         CannotError: the scale of the loss is not found.
     """
     found: dict[str, list[Edit]] = {}
-    scaled = False
     casts = _casts(program)
     for module in program.modules:
         edits = found.setdefault(module.source.name, [])
