@@ -26,7 +26,7 @@ _NOTE = (
 )
 _HINT = (
     "build the network in float32, leave the scale of the loss out, and call "
-    "paddle.static.amp.decorate(optimizer, init_loss_scaling=..., use_pure_fp16=False)"
+    'paddle.static.amp.decorate(optimizer, level="O1", init_loss_scaling=...)'
     ".minimize(loss) in place of the copies"
 )
 
@@ -113,9 +113,10 @@ def optimization(loss, program, startup, use_fp16, loss_scaling):
     if use_fp16:
         optimizer = paddle.static.amp.decorate(
             optimizer,
+            level="O1",
+            dtype="float16",
             init_loss_scaling=loss_scaling,
             use_dynamic_loss_scaling=False,
-            use_pure_fp16=False,
         )
     # all in float32
     _, grads = optimizer.minimize(loss)
@@ -150,13 +151,14 @@ def optimization(loss, program, startup, use_fp16, dynamic, first):
     if use_fp16:
         optimizer = paddle.static.amp.decorate(
             optimizer,
+            level="O1",
+            dtype="float16",
             init_loss_scaling=first,
             use_dynamic_loss_scaling=dynamic,
             incr_every_n_steps=1000,
             decr_every_n_nan_or_inf=2,
             incr_ratio=2.0,
             decr_ratio=0.8,
-            use_pure_fp16=False,
         )
     optimizer.minimize(loss)
     if use_fp16:
@@ -166,7 +168,7 @@ def optimization(loss, program, startup, use_fp16, dynamic, first):
 _UNSCALED = _BEFORE.replace("loss *= args.loss_scaling", "pass")
 _PLAIN = f"""\
 {_HEAD}
-optimizer = paddle.static.amp.decorate(optimizer, use_pure_fp16=False)
+optimizer = paddle.static.amp.decorate(optimizer, level="O1")
 optimizer.minimize(loss)
 """
 

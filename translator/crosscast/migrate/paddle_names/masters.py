@@ -166,10 +166,11 @@ def _lines(masters: Masters) -> list[str]:
     start = masters.module.text(masters.start or masters.scale)
     given = (
         masters.optimizer,
+        'level="O1"',
+        'dtype="float16"',
         f"init_loss_scaling={start}",
         f"use_dynamic_loss_scaling={test}",
         *(f"{name}={value}" for name, value in zip(names, settings, strict=False)),
-        "use_pure_fp16=False",
     )
     return [
         f"{masters.optimizer} = paddle.static.amp.decorate(",
