@@ -15,6 +15,7 @@ def fluid_optimizer(kind, learning_rate, regularization=None, parameter_list=Non
     rate = float(rate) if isinstance(rate, int) else rate
     optimizer = kind(learning_rate=rate, parameters=parameter_list, **settings)
     if not known:
+        optimizer._learning_rate = learning_rate
         optimizer._learning_rate_map[paddle.static.default_main_program()] = learning_rate
     return optimizer
 ''',

@@ -145,8 +145,20 @@ ROWS = (
         old=("contrib.mixed_precision.decorate", "contrib.mixed_precision.decorator.decorate"),
         mode="static",
         new="paddle.static.amp.decorate",
-        order="optimizer amp_lists init_loss_scaling",
-        written={"use_pure_fp16": "False"},
+        order="optimizer amp_lists init_loss_scaling incr_every_n_steps decr_every_n_nan_or_inf "
+        "incr_ratio decr_ratio use_dynamic_loss_scaling",
+        new_order="optimizer amp_lists",
+        dropped={"use_pure_fp16": ("False",), "use_fp16_guard": ("None", "False")},
+        written={
+            "level": '"O1"',
+            "dtype": '"float16"',
+            "init_loss_scaling": "2.0**15",
+            "incr_every_n_steps": "1000",
+            "decr_every_n_nan_or_inf": "2",
+            "incr_ratio": "2.0",
+            "decr_ratio": "0.8",
+            "use_dynamic_loss_scaling": "True",
+        },
         note=_AMP,
     ),
     Row(
