@@ -19,7 +19,14 @@ _AMP = re.compile(
     r"paddle\.fluid\.(?:contrib\.mixed_precision\b|incubate\.fleet\b|"
     r"dygraph\.(?:amp\.)?(?:(?:auto_cast|loss_scaler)\.)?(?:AmpScaler|amp_guard|amp_decorate)\b)"
 )
-_DYNAMIC = re.compile(r"\bdygraph\b|\bimperative\b|\bto_variable\b|\bdisable_static\b")
+_DYNAMIC = re.compile(
+    r"\bdygraph\.(?:guard|Layer|to_variable)\b|\b(?:enable_dygraph|disable_static|to_variable)\b"
+)
+_STATIC = re.compile(r"\b(?:enable_static|program_guard|Executor|ParallelExecutor)\(")
+_AT_ONCE = re.compile(
+    r"\bdygraph\b|\bimperative\b|\.clear_grad\(|\bpaddle\.(?:to_tensor|set_device|no_grad)\b|"
+    r"\bnn\.Layer\b"
+)
 _GRAPH = (
     "the program builds graphs with names, which Paddle 3 keeps behind FLAGS_enable_pir_api=0; "
     "the flag is set before paddle is imported"
@@ -50,9 +57,14 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 
 def mode_of(program: Program) -> Mode:
-    """Return whether a program computes at once or builds a graph first."""
-    texts = (module.source.text for module in program.modules)
-    return "dynamic" if any(map(_DYNAMIC.search, texts)) else "static"
+    """Return whether a program computes at once or builds a graph first.
+
+    Programs of Paddle 1 build graphs unless they say otherwise, those of Paddle 2 do not.
+    """
+    text = "\n".join(module.source.text for module in program.modules)
+    if _DYNAMIC.search(text):
+        return "dynamic"
+    return "dynamic" if _AT_ONCE.search(text) and not _STATIC.search(text) else "static"
 
 
 def _concerned(module: Module, mode: Mode) -> bool:

@@ -179,9 +179,7 @@ def _lines(masters: Masters) -> list[str]:
     ]
 
 
-def float32_everywhere(
-    program: Program, scale: str, *, scaled: bool
-) -> dict[str, list[Edit]]:
+def float32_everywhere(program: Program, scale: str, *, scaled: bool) -> dict[str, list[Edit]]:
     """Return file to the edits that leave half precision and the scale to the optimizer.
 
     Args:
