@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.migrate.paddle_fluid import CannotError, guarded
+from crosscast.migrate.paddle_fluid import CannotError, guarded, unused_fluid_imports
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
 from crosscast.migrate.paddle_names.row import Mode
 from crosscast.migrate.paddle_names.table import rows_for
@@ -69,7 +69,9 @@ def mode_of(program: Program) -> Mode:
 
 def _concerned(module: Module, mode: Mode) -> bool:
     """Whether a module has names to move, other than those of mixed precision alone."""
-    return bool(any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode))))
+    if any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode))):
+        return True
+    return any(True for _ in unused_fluid_imports(module, _AMP))
 
 
 def _change(module: Module, moves: Moves, mode: Mode) -> Change:

@@ -252,6 +252,14 @@ ROWS = (
         mode="dynamic",
         new="paddle.is_compiled_with_cuda",
     ),
+    *(
+        Row(old=(name,), mode="dynamic", new=f"paddle.static.{name}")
+        for name in (
+            *("Program", "program_guard", "Executor", "global_scope", "scope_guard", "name_scope"),
+            *("CompiledProgram", "BuildStrategy", "Variable"),
+        )
+    ),
+    Row(old=("core.VarBase",), mode="dynamic", new="paddle.Tensor"),
     Row(old=("set_flags",), mode="dynamic", new="paddle.set_flags"),
     Row(old=("get_flags",), mode="dynamic", new="paddle.get_flags"),
     Row(old=("cuda_places",), mode="dynamic", new="paddle.static.cuda_places"),
