@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.migrate.paddle_fluid import CannotError, guarded, remaining_fluid_names
+from crosscast.migrate.paddle_fluid import CannotError, guarded
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
 from crosscast.migrate.paddle_names.row import Mode
 from crosscast.migrate.paddle_names.table import rows_for
@@ -57,9 +57,7 @@ def mode_of(program: Program) -> Mode:
 
 def _concerned(module: Module, mode: Mode) -> bool:
     """Whether a module has names to move, other than those of mixed precision alone."""
-    if any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode))):
-        return True
-    return False
+    return any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode)))
 
 
 def _change(module: Module, moves: Moves, mode: Mode) -> Change:

@@ -45,8 +45,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         except CannotError as error:
             yield Refusal(
                 span=call.module.span(call.node),
-                message="float32 copies of half weights made by the program stay: "
-                f"{error.reason}",
+                message=f"float32 copies of half weights made by the program stay: {error.reason}",
                 hint=_HINT,
             )
 

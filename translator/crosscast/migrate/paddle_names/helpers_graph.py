@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from crosscast.migrate.paddle_names.helper import Helper
 
-_SAVED = '''\
+_SAVED = """\
 def fluid_{verb}_{what}(executor, dirname, main_program=None, filename=None):
     paddle.static.{verb}_vars(
         executor, dirname, main_program, predicate={predicate}, filename=filename
     )
-'''
+"""
 _TEXTS = {
-    "fluid_is_parameter": '''\
+    "fluid_is_parameter": """\
 def fluid_is_parameter(var):
     return isinstance(var, paddle.base.framework.Parameter)
-''',
+""",
     **{
         f"fluid_{verb}_{what}": _SAVED.format(verb=verb, what=what, predicate=predicate)
         for verb in ("save", "load")
@@ -120,6 +120,24 @@ class fluid_ParallelExecutor:
         return self._executor.run(
             self._program, feed=feed, fetch_list=fetch_list, return_numpy=return_numpy
         )
+''',
+    "fluid_distributed_batch_reader": '''\
+def fluid_distributed_batch_reader(batch_reader):
+    """Give each process one batch of every round of batches."""
+    import os
+
+    count = int(os.getenv("PADDLE_TRAINERS_NUM", 1))
+    own = int(os.getenv("PADDLE_TRAINER_ID", 0))
+
+    def rounds():
+        batches = []
+        for batch in batch_reader():
+            batches.append(batch)
+            if len(batches) == count:
+                yield batches[own]
+                batches = []
+
+    return rounds
 ''',
     "fluid_Switch": '''\
 class fluid_Switch:

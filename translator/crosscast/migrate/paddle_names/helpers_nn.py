@@ -12,10 +12,10 @@ def fluid_activated(x, act):
 
     return LayerHelper("activated", act=act).append_activation(x)
 ''',
-    "reshape": '''\
+    "reshape": """\
 def fluid_reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
     return fluid_activated(paddle.reshape(x, shape if actual_shape is None else actual_shape), act)
-''',
+""",
     "flatten": '''\
 def fluid_flatten(x, axis=1, name=None):
     """A matrix: the dimensions before `axis` form its rows."""
@@ -32,7 +32,7 @@ def fluid_flatten(x, axis=1, name=None):
     )
     return result
 ''',
-    "dropout": '''\
+    "dropout": """\
 def fluid_dropout(
     x,
     dropout_prob,
@@ -43,7 +43,7 @@ def fluid_dropout(
 ):
     mode = dropout_implementation.replace("downgrade", "downscale")
     return paddle.nn.functional.dropout(x, dropout_prob, training=not is_test, mode=mode)
-''',
+""",
     "pool2d": '''\
 def fluid_pool2d(
     input,
@@ -78,7 +78,7 @@ def fluid_pool2d(
         data_format=data_format,
     )
 ''',
-    "adaptive_pool2d": '''\
+    "adaptive_pool2d": """\
 def fluid_adaptive_pool2d(input, pool_size, pool_type="max", require_index=False, name=None):
     kinds = {
         "max": paddle.nn.functional.adaptive_max_pool2d,
@@ -87,7 +87,7 @@ def fluid_adaptive_pool2d(input, pool_size, pool_type="max", require_index=False
     if require_index:
         return kinds["max"](input, pool_size, return_mask=True)
     return kinds[pool_type](input, pool_size)
-''',
+""",
     "pad2d": '''\
 def fluid_pad2d(
     input, paddings=[0, 0, 0, 0], mode="constant", pad_value=0.0, data_format="NCHW", name=None
@@ -98,72 +98,10 @@ def fluid_pad2d(
     sides = [left, right, top, bottom]
     return paddle.nn.functional.pad(input, sides, mode, pad_value, data_format)
 ''',
-    "pad": '''\
+    "pad": """\
 def fluid_pad(x, paddings, pad_value=0.0, name=None):
     return fluid_op("pad", {"X": x}, paddings=list(paddings), pad_value=float(pad_value))
-''',
-    "image_resize": '''\
-def fluid_image_resize(
-    input,
-    out_shape=None,
-    scale=None,
-    name=None,
-    resample="BILINEAR",
-    actual_shape=None,
-    align_corners=True,
-    align_mode=1,
-    data_format="NCHW",
-):
-    """Resize an image; corners are aligned by default, as in Paddle 1."""
-    mode = resample.lower()
-    size = actual_shape if actual_shape is not None else out_shape
-    return paddle.nn.functional.interpolate(
-        input,
-        size=size,
-        scale_factor=scale if size is None else None,
-        mode=mode,
-        align_corners=align_corners,
-        align_mode=align_mode,
-        data_format=data_format,
-    )
-''',
-    "resize_bilinear": '''\
-def fluid_resize_bilinear(
-    input,
-    out_shape=None,
-    scale=None,
-    name=None,
-    actual_shape=None,
-    align_corners=True,
-    align_mode=1,
-    data_format="NCHW",
-):
-    return fluid_image_resize(
-        input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode
-    )
-''',
-    "resize_nearest": '''\
-def fluid_resize_nearest(
-    input,
-    out_shape=None,
-    scale=None,
-    name=None,
-    actual_shape=None,
-    align_corners=True,
-    data_format="NCHW",
-):
-    """Resize by the nearest point; corners are aligned by default, as in Paddle 1."""
-    size = list(out_shape or [int(side * scale) for side in input.shape[2:]])
-    return fluid_op(
-        "nearest_interp_v2",
-        {"X": input},
-        out_h=size[0],
-        out_w=size[1],
-        interp_method="nearest",
-        align_corners=align_corners,
-        data_layout=data_format,
-    )
-''',
+""",
     "embedding": '''\
 def fluid_embedding(
     input,
@@ -221,7 +159,7 @@ def fluid_cross_entropy(input, label, soft_label=False, ignore_index=-100):
     )
     return result
 ''',
-    "sigmoid_cross_entropy_with_logits": '''\
+    "sigmoid_cross_entropy_with_logits": """\
 def fluid_sigmoid_cross_entropy_with_logits(
     x, label, ignore_index=-100, name=None, normalize=False
 ):
@@ -231,7 +169,7 @@ def fluid_sigmoid_cross_entropy_with_logits(
         ignore_index=ignore_index,
         normalize=normalize,
     )
-''',
+""",
     "mse_loss": '''\
 def fluid_mse_loss(input, label):
     """The mean squared error with the shape [1]."""
@@ -260,7 +198,7 @@ def fluid_accuracy(input, label, k=1, correct=None, total=None):
             paddle.assign(paddle.cast(paddle.reshape(count, [1]), wanted.dtype), wanted)
     return paddle.reshape(share, [1])
 ''',
-    "fill_constant_batch_size_like": '''\
+    "fill_constant_batch_size_like": """\
 def fluid_fill_constant_batch_size_like(
     input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False
 ):
@@ -275,8 +213,8 @@ def fluid_fill_constant_batch_size_like(
         input_dim_idx=input_dim_idx,
         output_dim_idx=output_dim_idx,
     )
-''',
-    "uniform_random_batch_size_like": '''\
+""",
+    "uniform_random_batch_size_like": """\
 def fluid_uniform_random_batch_size_like(
     input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0, seed=0
 ):
@@ -291,7 +229,7 @@ def fluid_uniform_random_batch_size_like(
         max=max,
         seed=seed,
     )
-''',
+""",
     "data": '''\
 def fluid_layers_data(
     name,
@@ -311,7 +249,7 @@ def fluid_layers_data(
     data.desc.set_need_check_feed(False)
     return data
 ''',
-    "simple_img_conv_pool": '''\
+    "simple_img_conv_pool": """\
 def fluid_simple_img_conv_pool(
     input,
     num_filters,
@@ -345,7 +283,7 @@ def fluid_simple_img_conv_pool(
     return fluid_pool2d(
         image, pool_size, pool_type, pool_stride, pool_padding, global_pooling
     )
-''',
+""",
     "img_conv_group": '''\
 def fluid_img_conv_group(
     input,
@@ -388,7 +326,10 @@ def fluid_img_conv_group(
 ''',
 }
 _NAMES = {"data": "fluid_layers_data"}
-_CALLED = ("fluid_op", "fluid_activated", "fluid_image_resize", "fluid_pool2d", "fluid_dropout")
+_CALLED = (
+    *("fluid_op", "fluid_activated"),
+    *("fluid_pool2d", "fluid_dropout"),
+)
 
 
 def _needs(name: str, text: str) -> tuple[str, ...]:

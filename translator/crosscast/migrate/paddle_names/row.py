@@ -55,4 +55,11 @@ class Row:
     @property
     def changes_arguments(self) -> bool:
         """Whether a use that is not a call would differ."""
-        return bool(self.new_order or self.renamed or self.dropped or self.written or self.rewrite or self.values)
+        return bool(
+            self.new_order
+            or self.renamed
+            or self.dropped
+            or self.written
+            or self.rewrite
+            or self.values
+        )

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from crosscast.migrate import paddle_names as package
 from crosscast.migrate.paddle_names.helper import Helper
@@ -31,7 +32,7 @@ def all_helpers() -> dict[str, Helper]:
     return {helper.name: helper for module in _modules("helpers_") for helper in module.HELPERS}
 
 
-def _modules(start: str) -> list[object]:
+def _modules(start: str) -> list[Any]:
     names = sorted(m.name for m in pkgutil.iter_modules(package.__path__))
     return [
         importlib.import_module(f"{package.__name__}.{n}") for n in names if n.startswith(start)
