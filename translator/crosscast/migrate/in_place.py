@@ -79,9 +79,10 @@ def _elsewhere(
     covered = {source.name for members in wanted for source in members}
     chosen = [codemod for codemod in codemods if codemod.everywhere]
     for source in sources:
-        if source.name not in covered and kind_of(source) == "python":
-            if _concerns(chosen, [source]):
-                yield from outcomes([source], chosen)
+        if source.name in covered or kind_of(source) != "python":
+            continue
+        if _concerns(chosen, [source]):
+            yield from outcomes([source], chosen)
 
 
 def _not_applied(result: Result) -> Result:

@@ -121,6 +121,24 @@ class fluid_ParallelExecutor:
             self._program, feed=feed, fetch_list=fetch_list, return_numpy=return_numpy
         )
 ''',
+    "fluid_distributed_batch_reader": '''\
+def fluid_distributed_batch_reader(batch_reader):
+    """Give each process one batch of every round of batches."""
+    import os
+
+    count = int(os.getenv("PADDLE_TRAINERS_NUM", 1))
+    own = int(os.getenv("PADDLE_TRAINER_ID", 0))
+
+    def rounds():
+        batches = []
+        for batch in batch_reader():
+            batches.append(batch)
+            if len(batches) == count:
+                yield batches[own]
+                batches = []
+
+    return rounds
+''',
     "fluid_Switch": '''\
 class fluid_Switch:
     """Runs the first case whose condition holds, or the default."""

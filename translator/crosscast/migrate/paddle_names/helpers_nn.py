@@ -102,68 +102,6 @@ def fluid_pad2d(
 def fluid_pad(x, paddings, pad_value=0.0, name=None):
     return fluid_op("pad", {"X": x}, paddings=list(paddings), pad_value=float(pad_value))
 """,
-    "image_resize": '''\
-def fluid_image_resize(
-    input,
-    out_shape=None,
-    scale=None,
-    name=None,
-    resample="BILINEAR",
-    actual_shape=None,
-    align_corners=True,
-    align_mode=1,
-    data_format="NCHW",
-):
-    """Resize an image; corners are aligned by default, as in Paddle 1."""
-    mode = resample.lower()
-    size = actual_shape if actual_shape is not None else out_shape
-    return paddle.nn.functional.interpolate(
-        input,
-        size=size,
-        scale_factor=scale if size is None else None,
-        mode=mode,
-        align_corners=align_corners,
-        align_mode=align_mode,
-        data_format=data_format,
-    )
-''',
-    "resize_bilinear": """\
-def fluid_resize_bilinear(
-    input,
-    out_shape=None,
-    scale=None,
-    name=None,
-    actual_shape=None,
-    align_corners=True,
-    align_mode=1,
-    data_format="NCHW",
-):
-    return fluid_image_resize(
-        input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode
-    )
-""",
-    "resize_nearest": '''\
-def fluid_resize_nearest(
-    input,
-    out_shape=None,
-    scale=None,
-    name=None,
-    actual_shape=None,
-    align_corners=True,
-    data_format="NCHW",
-):
-    """Resize by the nearest point; corners are aligned by default, as in Paddle 1."""
-    size = list(out_shape or [int(side * scale) for side in input.shape[2:]])
-    return fluid_op(
-        "nearest_interp_v2",
-        {"X": input},
-        out_h=size[0],
-        out_w=size[1],
-        interp_method="nearest",
-        align_corners=align_corners,
-        data_layout=data_format,
-    )
-''',
     "embedding": '''\
 def fluid_embedding(
     input,
@@ -388,7 +326,10 @@ def fluid_img_conv_group(
 ''',
 }
 _NAMES = {"data": "fluid_layers_data"}
-_CALLED = ("fluid_op", "fluid_activated", "fluid_image_resize", "fluid_pool2d", "fluid_dropout")
+_CALLED = (
+    *("fluid_op", "fluid_activated"),
+    *("fluid_pool2d", "fluid_dropout"),
+)
 
 
 def _needs(name: str, text: str) -> tuple[str, ...]:

@@ -146,7 +146,6 @@ OPTIMIZERS = {
     "Adam": "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08",
     "Adamax": "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08",
     "Adagrad": "learning_rate, epsilon=1e-06",
-    "Adadelta": "learning_rate, epsilon=1e-06, rho=0.95",
     "RMSProp": "learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False",
     "Lamb": "learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06",
 }
@@ -159,10 +158,16 @@ def fluid_{kind}({parameters}, **settings):
 """
 
 
+def _body(text: str) -> str:
+    return text.partition("\n")[2]
+
+
 def _helpers() -> list[Helper]:
     found = []
     for name, text in _TEXTS.items():
-        needs = ("fluid_op",) if "fluid_op(" in text else ()
+        needs = tuple(
+            used for used in ("fluid_op", "fluid_optimizer") if f" {used}(" in _body(text)
+        )
         found.append(Helper(name=name, text=text, needs=needs))
     for kind, parameters in OPTIMIZERS.items():
         first, *others = (part.partition("=")[0] for part in parameters.split(", "))

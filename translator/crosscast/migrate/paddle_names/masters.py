@@ -205,12 +205,17 @@ def float32_everywhere(program: Program, scale: str, *, scaled: bool) -> dict[st
             if _scales(module, only, scale):
                 scaled = True
                 edits.append(drop_lines(module, branch))
-            elif isinstance(only, ast.Expr) and isinstance(only.value, ast.Call):
-                if any(_is(only.value, name) for name in casts):
-                    edits.append(_gone(module, branch))
+            elif any(_is(call, name) for call in _alone(only) for name in casts):
+                edits.append(_gone(module, branch))
     if not scaled:
         raise CannotError(program.modules[0].tree.body[0], "the scaled loss was not found")
     return {name: edits for name, edits in found.items() if edits}
+
+
+def _alone(statement: ast.stmt) -> list[ast.Call]:
+    """Return the call that a statement is."""
+    whole = statement.value if isinstance(statement, ast.Expr) else None
+    return [whole] if isinstance(whole, ast.Call) else []
 
 
 def _gone(module: Module, branch: ast.If) -> Edit:

@@ -108,7 +108,7 @@ def _moved(module: Module, use: Use, row: Row) -> tuple[list[Edit], str]:
         if row.changes_arguments:
             raise CannotError(use.node, "it is used as a value, and its arguments changed")
     except CannotError:
-        if row.helper:
+        if row.helper and row.new:  # the function takes what the new name cannot
             return [], row.helper
         raise
     return [], row.new

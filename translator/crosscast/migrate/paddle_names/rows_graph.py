@@ -61,6 +61,12 @@ ROWS = (
             "core.op_proto_and_checker_maker": "paddle.base.core.op_proto_and_checker_maker",
             "core.is_compiled_with_cuda": "paddle.is_compiled_with_cuda",
             "core.get_cuda_device_count": "paddle.device.cuda.device_count",
+            "core.EnforceNotMet": "paddle.base.core.EnforceNotMet",
+            "incubate.data_generator.MultiSlotDataGenerator": "paddle.distributed.fleet"
+            ".MultiSlotDataGenerator",
+            "incubate.data_generator.MultiSlotStringDataGenerator": "paddle.distributed.fleet"
+            ".MultiSlotStringDataGenerator",
+            "wrapped_decorator": "paddle.base.wrapped_decorator",
             "core.PassBuilder": "paddle.base.core.PassBuilder",
             "io.is_persistable": f"{_STATIC}.is_persistable",
             "io.batch": "paddle.batch",
@@ -114,6 +120,11 @@ ROWS = (
         helper="fluid_ParallelExecutor",
         note="ParallelExecutor trains on one device; for several start one process each with "
         "paddle.distributed.launch and use paddle.distributed.fleet",
+    ),
+    Row(
+        old=("contrib.reader.distributed_batch_reader",),
+        mode="static",
+        helper="fluid_distributed_batch_reader",
     ),
     Row(old=("metrics.Accuracy",), mode="static", helper="fluid_Accuracy"),
     Row(

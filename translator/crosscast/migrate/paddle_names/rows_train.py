@@ -14,6 +14,10 @@ _START = "paddle.nn.initializer"
 _SEED = "initializers take no seed of their own; that of the program counts"
 _SEEDED = {"seed": ("*",)}
 _DIAGONAL = {"diag_num": ("0",), "diag_step": ("0",), "diag_val": ("1.0", "1")}
+_EPSILON = (
+    "Adam adds epsilon after the correction of the second moment, Paddle 1 before it: where "
+    "gradients are about as small as epsilon, steps are larger now"
+)
 _AMP = "adam skips an overflow, where it made a step with zero gradients before Paddle 2"
 
 
@@ -138,8 +142,15 @@ ROWS = (
             order=_names(parameters),
             renamed={"regularization": "weight_decay", "parameter_list": "parameters"},
             rewrite=_plain_rate,
+            note=_EPSILON if kind == "Adam" else "",
         )
         for kind, parameters in OPTIMIZERS.items()
+    ),
+    Row(
+        old=("optimizer.Adadelta",),
+        mode="static",
+        refused="Adadelta of Paddle 3 multiplies by the learning rate and makes other steps; use "
+        "paddle.optimizer.Adadelta with a learning rate that you tried",
     ),
     Row(
         old=("contrib.mixed_precision.decorate", "contrib.mixed_precision.decorator.decorate"),
