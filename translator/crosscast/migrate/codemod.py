@@ -68,5 +68,7 @@ class Codemod:
     hints: tuple[str, ...]
     """A text without any of these words needs no change: a fast pre-filter."""
     examples: tuple[Example, ...]
+    everywhere: bool = False
+    """Whether it also concerns files that neither train nor are used by a program."""
     run: Callable[[Subject], Iterable[Outcome]]
     """Find everything to change or refuse. A migrated program must yield no changes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,6 +12,7 @@ from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.sources.files import kind_of
 from crosscast.sources.grouping import group
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
@@ -62,8 +63,26 @@ def _run_codemods(
     codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
 ) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
-    found = distinct(result for members in wanted for result in outcomes(members, codemods))
+    found = distinct(
+        (
+            *(result for members in wanted for result in outcomes(members, codemods)),
+            *_elsewhere(sources, wanted, codemods),
+        )
+    )
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
+
+
+def _elsewhere(
+    sources: Sequence[Source], wanted: Sequence[Sequence[Source]], codemods: Sequence[Codemod]
+) -> Iterator[Result]:
+    """Yield the results for files of no program, by the codemods that want every file."""
+    covered = {source.name for members in wanted for source in members}
+    chosen = [codemod for codemod in codemods if codemod.everywhere]
+    for source in sources:
+        if source.name in covered or kind_of(source) != "python":
+            continue
+        if _concerns(chosen, [source]):
+            yield from outcomes([source], chosen)
 
 
 def _not_applied(result: Result) -> Result:

@@ -13,8 +13,6 @@ from crosscast.migrate.paddle_fluid import (
     Renaming,
     guarded,
     more_arguments,
-    remaining_fluid_names,
-    unused_fluid_imports,
 )
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -34,7 +32,6 @@ _NEW = {
 }
 _IMPORTED = {f"{place}.{old}": new for place in _PLACES for old, new in _NEW.items()}
 _OLD = re.compile(r"paddle\.fluid\.dygraph\.(amp\.)?((auto_cast|loss_scaler)\.)?(?P<what>\w+)")
-_STATIC = re.compile(r"paddle\.fluid\.(contrib\.mixed_precision|incubate\.fleet)\b")
 _SCALER = (
     "enable",
     "init_loss_scaling",
@@ -52,14 +49,10 @@ _NOTE = (
     "the lists of the installed Paddle determine the operations in half; they are longer than in "
     "paddle.fluid, whose operation names are still accepted in custom lists"
 )
-_REST = (
-    "write it with paddle.nn, paddle.optimizer, paddle.static and paddle.io, or let "
-    "`crosscast migrate SOURCE --to paddle -o DIR` create a new script"
-)
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change the calls of each module together, and report other uses of fluid."""
+    """Change the calls of each module together."""
     program = subject.program
     for module in program.modules:
         if guarded(module, _PLACES):
@@ -75,7 +68,6 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 "paddle.amp.GradScaler, with init_loss_scaling=2.0**15 and incr_every_n_steps=1000 "
                 "unless they are given",
             )
-        yield from _rest(module)
 
 
 def _what(call: Call) -> str:
@@ -162,24 +154,6 @@ def _first_import(module: Module) -> ast.AST:
     )
 
 
-def _rest(module: Module) -> Iterator[Refusal]:
-    found = [
-        (name, span)
-        for name, span in (
-            *remaining_fluid_names(module, _STATIC),
-            *unused_fluid_imports(module, _STATIC),
-        )
-        if not ((m := _OLD.fullmatch(name)) and m["what"] in _NEW)
-    ]
-    if found:
-        names = ", ".join(name for name, _ in found[:3]) + ", ..." * (len(found) > 3)
-        yield Refusal(
-            span=found[0][1],
-            message=f"Paddle 3 has no paddle.fluid, and more of it is used here: {names}",
-            hint=_REST,
-        )
-
-
 _LOOP = """\
 for images, labels in loader:
     with {guard}:
@@ -228,14 +202,6 @@ import paddle.fluid as fluid
 
 {_MODEL}scaler = fluid.dygraph.AmpScaler()
 {_LOOP.format(guard='fluid.dygraph.amp_guard(level="O2")')}"""
-_LAYERS = """\
-import paddle.fluid as fluid
-
-with fluid.dygraph.guard():
-    model = fluid.dygraph.Linear(4, 2)
-    optimizer = fluid.optimizer.Adam(parameter_list=model.parameters())
-"""
-
 CODEMOD = Codemod(
     code="CM301",
     name="paddle-fluid-amp",
@@ -248,7 +214,6 @@ CODEMOD = Codemod(
         Example(before=_NAMED, after=_NAMED_AFTER),
         Example(before=_PRESENT, after=_PRESENT),
         Example(before=_LEVEL, after=_LEVEL, refused="levels other than O1"),
-        Example(before=_LAYERS, after=_LAYERS, refused="Paddle 3 has no paddle.fluid"),
     ),
     run=run,
 )

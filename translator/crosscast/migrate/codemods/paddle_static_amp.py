@@ -41,7 +41,6 @@ _LISTS = (
     "paddle.static.amp.AutoMixedPrecisionLists",
     "paddle.static.amp.CustomOpLists",
 )
-_MASTERS = ("create_master_params_grads", "master_param_to_train_param")
 _STATE = (
     "in Paddle 3 it neither casts nor scales on its own",
     f"it was removed, and {DECORATE} of Paddle 3 neither casts nor scales on its own",
@@ -73,7 +72,6 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 hint=_HINT,
             )
     yield from _fleet(program)
-    yield from _masters(program)
 
 
 def _calls(program: Program) -> Iterator[Call]:
@@ -172,18 +170,6 @@ def _fleet(program: Program) -> Iterator[Refusal]:
                         "programs with mixed precision",
                         hint=_SCRIPT,
                     )
-
-
-def _masters(program: Program) -> Iterator[Refusal]:
-    """Refuse custom fp16 code, which creates and casts float32 copies in the program."""
-    for call in _calls(program):
-        if call.method == _MASTERS[0] and "paddle" in call.module.source.text:
-            yield Refusal(
-                span=call.module.span(call.node),
-                message="float32 copies of half weights created by the program have no "
-                "counterpart in paddle.amp",
-                hint=_SCRIPT,
-            )
 
 
 def _program(build: str, optimize: str, imports: str = "") -> str:
@@ -297,28 +283,19 @@ optimizer = paddle.static.amp.decorate(
 optimizer.minimize(loss)
 """,
 )
-_MASTERS_OLD = """\
-import paddle.fluid as fluid
-from utils.fp16 import create_master_params_grads
-
-params_grads = optimizer.backward(loss * loss_scaling)
-master_params_grads = create_master_params_grads(params_grads, program, startup, loss_scaling)
-"""
-
 CODEMOD = Codemod(
     code="CM302",
     name="paddle-static-amp",
     api="paddle3",
     title="decorate of static graphs becomes auto_cast around the network and a GradScaler that "
     "minimizes, with the old defaults written out",
-    hints=("mixed_precision", "static.amp", "decorate", "DistributedStrategy", _MASTERS[0]),
+    hints=("mixed_precision", "static.amp", "decorate", "DistributedStrategy"),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_FLAGGED, after=_FLAGGED_AFTER),
         Example(before=_AFTER, after=_AFTER),
         Example(before=_LATE, after=_LATE, refused="under a computed condition"),
         Example(before=_CONSTANT, after=_CONSTANT, refused="a constant scale"),
-        Example(before=_MASTERS_OLD, after=_MASTERS_OLD, refused="float32 copies of half weights"),
     ),
     run=run,
 )

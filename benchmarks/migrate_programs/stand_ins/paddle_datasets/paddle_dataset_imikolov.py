@@ -1,0 +1,31 @@
+"""Made-up words: 60 of them, in which one follows another."""
+
+import numpy as np
+
+
+class DataType:
+    NGRAM = 1
+    SEQ = 2
+
+
+def build_dict(min_word_freq=50):
+    words = ["<s>", "<e>", "<unk>", "among", "a", "group", "of"] + [f"w{n}" for n in range(53)]
+    return {word: place for place, word in enumerate(words)}
+
+
+def _rows(count, seed, n):
+    def reader():
+        random = np.random.RandomState(seed)
+        for _ in range(count):
+            first = int(random.randint(60))
+            yield tuple((first + place) % 60 for place in range(n))
+
+    return reader
+
+
+def train(word_idx, n, *data_type):
+    return _rows(2400, 0, n)
+
+
+def test(word_idx, n, *data_type):
+    return _rows(200, 1, n)

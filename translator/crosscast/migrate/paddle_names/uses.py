@@ -1,0 +1,75 @@
+"""Uses of old names in a module: dotted names that begin at an import of paddle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from crosscast.migrate.paddle_names.names import plain
+from crosscast.migrate.paddle_names.row import Row
+from crosscast.pysource.programs.module import Module
+
+Dotted = ast.Attribute | ast.Name
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A dotted name in a module that the table may know."""
+
+    node: Dotted
+    """The part of the source that the row names."""
+    name: str
+    """The old qualified name."""
+    row: Row | None
+    """None: the table does not know the name."""
+    call: ast.Call | None
+    """The call of exactly this name."""
+
+
+def uses_of(module: Module, rows: Mapping[str, Row]) -> Iterator[Use]:
+    """Yield each use of a name of `paddle.fluid`, or of another name in the table."""
+    nodes: list[Dotted] = [*module.every(ast.Attribute), *module.every(ast.Name)]
+    for node in nodes:
+        if isinstance(module.parent(node), ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        root = root_of(node)
+        if root is None or module.imports.get(root.id, "").partition(".")[0] != "paddle":
+            continue
+        if module.resolve_all(root) not in ((module.imports[root.id],), ()):
+            continue  # a parameter or another object of this name
+        part: ast.expr = node
+        whole = ""
+        while isinstance(part, Dotted):
+            name = _name_of(module, part)
+            whole = whole or name
+            if row := rows.get(plain(name)) if name else None:
+                yield Use(part, name, row, _call_of(module, part))
+                break
+            part = part.value if isinstance(part, ast.Attribute) else ast.Constant(None)
+        else:
+            if whole.startswith("paddle.fluid"):
+                yield Use(node, whole, None, _call_of(module, node))
+
+
+def root_of(node: ast.expr) -> ast.Name | None:
+    """Return the first name of a dotted name; None for attributes of other expressions."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _name_of(module: Module, node: Dotted) -> str:
+    """Return the qualified name by the imports of the file, as written in it."""
+    parts: list[str] = []
+    here: ast.expr = node
+    while isinstance(here, ast.Attribute):
+        parts.append(here.attr)
+        here = here.value
+    assert isinstance(here, ast.Name)
+    return ".".join([module.imports[here.id], *reversed(parts)])
+
+
+def _call_of(module: Module, node: Dotted) -> ast.Call | None:
+    parent = module.parent(node)
+    return parent if isinstance(parent, ast.Call) and parent.func is node else None
