@@ -20,7 +20,8 @@ from crosscast.migrate.keras.policies import (
     read_scales,
     scale_of_policy,
 )
-from crosscast.migrate.keras.program import obstacles, open_call
+from crosscast.migrate.keras.obstacles import obstacles
+from crosscast.migrate.keras.program import open_call
 from crosscast.readers.python.library_calls import text_value, value_of
 from crosscast.sources.subject import Subject
 
