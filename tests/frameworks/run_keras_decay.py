@@ -5,13 +5,14 @@ Argument: a program that defines `optimizer`. Runs in TensorFlow 2.5 as well.
 
 import json
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-names = {}
-with open(sys.argv[1]) as program:
-    exec(compile(program.read(), sys.argv[1], "exec"), names)
+names: dict[str, Any] = {}
+exec(compile(Path(sys.argv[1]).read_text(), sys.argv[1], "exec"), names)
 rng = np.random.RandomState(0)
 variable = tf.Variable([1.0, -2.0, 3.0])
 for _ in range(20):

@@ -7,6 +7,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,10 @@ def fails(made: Callable[[], Any]) -> bool:
     return False
 
 
+def _call(made: Callable[[], Any]) -> Any:
+    return made()
+
+
 def used(call: str, argument: str) -> Callable[[], Any]:
     """A use of an argument in the call of a row."""
     given = {argument: VALUES.get(argument)}
@@ -80,13 +85,13 @@ def wrong() -> list[str]:
     out: list[str] = []
     for row in MOVED:
         old, new = found(row.old), found(row.new)
-        still = old is not None and not fails(lambda old=old: old()) and "Reduction" not in row.old
+        still = old is not None and not fails(partial(_call, old)) and "Reduction" not in row.old
         if still:
             out.append(f"{row.old} exists")
         if new is None:
             out.append(f"{row.new} is missing")
     out += [f"{row.old} exists" for row in GONE if found(row.old) is not None]
-    reduction = getattr(tf.keras.losses.Reduction, "AUTO")
+    reduction = tf.keras.losses.Reduction.AUTO
     if not fails(lambda: tf.keras.losses.MeanSquaredError(reduction=reduction)):
         out.append("Reduction.AUTO works")
     for argument in ARGUMENTS:

@@ -60,9 +60,7 @@ def run(program: Path) -> dict[str, Any]:
 
 def main() -> None:
     device = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(
-        device, [tf.config.LogicalDeviceConfiguration()] * 2
-    )
+    tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
     programs = sorted(Path(sys.argv[1]).glob("*.py"))
     print(json.dumps({program.stem: run(program) for program in programs}, default=float))
 

@@ -42,3 +42,13 @@ def test_an_optimizer_does_what_it_did_in_keras_2(name: str, tmp_path: Path) -> 
     old = run_python(runner, "tensorflow@2.5", tmp_path / "old.py", fork=False)
     new = run_python(runner, "tensorflow", tmp_path / "new.py")
     np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_are_averaged_before_they_are_checked() -> None:
+    found = run_python(HERE / "run_keras_averaging.py", "tensorflow")
+    for policy in ("float32", "mixed_float16"):
+        whole, half = np.array(found[f"{policy} alone"][0]), np.array(found[f"{policy} halved"][0])
+        np.testing.assert_allclose(half, whole / 2, rtol=1e-4)
+    moved, scale = found["mixed_float16 overflow"]  # that of another process
+    assert not np.any(moved)
+    assert scale == found["mixed_float16 alone"][1] / 2

@@ -250,7 +250,8 @@ def test_clipping_that_has_no_certain_place(inner: str) -> None:
             "takes only gradients and variables",
         ),
         (
-            changed(APPLY, "").replace("    return loss", "    pairs = make(grads)\n" + APPLY)
+            changed(APPLY, "")
+            .replace("    return loss", "    pairs = make(grads)\n" + APPLY)
             .replace("zip(grads, model.trainable_variables)", "pairs"),
             "takes only gradients and variables",
         ),
@@ -258,9 +259,9 @@ def test_clipping_that_has_no_certain_place(inner: str) -> None:
         (
             loop(
                 made="import horovod.tensorflow as hvd\n" + MADE + "opt = "
-                "hvd.DistributedOptimizer(opt)\n"
+                "hvd.DistributedOptimizer(opt, backward_passes_per_step=2)\n"
             ),
-            "",
+            "it has backward_passes_per_step=2",
         ),
         (loop(made=MADE.replace(".LossScale", ".experimental.LossScale")), "experimental name"),
         (loop(made=MADE.replace("tf.keras.optimizers.", "tf.keras.optimizers.legacy.")), "legacy"),
@@ -293,7 +294,11 @@ def test_refusals(text: str, why: str) -> None:
     ],
 )
 def test_whatever_happens_to_unscaled_gradients(old: str, new: str, then: tuple[str, str]) -> None:
-    text = changed(old, new) if "loss_scale" not in new else changed(UNSCALE, f"{UNSCALE}    log(grads)\n").replace(old, new)
+    text = (
+        changed(old, new)
+        if "loss_scale" not in new
+        else changed(UNSCALE, f"{UNSCALE}    log(grads)\n").replace(old, new)
+    )
     wanted = carried(text)
     assert after(text, "CM202") == (wanted.replace(*then) if then[0] else wanted)
 

@@ -23,7 +23,9 @@ def compiled(optimizer: str, head: str = HALF) -> str:
     return head + COMPILED.replace("{optimizer}", optimizer)
 
 
-@pytest.mark.parametrize("optimizer", ['"adam"', "tf.keras.optimizers.SGD(0.1)", "optimizer=made()"])
+@pytest.mark.parametrize(
+    "optimizer", ['"adam"', "tf.keras.optimizers.SGD(0.1)", "optimizer=made()"]
+)
 def test_a_compiled_optimizer(optimizer: str) -> None:
     found = after(compiled(optimizer), "CM204")
     name = optimizer.partition("=")[2] if optimizer.startswith("optimizer=") else optimizer
@@ -32,7 +34,8 @@ def test_a_compiled_optimizer(optimizer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", ["name", '"mixed_float16" if half else "float32"', "tf.keras.mixed_precision.Policy(p)"]
+    "policy",
+    ["name", '"mixed_float16" if half else "float32"', "tf.keras.mixed_precision.Policy(p)"],
 )
 def test_a_policy_that_is_known_at_run_time(policy: str) -> None:
     text = compiled('"adam"', HEAD.replace("{policy}", policy))
@@ -77,7 +80,9 @@ def test_gradients_that_the_program_has_reduced_already() -> None:
         "experimental_aggregate_gradients=False)\n"
     )
     found = after(text)
-    wanted = "zip(multiply_by_loss_scale(opt, divide_by_replicas(grads)), model.trainable_variables)"
+    wanted = (
+        "zip(multiply_by_loss_scale(opt, divide_by_replicas(grads)), model.trainable_variables)"
+    )
     assert f"opt.apply_gradients({wanted})" in found
 
 
@@ -107,9 +112,9 @@ def test_refusals(text: str, why: str) -> None:
     [
         compiled('"adam"', HEAD.replace("{policy}", '"mixed_bfloat16"')),
         compiled('"adam", auto_scale_loss=False'),
-        compiled('"adam"').replace(".MirroredStrategy()", '.OneDeviceStrategy("/cpu:0")').replace(
-            "strategy", "device"
-        ),
+        compiled('"adam"')
+        .replace(".MirroredStrategy()", '.OneDeviceStrategy("/cpu:0")')
+        .replace("strategy", "device"),
         HALF + "    opt = tf.keras.optimizers.SGD(0.1)\n",
         compiled('"adam"').replace('    model.compile("adam"', '    other.build("adam"'),
     ],

@@ -18,6 +18,7 @@ SCALED = "multiply_by_loss_scale"
 SHARED = "divide_by_replicas"
 REPLICAS = "ReplicaLossScaleOptimizer"
 COMPILED = "replica_loss_scaling"
+AVERAGED = "averaging_optimizer"
 
 TEXTS = {
     UNSCALED: '''\
@@ -71,6 +72,24 @@ def replica_loss_scaling(optimizer):
     if scales or tf.keras.mixed_precision.global_policy().name != "mixed_float16":
         return optimizer
     return ReplicaLossScaleOptimizer(optimizer)
+''',
+    AVERAGED: '''\
+def averaging_optimizer(optimizer, average):
+    """Average the gradients over all processes; under mixed_float16 while the loss is scaled.
+
+    Keras 3 calls none of the methods by which DistributedOptimizer reduced them.
+    """
+    half = tf.keras.mixed_precision.global_policy().name == "mixed_float16"
+    if half and not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
+        optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+    base = type(optimizer)
+
+    def apply(self, grads, trainable_variables=None):
+        grads = [None if g is None else average(g) for g in grads]
+        return base.apply(self, grads, trainable_variables)
+
+    optimizer.__class__ = type(base.__name__, (base,), {"apply": apply})
+    return optimizer
 ''',
 }
 """Name to definition, in the order of a module."""

@@ -241,7 +241,7 @@ def _apply(call: Call, program: Program, out: Carried) -> None:
 def _pairs(call: Call) -> ast.expr | None:
     """Return the gradients in `zip(gradients, variables)`, also if it has a name."""
     named = [k.value for k in call.node.keywords if k.arg == "grads_and_vars"]
-    node = (call.node.args[:1] or named or [None])[0]
+    node = next(iter([*call.node.args[:1], *named]), None)
     if isinstance(node, ast.Name):
         function = call.module.function_of(call.node)
         stores = [

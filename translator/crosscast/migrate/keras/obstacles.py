@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.horovod import averaged, distributed_optimizers
 from crosscast.migrate.keras.replicas import replica_scaling
-from crosscast.readers.python.library_calls import calls_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
@@ -44,14 +44,8 @@ def obstacles(subject: Subject, program: Program, *, scales: bool = False) -> It
                     hint=f"first remove {_LEGACY} if the program should run on Keras 3",
                 )
                 return
-    for name, call in calls_of(program):
-        if name.rpartition(".")[2] == "DistributedOptimizer":
-            yield Refusal(
-                span=call.module.span(call.node),
-                message=f"{name} changes the class of the optimizer, whose scaling under Keras 3 "
-                "is not certain",
-                hint="remove the wrapper, and reduce the gradients: of a loop by "
-                "DistributedGradientTape, of fit in apply of a subclass of the optimizer: "
-                "super().apply([hvd.allreduce(g) for g in grads], trainable_variables)",
-            )
+    for call in distributed_optimizers(program):
+        made = averaged(call, program)
+        if isinstance(made, Refusal):
+            yield made
     yield from replica_scaling(program, scales=scales).refusals

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import within_try
-from crosscast.migrate.codemod import Refusal
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.readers.python.library_calls import calls_of, canonical
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
-    from crosscast.sources.subject import Subject
 
 _OTHER = re.compile(r"__version__|VERSION|hasattr|getattr|\bversion\b")
 _STRATEGY = re.compile(r"strategy", re.I)

@@ -16,7 +16,7 @@ from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.program import compiles, maker_of, optimizer_of, strategy_of
 from crosscast.migrate.keras.scalers import is_scaler, scaler_calls
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.values.value import Instance, Known
+from crosscast.pysource.values.value import Instance, Known, Value
 from crosscast.readers.python.library_calls import calls_of, canonical, text_value, value_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def replica_scaling(program: Program, *, scales: bool = False) -> ReplicaScaling
     for call in scaler_calls(program):
         if not _is_fixed(call):
             _constructor(call, out, added)
-    for call in compiles(program) if scales or _may_scale(program) else []:
+    for call in compiles(program) if scales or may_scale(program) else []:
         _compiled(call, out, added)
     if out.first is None:
         return out
@@ -92,12 +92,12 @@ def _is_fixed(call: Call) -> bool:
     return isinstance(value, Known) and value.value is False
 
 
-def _may_scale(program: Program) -> bool:
+def may_scale(program: Program) -> bool:
     """Whether the program may set mixed_float16."""
     for name, call in calls_of(program):
         if name.rpartition(".")[2] in _SETTERS:
-            given = call.bound().get("policy") or (call.node.args or [None])[0]
-            value = value_of(given, call.module)
+            given = call.bound().get("policy") or next(iter(call.node.args), None)
+            value: Value | None = value_of(given, call.module)
             if isinstance(value, Instance) and isinstance(value.call, Call):
                 value = value_of(_policy_name(value.call), value.call.module)
             if text_value(value) not in _PLAIN:
@@ -108,7 +108,7 @@ def _may_scale(program: Program) -> bool:
 def _policy_name(call: Call) -> ast.expr | None:
     """Return the name given to a policy."""
     named = [k.value for k in call.node.keywords if k.arg == "name"]
-    return (call.node.args[:1] or named or [None])[0]
+    return next(iter([*call.node.args[:1], *named]), None)
 
 
 def _constructor(call: Call, out: ReplicaScaling, added: dict[str, set[str]]) -> None:

@@ -53,9 +53,7 @@ def _above(function: ast.AST | None, callers: dict[str, list[ast.AST]]) -> list[
 def _callers(program: Program) -> dict[str, list[ast.AST]]:
     """Return the functions that name a function, by its name."""
     found: dict[str, list[ast.AST]] = {}
-    names = {
-        node.name for module in program.modules for node in module.every(ast.FunctionDef)
-    }
+    names = {node.name for module in program.modules for node in module.every(ast.FunctionDef)}
     for module in program.modules:
         for function in module.every(ast.FunctionDef):
             for node in walk(function):

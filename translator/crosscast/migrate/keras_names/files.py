@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import os.path
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import replace_node
@@ -35,7 +35,7 @@ def files(module: Module, program: Program, out: Outcomes) -> None:
 def _weights_path(call: Call, program: Program) -> ast.expr | None:
     """Return the path of a file of weights that a call writes."""
     named = [k.value for k in call.node.keywords if k.arg in ("filepath", "filename")]
-    path = (call.node.args[:1] or named or [None])[0]
+    path = next(iter([*call.node.args[:1], *named]), None)
     if call.method == "save_weights" and call.receiver is not None:
         return path if program.function(call) is None else None
     if canonical(call.name) != "keras.callbacks.ModelCheckpoint":
@@ -85,7 +85,7 @@ def _known(path: ast.expr, module: Module) -> str:
 def _end(path: ast.expr, module: Module, depth: int = 0) -> ast.Constant | None:
     """Return the string constant with which a path ends."""
     if isinstance(path, ast.Constant):
-        return path if isinstance(path.value, str) and os.path.basename(path.value) else None
+        return path if isinstance(path.value, str) and Path(path.value).name else None
     if isinstance(path, ast.BinOp) and isinstance(path.op, ast.Add | ast.Div):
         return _end(path.right, module, depth)
     if isinstance(path, ast.JoinedStr) and path.values:

@@ -59,7 +59,7 @@ def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
 
 def _rate(call: Call) -> ast.expr | None:
     named = [k.value for k in call.node.keywords if k.arg in ("learning_rate", "lr")]
-    return (named or call.node.args[:1] or [None])[0]
+    return next(iter([*named, *call.node.args[:1]]), None)
 
 
 def _why_no_schedule(call: Call, program: Program) -> str:
@@ -105,8 +105,10 @@ def _rewrite(call: Call, decay: str, out: Outcomes) -> None:
     """Write the arguments of an optimizer again, in one line if they were in one."""
     module, node = call.module, call.node
     kept = [raw(module, argument) for argument in node.args]
-    named = {k.arg: raw(module, k.value) for k in node.keywords if k.arg != "decay"}
-    if None in named or any(isinstance(argument, ast.Starred) for argument in node.args):
+    named = {k.arg: raw(module, k.value) for k in node.keywords if k.arg and k.arg != "decay"}
+    if any(k.arg is None for k in node.keywords) or any(
+        isinstance(argument, ast.Starred) for argument in node.args
+    ):
         return out.refuse(module, node, "the arguments of the optimizer are not visible", _LINE)
     if "lr" in named:
         named = {"learning_rate": named.pop("lr")} | named

@@ -23,7 +23,9 @@ def uses_keras_2(program: Program) -> bool:
 
 def imports_keras(module: Module) -> bool:
     """Whether a module imports TensorFlow or Keras."""
-    return any(name.partition(".")[0] in ("tensorflow", "keras") for name in module.imports.values())
+    return any(
+        name.partition(".")[0] in ("tensorflow", "keras") for name in module.imports.values()
+    )
 
 
 def apart(edits: Iterable[Edit]) -> tuple[Edit, ...]:
