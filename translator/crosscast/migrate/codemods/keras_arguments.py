@@ -91,7 +91,7 @@ CODEMOD = Codemod(
     api="keras3",
     title="Arguments and methods of Keras 2 (lr, decay, fit_generator, workers, reset_states, "
     "names of weight files) become those of Keras 3",
-    hints=("keras",),
+    hints=("keras", "tensorflow"),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_RATE, after=_RATE_NEW),

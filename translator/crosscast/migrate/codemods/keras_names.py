@@ -79,7 +79,7 @@ CODEMOD = Codemod(
     api="keras3",
     title="Names of Keras 2 that moved (optimizers.legacy, experimental, layers.experimental) get "
     "their names of Keras 3; removed ones and optimizers for Keras 2 are named",
-    hints=("keras",),
+    hints=("keras", "tensorflow"),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_GUARDED, after=_GUARDED),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _WEIGHTS = ".weights.h5"
 _OLD = (".h5", ".hdf5", ".keras")
+_PATTERN = re.compile(r".*\*\.?(h5|hdf5)|\.?(h5|hdf5)")
+_CHECKPOINTS = ("latest_checkpoint", "load_checkpoint", "get_checkpoint_state", "CheckpointManager")
 _NOTE = "files of weights end in .weights.h5; older files are read by load_weights as before"
 
 
@@ -29,7 +32,7 @@ def files(module: Module, program: Program, out: Outcomes) -> None:
             continue
         path = _weights_path(call, program)
         if path is not None:
-            _rename(path, module, out)
+            _rename(path, module, program, out)
 
 
 def _weights_path(call: Call, program: Program) -> ast.expr | None:
@@ -45,7 +48,7 @@ def _weights_path(call: Call, program: Program) -> ast.expr | None:
     return path if isinstance(value, Known) and value.value is True else None
 
 
-def _rename(path: ast.expr, module: Module, out: Outcomes) -> None:
+def _rename(path: ast.expr, module: Module, program: Program, out: Outcomes) -> None:
     end = _end(path, module)
     if end is None or not isinstance(end.value, str):
         if end is None and _known(path, module).endswith(_WEIGHTS):
@@ -65,15 +68,36 @@ def _rename(path: ast.expr, module: Module, out: Outcomes) -> None:
             f"the file name {module.text(path)} must end in {_WEIGHTS} in Keras 3",
             f"let it end in {_WEIGHTS}, here and where the file is read",
         )
-    new = end.value
-    for suffix in _OLD:
-        new = new.removesuffix(suffix)
+    new = next((end.value.removesuffix(old) for old in _OLD if end.value.endswith(old)), "")
+    reader = _reader(program, "checkpoint" if not new else "")
+    if reader is not None:
+        return out.refuse(
+            module,
+            path,
+            f"the file name {module.text(path)} must end in {_WEIGHTS} in Keras 3, and "
+            f"{reader} depends on its old end",
+            f"let it end in {_WEIGHTS}, here and where the file is looked for and read",
+        )
+    new = new or end.value
     for node in module.every(ast.Constant):
         if node.value == end.value and not module.is_dead(node):
             text = module.text(node)
             inner = text.replace(end.value, new + _WEIGHTS)
             out.edits.append(replace_node(module, node, inner))
     out.notes.append(_NOTE)
+    return None
+
+
+def _reader(program: Program, kind: str) -> str | None:
+    """Return a text of the program that takes names of files apart, or looks for checkpoints."""
+    for module in program.modules:
+        for node in module.every(ast.Constant):
+            if isinstance(node.value, str) and _PATTERN.fullmatch(node.value):
+                return module.text(node)
+        if kind:
+            for node in module.every(ast.Attribute):
+                if node.attr in _CHECKPOINTS:
+                    return node.attr
     return None
 
 

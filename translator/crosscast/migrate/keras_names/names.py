@@ -115,7 +115,8 @@ def _use(node: ast.Attribute, module: Module, out: Outcomes) -> None:
         if PACKAGES.get(_short(target)):
             _note(short, out)
             return  # the import moves
-        new = name.removesuffix(short) + _MOVED[short].new
+        new = name.removesuffix(short.removeprefix("keras."))
+        new += _MOVED[short].new.removeprefix("keras.")
         if not new.startswith(f"{target}.") or own_choice(module, node, _MOVED[short].new):
             return
         parts = [chain_of(node)[0], *new.removeprefix(f"{target}.").split("."), *rest[length:]]

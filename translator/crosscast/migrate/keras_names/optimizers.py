@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
+_METRIC = re.compile(r"metric|loss(es)?\b|acc(uracy)?\b", re.I)
 _SETS_RATE = ("LearningRateScheduler", "ReduceLROnPlateau")
 _LINE = (
     "learning_rate=tf.keras.optimizers.schedules.InverseTimeDecay(rate, 1, decay); a schedule "
@@ -151,6 +152,24 @@ def own_optimizers(module: Module, program: Program, out: Outcomes) -> None:
             )
 
 
+def _iterated(call: Call) -> str:
+    """Return the text of what a loop around a call goes through, if the receiver is its variable."""
+    here: ast.AST | None = call.node
+    while here is not None:
+        loops: list[ast.For | ast.comprehension] = []
+        if isinstance(here, ast.For):
+            loops = [here]
+        elif isinstance(here, ast.ListComp | ast.GeneratorExp):
+            loops = list(here.generators)
+        for loop in loops:
+            if call.receiver_text in {
+                node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)
+            }:
+                return call.module.text(loop.iter)
+        here = call.module.parent(here)
+    return ""
+
+
 def metrics(module: Module, program: Program, out: Outcomes) -> None:
     """Rename `reset_states` of metrics."""
     for call in module.calls:
@@ -164,7 +183,7 @@ def metrics(module: Module, program: Program, out: Outcomes) -> None:
             for maker in makers
             for name in maker.names or ("",)
         )
-        if certain or re.search(r"metric|loss|acc(uracy)?$", call.receiver_text, re.I):
+        if certain or _METRIC.search(f"{call.receiver_text} {_iterated(call)}"):
             text = f"{raw(module, call.receiver)}.reset_state"
             out.edits.append(replace_node(module, call.node.func, text))
         elif makers is None:
