@@ -95,9 +95,9 @@ def _reader(program: Program, kind: str) -> str | None:
             if isinstance(node.value, str) and _PATTERN.fullmatch(node.value):
                 return module.text(node)
         if kind:
-            for node in module.every(ast.Attribute):
-                if node.attr in _CHECKPOINTS:
-                    return node.attr
+            for used in module.every(ast.Attribute):
+                if used.attr in _CHECKPOINTS:
+                    return str(used.attr)
     return None
 
 

@@ -153,7 +153,7 @@ def own_optimizers(module: Module, program: Program, out: Outcomes) -> None:
 
 
 def _iterated(call: Call) -> str:
-    """Return the text of what a loop around a call goes through, if the receiver is its variable."""
+    """Return what a loop around a call goes through if the receiver is its variable."""
     here: ast.AST | None = call.node
     while here is not None:
         loops: list[ast.For | ast.comprehension] = []
