@@ -21,7 +21,7 @@ EXAMPLES = {
     f"{codemod.code}_{number}": (codemod, example)
     for codemod in codemods_to("keras3")
     for number, example in enumerate(codemod.examples)
-    if example.before != example.after
+    if example.before != example.after and codemod.code < "CM204"  # test_keras_replicas
 }
 FIXED = {"CM201_1": 1024.0, "CM201_2": 1024.0, "CM202_3": 128.0, "CM203_1": 128.0}
 FIRST = {"CM202_1": 1024.0}
@@ -93,6 +93,15 @@ LOOPS = {
         made=MADE, clip="    grads = [tf.clip_by_value(g, -0.1, 0.1) for g in grads]\n"
     ),
     "fixed": LOOP.format(made=f"{MADE}, dynamic=False", clip=""),
+    "kept": LOOP.format(
+        made=MADE,
+        clip="    norm = tf.linalg.global_norm(grads)\n"
+        "    grads, _ = tf.clip_by_global_norm(grads, 0.5, norm)\n"
+        "    grads = [2 * g for g in grads]\n",
+    ),
+    "kept_and_fixed": LOOP.format(
+        made=f"{MADE}, dynamic=False", clip="    grads = [tf.sign(g) + g for g in grads]\n"
+    ),
 }
 
 
@@ -123,4 +132,4 @@ def test_a_loop_does_what_it_did_in_keras_2(
     for first, other in zip(old["weights"], new["weights"], strict=True):
         for mine, yours in zip(first, other, strict=True):
             np.testing.assert_allclose(mine, yours, rtol=3e-6, atol=1e-6)
-    assert old["scale"] == new["scale"] == (256.0 if name == "fixed" else 128.0)
+    assert old["scale"] == new["scale"] == (256.0 if "fixed" in name else 128.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.migrate.keras import added_code
 from unit.migrate.keras_migrations import after, migrated, refused, untouched
 
 HEAD = """\
@@ -45,6 +46,17 @@ def loop(step: str = STEP, made: str = MADE) -> str:
 def changed(old: str, new: str) -> str:
     assert old in STEP
     return loop(STEP.replace(old, new))
+
+
+def carried(text: str) -> str:
+    """The loop with its unscaled gradients, which are scaled again where they are applied."""
+    made = "\n\n".join(added_code.TEXTS[n] for n in (added_code.UNSCALED, added_code.SCALED))
+    return (
+        text.replace("import tensorflow as tf\n\n", f"import tensorflow as tf\n\n\n{made}\n")
+        .replace("opt.get_scaled_loss", "opt.scale_loss")
+        .replace("opt.get_unscaled_gradients(", "divide_by_loss_scale(opt, ")
+        .replace("(zip(grads, ", "(zip(multiply_by_loss_scale(opt, grads), ")
+    )
 
 
 def test_a_loop() -> None:
@@ -211,8 +223,9 @@ def test_clipping_moves_into_the_optimizer(clip: str, argument: str) -> None:
         "    grads, _ = tf.clip_by_global_norm(grads, 2.0)",
     ],
 )
-def test_unscaled_gradients_that_something_reads(between: str) -> None:
-    assert refused(changed(UNSCALE, f"{UNSCALE}    {between}\n"), "CM202")
+def test_unscaled_gradients_that_something_reads_are_kept(between: str) -> None:
+    text = changed(UNSCALE, f"{UNSCALE}    {between}\n")
+    assert after(text, "CM202") == carried(text)
 
 
 @pytest.mark.parametrize(
@@ -221,38 +234,34 @@ def test_unscaled_gradients_that_something_reads(between: str) -> None:
 )
 def test_clipping_that_has_no_certain_place(inner: str) -> None:
     text = changed(UNSCALE, f"{UNSCALE}    grads, _ = tf.clip_by_global_norm(grads, 1.0)\n")
-    assert refused(text.replace("tf.keras.optimizers.SGD(0.1)", inner), "CM202")
+    text = text.replace("tf.keras.optimizers.SGD(0.1)", inner)
+    assert after(text, "CM202") == carried(text)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (changed(UNSCALE, "").replace("grads, model", "scaled_grads, model"), "is not in the func"),
-        (changed("opt.get_scaled_loss(loss)", "loss * 2"), "is not in the function"),
+        (changed(UNSCALE, "").replace("grads, model", "scaled_grads, model"), "is nowhere called"),
+        (changed("opt.get_scaled_loss(loss)", "loss * 2"), "is nowhere called"),
         (loop(made="opt = build()\n"), "do not define opt"),
         (loop(made="opt = tf.compat.v1.train.AdamOptimizer(0.1)\n"), "do not define opt"),
-        (loop(STEP + "print(opt.loss_scale)\n"), "opt.loss_scale was removed"),
-        (loop(STEP + "opt.lr = 0.1\n"), "opt.lr was removed"),
         (
-            changed(APPLY, APPLY.replace("))\n", "), experimental_aggregate_gradients=False)\n")),
+            changed(APPLY, APPLY.replace("))\n", '), name="step")\n')),
             "takes only gradients and variables",
         ),
-        (changed("    return loss", "    return loss, grads"), "used as unscaled gradients"),
-        (changed(UNSCALE, UNSCALE.replace("grads =", "kept.grads =")), "not certain"),
-        (changed(APPLY, APPLY.replace("opt.", "other.")), "is not in the function"),
         (
-            changed("        scaled = opt", "        if big:\n            scaled = opt"),
-            "under different conditions",
+            changed(APPLY, "")
+            .replace("    return loss", "    pairs = make(grads)\n" + APPLY)
+            .replace("zip(grads, model.trainable_variables)", "pairs"),
+            "takes only gradients and variables",
         ),
-        (loop(STEP + "strategy = tf.distribute.MirroredStrategy()\n"), "tf.distribute strategy"),
-        (loop(STEP + "strategy.run(step, args=(1, 2))\n"), "tf.distribute strategy"),
         ("import os\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\n" + loop(), "TF_USE_LEGACY_KERAS"),
         (
             loop(
                 made="import horovod.tensorflow as hvd\n" + MADE + "opt = "
-                "hvd.DistributedOptimizer(opt)\n"
+                "hvd.DistributedOptimizer(opt, backward_passes_per_step=2)\n"
             ),
-            "",
+            "it has backward_passes_per_step=2",
         ),
         (loop(made=MADE.replace(".LossScale", ".experimental.LossScale")), "experimental name"),
         (loop(made=MADE.replace("tf.keras.optimizers.", "tf.keras.optimizers.legacy.")), "legacy"),
@@ -269,15 +278,90 @@ def test_refusals(text: str, why: str) -> None:
     assert why in refused(text, "CM202")
 
 
-def test_a_condition_that_the_optimizer_does_not_share() -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "then"),
+    [
+        ("    return loss", "    return loss, grads", ("", "")),
+        ("    return loss", "    return opt.loss_scale", ("opt.loss_scale", "opt.scale_loss(1.0)")),
+        ("    return loss", "    return opt.loss_scale()", ("loss_scale()", "scale_loss(1.0)")),
+        ("grads = opt.get_un", "kept.grads = opt.get_un", ("", "")),
+        ("        scaled = opt", "        if big:\n            scaled = opt", ("", "")),
+        (
+            APPLY,
+            APPLY.replace("))\n", "), experimental_aggregate_gradients=False)\n"),
+            (", experimental_aggregate_gradients=False", ""),
+        ),
+    ],
+)
+def test_whatever_happens_to_unscaled_gradients(old: str, new: str, then: tuple[str, str]) -> None:
+    text = (
+        changed(old, new)
+        if "loss_scale" not in new
+        else changed(UNSCALE, f"{UNSCALE}    log(grads)\n").replace(old, new)
+    )
+    wanted = carried(text)
+    assert after(text, "CM202") == (wanted.replace(*then) if then[0] else wanted)
+
+
+def test_an_optimizer_that_is_tested_for_its_methods() -> None:
     text = changed(
         "        scaled = opt.get_scaled_loss(loss)",
         "        scaled = opt.get_scaled_loss(loss) if hasattr(opt, 'get_scaled_loss') else loss",
     ).replace(
         UNSCALE,
-        "    if hasattr(opt, 'get_scaled_loss'):\n    " + UNSCALE,
+        "    if hasattr(opt, 'get_unscaled_gradients'):\n    " + UNSCALE,
     )
-    assert refused(text, "CM202")
+    found = after(text, "CM202")
+    assert found.count('hasattr(opt, "scale_loss")') == 2
+    assert "multiply_by_loss_scale(opt, grads)" in found
+
+
+WRAPPER = """\
+import tensorflow as tf
+
+class Optimizer:
+    def __init__(self, half):
+        self.opt = tf.keras.optimizers.Adam(1e-3)
+        if half:
+            self.opt = tf.keras.mixed_precision.LossScaleOptimizer(self.opt)
+
+    def get_scaled_loss(self, loss):
+        return self.opt.get_scaled_loss(loss)
+
+    def update(self, tape, scaled, model):
+        grads = tape.gradient(scaled, model.trainable_variables)
+        grads = self.opt.get_unscaled_gradients(grads)
+        self.opt.apply_gradients(zip(grads, model.trainable_variables))
+
+class Training:
+    def __init__(self, model, made):
+        self.model, self.made = model, made
+
+    {decorated}
+    def train(self, x):
+        with tf.GradientTape() as tape:
+            loss = self.loss(x)
+            scaled = self.made.get_scaled_loss(loss)
+        self.made.update(tape, scaled, self.model)
+
+    def loss(self, x):
+        return tf.reduce_mean(self.model(x) ** 2)
+"""
+
+
+def test_a_class_around_the_optimizer_keeps_its_methods() -> None:
+    found = after(WRAPPER.replace("{decorated}", "@tf.function"), "CM202")
+    assert "return self.opt.scale_loss(loss)" in found
+    assert "grads = divide_by_loss_scale(self.opt, grads)" in found
+    assert "(zip(multiply_by_loss_scale(self.opt, grads), model." in found
+    assert "scaled = self.made.get_scaled_loss(loss)" in found
+
+
+def test_a_graph_that_would_keep_the_first_scale() -> None:
+    text = WRAPPER.replace("{decorated}", "").replace(
+        "    def get_scaled_loss", "    @tf.function\n    def get_scaled_loss"
+    )
+    assert "would keep the first one" in refused(text, "CM202")
 
 
 def test_a_fixed_scale_in_a_loop() -> None:
@@ -333,7 +417,7 @@ def test_what_must_stay(text: str) -> None:
 
 def test_a_half_migrated_loop_stays() -> None:
     text = loop(STEP.replace("get_scaled_loss", "scale_loss"))
-    assert "is not in the function" in refused(text, "CM202")
+    assert "get_scaled_loss is nowhere called" in refused(text, "CM202")
 
 
 def test_the_experimental_interface_in_two_rounds() -> None:

@@ -187,10 +187,6 @@ def test_scales_of_scalers(given: str, new: str) -> None:
             "the optimizer of this compile",
         ),
         (
-            f"{SET}('mixed_float16')\nstrategy = tf.distribute.MirroredStrategy()\n",
-            "tf.distribute strategy",
-        ),
-        (
             "opt = tf.keras.mixed_precision.experimental.LossScaleOptimizer(inner, scale)\n",
             "the loss scale of this optimizer",
         ),

@@ -182,7 +182,10 @@ def test_a_loop_that_scales_becomes_one_of_keras_3() -> None:
             "    loss = f(model(x))\n",
             "does not scale its loss",
         ),
-        (f"{ON}{COMPILED}s = tf.distribute.MirroredStrategy()\n", "tf.distribute strategy"),
+        (
+            f"{ON}{COMPILED}s = tf.distribute.experimental.ParameterServerStrategy()\n",
+            "uses ParameterServerStrategy",
+        ),
         (f"{ON}{SET}{COMPILED}", "in addition to the graph rewrite"),
         (f"{ON}model.compile('adam', loss='mse')\n", "where the model is built"),
         (f"{ON}{COMPILED}print(os.environ['TF_ENABLE_AUTO_MIXED_PRECISION'])\n", "also used"),

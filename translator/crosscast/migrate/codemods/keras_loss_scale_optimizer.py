@@ -11,10 +11,13 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.migrate.keras import added_code
+from crosscast.migrate.keras.carried_scale import carried
 from crosscast.migrate.keras.clips import ARGUMENTS
 from crosscast.migrate.keras.edits import argument_edits, remove
 from crosscast.migrate.keras.loop_search import loops_of
-from crosscast.migrate.keras.program import is_keras_optimizer, maker_of, obstacles, open_call
+from crosscast.migrate.keras.obstacles import obstacles
+from crosscast.migrate.keras.program import is_keras_optimizer, maker_of, open_call
 from crosscast.migrate.keras.scaled_loop import Loop
 from crosscast.migrate.keras.scalers import constructor, scaler_calls
 from crosscast.sources.subject import Subject
@@ -26,6 +29,14 @@ _NOTE = (
     "the loss scale of Keras 3 has no minimum (Keras 2: 1), becomes inf if it grows "
     "beyond float32, and does not count a skipped step in optimizer.iterations, nor in the schedule"
 )
+_MESSAGE = (
+    "the loss scaling of Keras 3: scale_loss scales; apply_gradients unscales, checks for overflow "
+    "and skips"
+)
+_CARRIED = (
+    "the loss scaling of Keras 3: the program keeps its unscaled gradients, which are scaled again "
+    "where they are applied"
+)
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
@@ -35,15 +46,23 @@ def run(subject: Subject) -> Iterator[Outcome]:
     edits: list[Edit] = []
     refusals: list[Refusal] = []
     looped = {id(maker.node) for loop in loops for maker in loop.makers} if loops else None
+    by_loop: list[Edit] = []
+    against: list[Refusal] = []
+    for loop in loops:
+        by_loop += loop.edits
+        against += loop.refusals or _move_clips(loop, by_loop)
+    kept = carried(program) if against else None
+    if kept is not None:  # one way for all loops of a program
+        by_loop, against = kept.edits, kept.refusals
+        looped = {id(call.node) for call in scaler_calls(program)}
+    edits += by_loop
+    refusals += against
     for call in scaler_calls(program):
         made = constructor(call, program, looped)
         if isinstance(made, Refusal):
             refusals.append(made)
         else:
             edits += made
-    for loop in loops:
-        edits += loop.edits
-        refusals += loop.refusals or _move_clips(loop, edits)
     if not edits and not refusals:
         return
     refusals += obstacles(subject, program)
@@ -58,8 +77,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         span = loops[0].module.span((loops[0].scaled or loops[0].unscaled)[0].node)
     yield Change(
         span=span,
-        message="the loss scaling of Keras 3: scale_loss scales; apply_gradients unscales, checks "
-        "for overflow and skips",
+        message=_CARRIED if kept is not None else _MESSAGE,
         edits=tuple(dict.fromkeys(edits)),
         note=_NOTE,
     )
@@ -119,6 +137,17 @@ _ARGUMENTS = changed(
 _CLIP = "    gradients, _ = tf.clip_by_global_norm(gradients, 1.0)\n"
 _UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"
 _LOGGED = changed(LOOP, (_UNSCALED, f"{_UNSCALED}    norm = tf.linalg.global_norm(gradients)\n"))
+_DEFINITIONS = "\n\n".join(
+    added_code.TEXTS[name] for name in (added_code.UNSCALED, added_code.SCALED)
+)
+_CARRIED_LOOP = changed(
+    _LOGGED,
+    ("import tensorflow as tf\n", f"import tensorflow as tf\n\n\n{_DEFINITIONS}"),
+    ("get_scaled_loss", "scale_loss"),
+    ("optimizer.get_unscaled_gradients(gradients)", "divide_by_loss_scale(optimizer, gradients)"),
+    ("zip(gradients, ", "zip(multiply_by_loss_scale(optimizer, gradients), "),
+)
+_NAMED = changed(LOOP, ("model.trainable_variables))", 'model.trainable_variables), name="step")'))
 _FIXED = """\
 import tensorflow as tf
 
@@ -164,7 +193,8 @@ CODEMOD = Codemod(
             ),
         ),
         Example(before=_NEW, after=_NEW),
-        Example(before=_LOGGED, after=_LOGGED, refused="gradients is used as unscaled gradients"),
+        Example(before=_LOGGED, after=_CARRIED_LOOP),
+        Example(before=_NAMED, after=_NAMED, refused="takes only gradients and variables"),
     ),
     run=run,
 )

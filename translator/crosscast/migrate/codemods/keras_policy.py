@@ -12,6 +12,7 @@ from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
 from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.experimental import Names, all_names
 from crosscast.migrate.keras.loss_scales import scale_of
+from crosscast.migrate.keras.obstacles import obstacles
 from crosscast.migrate.keras.policies import (
     Outcomes,
     layer_policies,
@@ -20,7 +21,7 @@ from crosscast.migrate.keras.policies import (
     read_scales,
     scale_of_policy,
 )
-from crosscast.migrate.keras.program import obstacles, open_call
+from crosscast.migrate.keras.program import open_call
 from crosscast.readers.python.library_calls import text_value, value_of
 from crosscast.sources.subject import Subject
 

@@ -13,12 +13,12 @@ from crosscast.migrate.keras.compiled_models import fixed_scale
 from crosscast.migrate.keras.edits import raw, remove
 from crosscast.migrate.keras.launch import by_shell
 from crosscast.migrate.keras.loss_scales import Scale, scale_of
+from crosscast.migrate.keras.obstacles import obstacles
 from crosscast.migrate.keras.policy_place import policy_edit
 from crosscast.migrate.keras.program import (
     compiles,
     is_keras_optimizer,
     maker_of,
-    obstacles,
     open_call,
     own_choice,
 )
@@ -102,7 +102,7 @@ def _obstacles(
     if graph is not None:
         yield graph
         return
-    yield from obstacles(subject, program)
+    yield from obstacles(subject, program, scales=True)
     request = rewrites[0].request
     for site in policy_sites(program):
         yield refuse(

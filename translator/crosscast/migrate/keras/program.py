@@ -1,14 +1,12 @@
-"""Checks whether a program can be migrated to Keras 3."""
+"""What a program creates, compiles and chooses by itself."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import within_try
-from crosscast.migrate.codemod import Refusal
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.readers.python.library_calls import calls_of, canonical
@@ -18,54 +16,17 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
-    from crosscast.sources.subject import Subject
 
-_LEGACY = "TF_USE_LEGACY_KERAS"
 _OTHER = re.compile(r"__version__|VERSION|hasattr|getattr|\bversion\b")
 _STRATEGY = re.compile(r"strategy", re.I)
 
 
-def obstacles(subject: Subject, program: Program) -> Iterator[Refusal]:
-    """Yield the reasons why a program cannot use the loss scaling of Keras 3."""
-    for module in program.modules:
-        for node in module.every(ast.Constant):
-            if node.value == _LEGACY and not module.is_dead(node):
-                yield Refusal(
-                    span=module.span(node),
-                    message=f"the program selects Keras 2 with {_LEGACY}: code for Keras 3 would "
-                    "be wrong",
-                    hint=f"first remove {_LEGACY} if the program should run on Keras 3",
-                )
-                return
-    for command in subject.commands:
-        for fact in command.environment:
-            if fact.expression == _LEGACY and fact.places:
-                yield Refusal(
-                    span=fact.places[0],
-                    message=f"the program is launched with {_LEGACY}: it runs on Keras 2",
-                    hint=f"first remove {_LEGACY} if the program should run on Keras 3",
-                )
-                return
-    for name, call in calls_of(program):
-        if name.rpartition(".")[2] == "DistributedOptimizer":
-            yield Refusal(
-                span=call.module.span(call.node),
-                message=f"{name} changes the class of the optimizer, whose scaling under Keras 3 "
-                "is not certain",
-                hint="reduce the gradients of the tape (DistributedGradientTape) instead",
-            )
-    strategy = _strategy(program)
-    if strategy is not None:
-        yield Refusal(
-            span=strategy.module.span(strategy.node),
-            message="with a tf.distribute strategy the loss scaling of Keras 3 is wrong: an "
-            "overflow on one replica corrupts the weights, or blocks all workers forever",
-            hint="use mixed_bfloat16, which needs no scaling, or one device per process; otherwise "
-            "reduce the gradients yourself before they reach the optimizer",
-        )
+def is_several(program: Program) -> bool:
+    """Whether a program may train with several replicas in one process."""
+    return strategy_of(program) is not None
 
 
-def _strategy(program: Program) -> Call | None:
+def strategy_of(program: Program) -> Call | None:
     """Return the first call that creates or uses a strategy for more than one device."""
     for name, call in calls_of(program):
         if name.startswith("tensorflow.distribute.") and "OneDevice" not in name:

@@ -1,0 +1,161 @@
+"""CM210 and CM211: names, arguments and files of Keras 2."""
+
+from __future__ import annotations
+
+import pytest
+
+from unit.migrate.keras_migrations import after, refused, untouched
+
+TF = "import tensorflow as tf\nkeras = tf.keras\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tf.keras.optimizers.legacy.Adam(1e-3)", "tf.keras.optimizers.Adam(1e-3)"),
+        ("tf.optimizers.experimental.AdamW(1e-3)", "tf.optimizers.AdamW(1e-3)"),
+        ("tf.keras.losses.Reduction.AUTO", "tf.keras.losses.Reduction.SUM_OVER_BATCH_SIZE"),
+        (
+            "tf.keras.layers.experimental.preprocessing.Resizing(2, 2)",
+            "tf.keras.layers.Resizing(2, 2)",
+        ),
+    ],
+)
+def test_names(old: str, new: str) -> None:
+    assert after(f"{TF}x = {old}\n", "CM210") == f"{TF}x = {new}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "from tensorflow.keras.optimizers.legacy import Adam, SGD as Plain",
+            "from tensorflow.keras.optimizers import Adam, SGD as Plain",
+        ),
+        (
+            "from tensorflow.keras.optimizers import legacy",
+            "from tensorflow.keras import optimizers as legacy",
+        ),
+        (
+            "import tensorflow.keras.layers.experimental.preprocessing as p",
+            "import tensorflow.keras.layers as p",
+        ),
+        (
+            "from keras.callbacks.experimental import BackupAndRestore",
+            "from keras.callbacks import BackupAndRestore",
+        ),
+    ],
+)
+def test_imports(old: str, new: str) -> None:
+    assert after(f"{old}\n", "CM210") == f"{new}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "from tensorflow.keras import backend as K\nK.set_session(s)\n",
+            "set_session was removed",
+        ),
+        ("from tensorflow.keras.backend import learning_phase\n", "learning_phase was removed"),
+        (
+            "from tensorflow.keras.experimental import CosineDecay, Ours\n",
+            "moved names and others",
+        ),
+        (
+            f"{TF}class Mine(tf.keras.optimizers.Adam):\n    def _prepare_local(self, *a): ...\n",
+            "Mine is an optimizer for Keras 2",
+        ),
+    ],
+)
+def test_refused_names(text: str, why: str) -> None:
+    assert why in refused(text, "CM210")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tf.keras.optimizers.SGD(lr=0.1)", "tf.keras.optimizers.SGD(learning_rate=0.1)"),
+        ("tf.keras.optimizers.SGD(0.1, decay=0.0)", "tf.keras.optimizers.SGD(0.1)"),
+        (
+            "tf.keras.optimizers.SGD(0.1, 0.9, decay=d)",
+            "tf.keras.optimizers.SGD("
+            "tf.keras.optimizers.schedules.InverseTimeDecay(0.1, 1, d), 0.9)",
+        ),
+        (
+            "tf.keras.optimizers.SGD(momentum=0.9, decay=1e-6)",
+            "tf.keras.optimizers.SGD(learning_rate="
+            "tf.keras.optimizers.schedules.InverseTimeDecay(0.01, 1, 1e-6), momentum=0.9)",
+        ),
+        ("model.fit(x, y, workers=2, max_queue_size=3)", "model.fit(x, y)"),
+        ("model.evaluate(x, use_multiprocessing=True)", "model.evaluate(x)"),
+        (
+            "model.fit_generator(rows, 10, 2, 1, [c], workers=3)",
+            "model.fit(rows, steps_per_epoch=10, epochs=2, verbose=1, callbacks=[c])",
+        ),
+        ("model.fit_generator(generator=rows)", "model.fit(x=rows)"),
+        ("model.predict_generator(rows, 5)", "model.predict(rows, steps=5)"),
+        ("tf.keras.layers.LSTM(2, time_major=False)", "tf.keras.layers.LSTM(2)"),
+        (
+            "tf.keras.callbacks.ReduceLROnPlateau(epsilon=1)",
+            "tf.keras.callbacks.ReduceLROnPlateau(min_delta=1)",
+        ),
+        ("model.optimizer.lr = 0.1", "model.optimizer.learning_rate = 0.1"),
+        ("tf.keras.backend.get_value(m.optimizer.lr)",
+         "tf.keras.backend.get_value(m.optimizer.learning_rate)"),
+        ("[m.reset_states() for m in self.metrics]", "[m.reset_state() for m in self.metrics]"),
+        ("train_loss.reset_states()", "train_loss.reset_state()"),
+        ("model.save_weights('a.h5')", "model.save_weights('a.weights.h5')"),
+        (
+            "model.save_weights(os.path.join(d, 'a_{}.hdf5'.format(n)))",
+            "model.save_weights(os.path.join(d, 'a_{}.weights.h5'.format(n)))",
+        ),
+        (
+            "tf.keras.callbacks.ModelCheckpoint('a/{epoch}.h5', save_weights_only=True)",
+            "tf.keras.callbacks.ModelCheckpoint('a/{epoch}.weights.h5', save_weights_only=True)",
+        ),
+    ],
+)  # fmt: skip
+def test_arguments(old: str, new: str) -> None:
+    assert after(f"{TF}{old}\n", "CM211") == f"{TF}{new}\n"
+
+
+def test_a_file_is_read_under_its_new_name() -> None:
+    text = f"{TF}path = 'a.h5'\nmodel.save_weights(path)\nother.load_weights('a.h5')\n"
+    assert after(text, "CM211") == text.replace("a.h5", "a.weights.h5")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("tf.keras.optimizers.SGD(schedule(), decay=1e-3)", "perhaps a schedule already"),
+        ("opt = tf.keras.optimizers.SGD(0.1, decay=d)\nopt.learning_rate = 2", "sets the rate"),
+        ("model.compile(x, target_tensors=t)", "target_tensors was removed"),
+        ("tf.keras.layers.GRU(2, time_major=m)", "time_major was removed"),
+        ("model.fit_generator(*rows)", "not visible"),
+        ("model.save_weights(path())", "must end in .weights.h5"),
+        ("model.save_weights('a.h5')\nnames = glob('*.h5')", "depends on its old end"),
+        ("model.save_weights('a.h5')\nn = int(p.replace('.h5', ''))", "depends on its old end"),
+        ("model.save_weights('a')\ntf.train.latest_checkpoint('.')", "depends on its old end"),
+        ("rnn.reset_states()", "reset_states of rnn was removed"),
+    ],
+)
+def test_refused_arguments(line: str, why: str) -> None:
+    assert why in refused(f"{TF}{line}\n", "CM211")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "scheduler = Scheduler(lr=0.1)\nargs.lr = 2\nengine.fit(x, workers=3)\n",
+        f"{TF}args.lr = 0.1\nargs.optimizer = 'sgd'\n",
+        f"{TF}x = ours.SGD(lr=0.1, decay=0.1)\n",
+        "import os\nimport tensorflow as tf\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\n"
+        "tf.keras.optimizers.SGD(lr=0.1)\n",
+        "import tf_keras\nimport tensorflow as tf\ntf_keras.optimizers.SGD(lr=0.1)\n",
+        f"{TF}model.save_weights('a.weights.h5')\nmodel.save('a.h5')\n",
+        f"{TF}class A:\n    def fit(self, workers): ...\nA().fit(workers=2)\n",
+    ],
+)
+def test_what_must_stay(text: str) -> None:
+    assert untouched(text, "CM210", "CM211")

@@ -1,0 +1,102 @@
+"""CM211: arguments and methods of Keras 2 that Keras 3 rejects or ignores."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
+from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.arguments import arguments, rates
+from crosscast.migrate.keras_names.files import files
+from crosscast.migrate.keras_names.optimizers import decays, metrics
+from crosscast.migrate.keras_names.scope import apart, imports_keras, uses_keras_2
+from crosscast.sources.subject import Subject
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Change every argument that is certain; refuse the others."""
+    program = subject.program
+    if uses_keras_2(program) or not any(map(imports_keras, program.modules)):
+        return
+    for module in program.modules:
+        out = Outcomes()
+        done = decays(module, program, out)
+        arguments(module, program, out, done)
+        rates(module, out)
+        metrics(module, program, out)
+        files(module, program, out)
+        yield from dict.fromkeys(out.refusals)
+        if out.edits:
+            edit = min(out.edits, key=lambda edit: (edit.line, edit.column))
+            yield Change(
+                span=module.span(ast.Pass(lineno=edit.line, col_offset=edit.column - 1)),
+                message="the arguments and methods of Keras 3",
+                edits=apart(out.edits),
+                note="; ".join(dict.fromkeys(out.notes)),
+            )
+
+
+_BEFORE = """\
+import tensorflow as tf
+
+optimizer = tf.keras.optimizers.Adam(lr=1e-3, decay=1e-5)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1), tf.keras.layers.BatchNormalization(fused=True)])
+model.compile(optimizer, loss="mse", experimental_run_tf_function=False)
+model.fit_generator(rows, 100, epochs=2, workers=4, use_multiprocessing=True)
+model.save_weights("last.h5")
+"""  # noqa: E501
+_AFTER = """\
+import tensorflow as tf
+
+optimizer = tf.keras.optimizers.Adam(learning_rate=tf.keras.optimizers.schedules.InverseTimeDecay(1e-3, 1, 1e-5))
+model = tf.keras.Sequential([tf.keras.layers.Dense(1), tf.keras.layers.BatchNormalization()])
+model.compile(optimizer, loss="mse")
+model.fit(rows, steps_per_epoch=100, epochs=2)
+model.save_weights("last.weights.h5")
+"""  # noqa: E501
+_RATE = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile(tf.keras.optimizers.SGD(0.1), loss="mse")
+tf.keras.backend.set_value(model.optimizer.lr, 0.01)
+print(model.optimizer.lr)
+"""
+_RATE_NEW = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile(tf.keras.optimizers.SGD(0.1), loss="mse")
+model.optimizer.learning_rate = 0.01
+print(model.optimizer.learning_rate)
+"""
+_OTHER = """\
+import tensorflow as tf
+
+args.lr = 0.1
+scheduler = Scheduler(lr=args.lr, decay=0.5)
+engine.fit_generator
+"""
+_SCHEDULED = """\
+import tensorflow as tf
+
+model.compile(tf.keras.optimizers.SGD(0.1, decay=1e-4), loss="mse")
+model.fit(rows, callbacks=[tf.keras.callbacks.ReduceLROnPlateau()])
+"""
+
+CODEMOD = Codemod(
+    code="CM211",
+    name="keras-arguments",
+    api="keras3",
+    title="Arguments and methods of Keras 2 (lr, decay, fit_generator, workers, reset_states, "
+    "names of weight files) become those of Keras 3",
+    hints=("keras", "tensorflow"),
+    examples=(
+        Example(before=_BEFORE, after=_AFTER),
+        Example(before=_RATE, after=_RATE_NEW),
+        Example(before=_OTHER, after=_OTHER),
+        Example(before=_SCHEDULED, after=_SCHEDULED, refused="ReduceLROnPlateau sets the rate"),
+    ),
+    run=run,
+)

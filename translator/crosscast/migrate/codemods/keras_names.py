@@ -1,0 +1,90 @@
+"""CM210: names of Keras 2 that moved or were removed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
+from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.names import names
+from crosscast.migrate.keras_names.optimizers import own_optimizers
+from crosscast.migrate.keras_names.scope import apart, uses_keras_2
+from crosscast.sources.subject import Subject
+
+
+def run(subject: Subject) -> Iterator[Outcome]:
+    """Change every name that is certain; refuse the others."""
+    program = subject.program
+    if uses_keras_2(program):
+        return
+    for module in program.modules:
+        out = Outcomes()
+        names(module, out)
+        own_optimizers(module, program, out)
+        yield from dict.fromkeys(out.refusals)
+        if out.edits:
+            edit = min(out.edits, key=lambda edit: (edit.line, edit.column))
+            yield Change(
+                span=module.span(ast.Pass(lineno=edit.line, col_offset=edit.column - 1)),
+                message="the names of Keras 3",
+                edits=apart(out.edits),
+                note="; ".join(dict.fromkeys(out.notes)),
+            )
+
+
+_BEFORE = """\
+import tensorflow as tf
+from tensorflow.keras.layers.experimental import preprocessing
+
+inputs = tf.keras.Input((32, 32, 3))
+outputs = preprocessing.Rescaling(1.0 / 255)(inputs)
+rate = tf.keras.experimental.CosineDecay(0.1, 1000)
+optimizer = tf.keras.optimizers.legacy.SGD(rate, momentum=0.9)
+"""
+_AFTER = """\
+import tensorflow as tf
+from tensorflow.keras import layers as preprocessing
+
+inputs = tf.keras.Input((32, 32, 3))
+outputs = preprocessing.Rescaling(1.0 / 255)(inputs)
+rate = tf.keras.optimizers.schedules.CosineDecay(0.1, 1000)
+optimizer = tf.keras.optimizers.SGD(rate, momentum=0.9)
+"""
+_GUARDED = """\
+import tensorflow as tf
+
+if hasattr(tf.keras.optimizers, "legacy"):
+    Adam = tf.keras.optimizers.legacy.Adam
+else:
+    Adam = tf.keras.optimizers.Adam
+"""
+_GONE = """\
+import tensorflow as tf
+
+model = tf.keras.utils.multi_gpu_model(model, gpus=2)
+"""
+_OWN = """\
+import tensorflow as tf
+
+
+class Sign(tf.keras.optimizers.SGD):
+    def _resource_apply_dense(self, grad, var, apply_state=None):
+        return var.assign_sub(self.learning_rate * tf.sign(grad))
+"""
+
+CODEMOD = Codemod(
+    code="CM210",
+    name="keras-names",
+    api="keras3",
+    title="Names of Keras 2 that moved (optimizers.legacy, experimental, layers.experimental) get "
+    "their names of Keras 3; removed ones and optimizers for Keras 2 are named",
+    hints=("keras", "tensorflow"),
+    examples=(
+        Example(before=_BEFORE, after=_AFTER),
+        Example(before=_GUARDED, after=_GUARDED),
+        Example(before=_GONE, after=_GONE, refused="multi_gpu_model was removed"),
+        Example(before=_OWN, after=_OWN, refused="is an optimizer for Keras 2"),
+    ),
+    run=run,
+)

@@ -1,0 +1,157 @@
+"""Functions and classes that a migrated program needs, written into its modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from crosscast.edits.node_edits import insert
+from crosscast.migrate.codemod import Refusal
+
+if TYPE_CHECKING:
+    from crosscast.edits.edit import Edit
+    from crosscast.pysource.programs.module import Module
+
+UNSCALED = "divide_by_loss_scale"
+SCALED = "multiply_by_loss_scale"
+SHARED = "divide_by_replicas"
+REPLICAS = "ReplicaLossScaleOptimizer"
+COMPILED = "replica_loss_scaling"
+AVERAGED = "averaging_optimizer"
+
+TEXTS = {
+    UNSCALED: '''\
+def divide_by_loss_scale(optimizer, gradients):
+    """Divide gradients by the loss scale, as get_unscaled_gradients of Keras 2 did."""
+    scale = optimizer.scale_loss(1.0)
+    return [
+        None if g is None else tf.math.scalar_mul(tf.cast(1.0 / scale, g.dtype), g)
+        for g in gradients
+    ]
+''',
+    SCALED: '''\
+def multiply_by_loss_scale(optimizer, gradients):
+    """Multiply by the loss scale again: apply_gradients of Keras 3 divides by it."""
+    scale = optimizer.scale_loss(1.0)
+    return [
+        None if g is None else tf.math.scalar_mul(tf.cast(scale, g.dtype), g) for g in gradients
+    ]
+''',
+    SHARED: '''\
+def divide_by_replicas(gradients):
+    """Divide reduced gradients by the number of replicas: Keras 3 adds them up once more."""
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    return [
+        None if g is None else tf.math.scalar_mul(tf.cast(1.0 / replicas, g.dtype), g)
+        for g in gradients
+    ]
+''',
+    REPLICAS: '''\
+@tf.keras.utils.register_keras_serializable()
+class ReplicaLossScaleOptimizer(tf.keras.mixed_precision.LossScaleOptimizer):
+    """Gives every replica the same gradients: Keras 3 looks for overflow in replica 0 only.
+
+    Keras adds the means up, which gives the sum of all replicas as before.
+    """
+
+    def apply(self, grads, trainable_variables=None):
+        if not self.built:
+            with tf.init_scope():
+                self.build(trainable_variables)
+        given = [g for g in grads if g is not None]
+        replica = tf.distribute.get_replica_context()
+        means = iter(replica.all_reduce(tf.distribute.ReduceOp.MEAN, given))
+        super().apply([None if g is None else next(means) for g in grads], trainable_variables)
+''',
+    COMPILED: '''\
+def replica_loss_scaling(optimizer):
+    """Scale the loss if compile would, but safely with several replicas."""
+    optimizer = tf.keras.optimizers.get(optimizer)
+    scales = isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer)
+    if scales or tf.keras.mixed_precision.global_policy().name != "mixed_float16":
+        return optimizer
+    return ReplicaLossScaleOptimizer(optimizer)
+''',
+    AVERAGED: '''\
+def averaging_optimizer(optimizer, average):
+    """Average the gradients over all processes; under mixed_float16 while the loss is scaled.
+
+    Keras 3 calls none of the methods by which DistributedOptimizer reduced them.
+    """
+    half = tf.keras.mixed_precision.global_policy().name == "mixed_float16"
+    if half and not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
+        optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+    base = type(optimizer)
+
+    def apply(self, grads, trainable_variables=None):
+        grads = [None if g is None else average(g) for g in grads]
+        return base.apply(self, grads, trainable_variables)
+
+    optimizer.__class__ = type(base.__name__, (base,), {"apply": apply})
+    return optimizer
+''',
+}
+"""Name to definition, in the order of a module."""
+_ORDER = tuple(TEXTS)
+_NAME = "tf"
+
+
+def additions(module: Module, names: Iterable[str]) -> list[Edit] | Refusal:
+    """Return the edits that define functions and classes in a module, after its imports.
+
+    A name that the module already defines is not defined again.
+    """
+    wanted = [name for name in _ORDER if name in set(names) and not _defines(module, name)]
+    if not wanted:
+        return []
+    alias = _tensorflow(module)
+    bound = {name for scope in module.scopes.values() for name in scope.bindings}
+    taken = next((name for name in wanted if name in bound), "")
+    if not alias and _NAME in module.scope.bindings:
+        taken = _NAME
+    if taken:
+        return Refusal(
+            span=module.span(module.tree.body[0]),
+            message=f"the module uses the name {taken} for something else",
+            hint=f"rename it; the migrated program defines {', '.join(wanted)} here",
+        )
+    text = "\n\n".join(TEXTS[name].replace("tf.", f"{alias or _NAME}.") for name in wanted)
+    if not alias:
+        text = f"import tensorflow as {_NAME}\n\n\n{text}"
+    last = _last_import(module)
+    row = last.end_lineno or last.lineno if last is not None else 0
+    following = module.lines[row].strip() if row < len(module.lines) else ""
+    before = "" if last is None else ("\n\n" if alias else "")
+    return [insert(module, row + 1, 1, f"{before}{text}{chr(10) * 2 if following else ''}")]
+
+
+def _defines(module: Module, name: str) -> bool:
+    return any(
+        isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == name
+        for statement in module.tree.body
+    )
+
+
+def _tensorflow(module: Module) -> str:
+    """Return the name of TensorFlow in a module; empty if it is not imported at its beginning."""
+    for statement in module.tree.body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "tensorflow":
+                    return alias.asname or alias.name
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            break
+    return ""
+
+
+def _last_import(module: Module) -> ast.stmt | None:
+    """Return the last import before the first definition, or the docstring."""
+    found: ast.stmt | None = None
+    for number, statement in enumerate(module.tree.body):
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            break
+        text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if isinstance(statement, ast.Import | ast.ImportFrom) or (number == 0 and text):
+            found = statement
+    return found

@@ -1,0 +1,1 @@
+"""Names and arguments of Keras 2 that Keras 3 does not have."""

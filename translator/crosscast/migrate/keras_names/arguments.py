@@ -1,0 +1,167 @@
+"""Arguments and methods of Keras 2 that Keras 3 rejects or, worse, ignores."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from crosscast.edits.edit import Edit
+from crosscast.edits.node_edits import column_at, insert, replace_node
+from crosscast.migrate.keras.edits import argument_edits, raw
+from crosscast.migrate.keras.loop_optimizer import makers_of
+from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.table import ARGUMENTS, GENERATORS, Argument
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import canonical, value_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+
+
+def arguments(module: Module, program: Program, out: Outcomes, done: set[int]) -> None:
+    """Add the edits and refusals of the calls in a module that uses Keras.
+
+    Args:
+        module: to change.
+        program: of the module.
+        out: receives the edits and refusals.
+        done: ids of calls that are written anew.
+    """
+    for call in module.calls:
+        if id(call.node) in done or module.is_dead(call.node):
+            continue
+        if any(name.startswith("tf_keras.") for name in call.names):
+            continue
+        if call.method in GENERATORS and call.receiver is not None:
+            if program.function(call) is None:
+                _generator(call, out)
+            continue
+        rows = [row for row in ARGUMENTS if _fits(row, call, program)]
+        if rows:
+            _arguments(call, rows, out)
+
+
+def _fits(row: Argument, call: Call, program: Program) -> bool:
+    if not any(keyword.arg == row.old for keyword in call.node.keywords):
+        return False
+    if row.call.startswith("."):
+        mine = call.method == row.call[1:] and call.receiver is not None
+        return mine and program.function(call) is None
+    found = [canonical(name) for name in call.names]
+    return bool(found) and all(re.fullmatch(row.call, name) for name in found)
+
+
+def _arguments(call: Call, rows: list[Argument], out: Outcomes) -> None:
+    module, node = call.module, call.node
+    dropped: list[ast.expr] = []
+    for row in rows:
+        keyword = next(keyword for keyword in node.keywords if keyword.arg == row.old)
+        if row.new:
+            if any(other.arg == row.new for other in node.keywords):
+                continue
+            out.edits.append(renamed(module, keyword, row.new))
+            continue
+        if row.harmless is not None:
+            value = value_of(keyword.value, module)
+            known = isinstance(value, Known) and any(
+                value.value is each or (value.value == each and type(value.value) is type(each))
+                for each in row.harmless
+            )
+            if not known:
+                out.refuse(
+                    module,
+                    keyword.value,
+                    f"{row.old} was removed in Keras 3, and its value is not harmless",
+                    row.hint,
+                )
+                continue
+        dropped.append(keyword.value)
+        out.notes += [row.note] if row.note else []
+    if dropped:
+        out.edits += argument_edits(module, node, dropped)
+
+
+def renamed(module: Module, keyword: ast.keyword, new: str) -> Edit:
+    """Return the edit that renames a keyword argument."""
+    column = column_at(module, keyword.lineno, keyword.col_offset)
+    return Edit(
+        file=module.source.name,
+        line=keyword.lineno,
+        column=column,
+        end_line=keyword.lineno,
+        end_column=column + len(keyword.arg or ""),
+        text=new,
+    )
+
+
+def _generator(call: Call, out: Outcomes) -> None:
+    """`fit_generator(rows, 100, 5)` is `fit(rows, steps_per_epoch=100, epochs=5)`."""
+    module, node = call.module, call.node
+    new, order = GENERATORS[call.method]
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
+        return out.refuse(
+            module,
+            node,
+            f"{call.method} was removed in Keras 3, and its arguments are not visible",
+            f"write {new} with the arguments by name",
+        )
+    function = node.func
+    assert isinstance(function, ast.Attribute)
+    line = function.end_lineno or function.lineno
+    end = column_at(module, line, function.end_col_offset or 0)
+    out.edits.append(
+        Edit(
+            file=module.source.name,
+            line=line,
+            column=end - len(function.attr),
+            end_line=line,
+            end_column=end,
+            text=new,
+        )
+    )
+    for name, argument in list(zip(order, node.args, strict=False))[1:]:
+        where = (argument.lineno, argument.col_offset)
+        out.edits.append(insert(module, where[0], column_at(module, *where), f"{name}="))
+    for keyword in node.keywords:
+        if keyword.arg == "generator":
+            out.edits.append(renamed(module, keyword, "x"))
+    return None
+
+
+def rates(module: Module, out: Outcomes) -> None:
+    """Rename `optimizer.lr`, which Keras 3 does not have, and silently sets without effect."""
+    for node in module.every(ast.Attribute):
+        if node.attr != "lr" or module.is_dead(node) or not _is_optimizer(node.value, module):
+            continue
+        parent = module.parent(node)
+        setter = _setter(parent, node, module)
+        if setter is not None:
+            text = f"{raw(module, node.value)}.learning_rate = {raw(module, setter.args[1])}"
+            out.edits.append(replace_node(module, setter, text))
+        else:
+            text = f"{raw(module, node.value)}.learning_rate"
+            out.edits.append(replace_node(module, node, text))
+
+
+def _setter(parent: ast.AST | None, node: ast.Attribute, module: Module) -> ast.Call | None:
+    """Return `K.set_value(optimizer.lr, rate)` if it is a statement of its own."""
+    if not isinstance(parent, ast.Call) or parent.args[:1] != [node] or len(parent.args) != 2:
+        return None
+    called = canonical(module.call(parent).name)
+    alone = isinstance(module.parent(parent), ast.Expr)
+    return parent if called == "keras.backend.set_value" and alone else None
+
+
+def _is_optimizer(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is certainly an optimizer of Keras: `model.optimizer`, or made so."""
+    makers = makers_of(node, module)
+    if makers is not None:
+        return all(
+            re.fullmatch(r"keras\.(optimizers|mixed_precision)\.[\w.]*", canonical(name))
+            for maker in makers
+            for name in maker.names or ("",)
+        )
+    return isinstance(node, ast.Attribute) and node.attr == "optimizer"

@@ -1,0 +1,196 @@
+"""What Keras 3 renamed, moved, ignores or removed; a test probes every row where Keras 3 is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop", "SGD")
+_PREPROCESSING = (
+    "CategoryEncoding", "CenterCrop", "Discretization", "Hashing", "IntegerLookup",
+    "Normalization", "RandomContrast", "RandomCrop", "RandomFlip", "RandomRotation",
+    "RandomTranslation", "RandomZoom", "Rescaling", "Resizing", "StringLookup",
+    "TextVectorization",
+)  # fmt: skip
+_NADAM = "the momentum schedule of Nadam differs (0.8 % of the weights after 6 updates)"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A name with another name in Keras 3. Names begin with `keras`."""
+
+    old: str
+    new: str
+    note: str = ""
+    """What else is different."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A name without a counterpart."""
+
+    old: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A keyword argument that Keras 3 rejects or ignores."""
+
+    call: str
+    """Regular expression of canonical names, or `.method` of a model."""
+    old: str
+    new: str = ""
+    """The new name; empty if the argument is dropped."""
+    harmless: tuple[object, ...] | None = None
+    """The values with which it may be dropped; None: any."""
+    hint: str = ""
+    """What to write for any other value."""
+    note: str = ""
+    """What is different without it."""
+
+
+MOVED = (
+    *(
+        Moved(
+            f"keras.optimizers.{package}.{name}",
+            f"keras.optimizers.{name}",
+            _NADAM if name == "Nadam" else "",
+        )
+        for package in ("legacy", "experimental")
+        for name in _OPTIMIZERS
+    ),
+    Moved("keras.optimizers.experimental.AdamW", "keras.optimizers.AdamW"),
+    Moved("keras.experimental.CosineDecay", "keras.optimizers.schedules.CosineDecay"),
+    Moved(
+        "keras.experimental.CosineDecayRestarts", "keras.optimizers.schedules.CosineDecayRestarts"
+    ),
+    *(
+        Moved(f"keras.layers.experimental.preprocessing.{name}", f"keras.layers.{name}")
+        for name in _PREPROCESSING
+    ),
+    Moved("keras.layers.experimental.EinsumDense", "keras.layers.EinsumDense"),
+    Moved("keras.callbacks.experimental.BackupAndRestore", "keras.callbacks.BackupAndRestore"),
+    Moved("keras.losses.Reduction.AUTO", "keras.losses.Reduction.SUM_OVER_BATCH_SIZE"),
+)
+"""Old names to new ones."""
+
+PACKAGES = {
+    "keras.optimizers.legacy": "keras.optimizers",
+    "keras.optimizers.experimental": "keras.optimizers",
+    "keras.layers.experimental.preprocessing": "keras.layers",
+    "keras.callbacks.experimental": "keras.callbacks",
+}
+"""Modules whose names moved to another module."""
+
+_EAGER = "train with fit or a GradientTape; TensorFlow runs eagerly, without a session"
+GONE = (
+    Gone("keras.utils.multi_gpu_model", "build the model under tf.distribute.MirroredStrategy"),
+    Gone("keras.backend.get_session", _EAGER),
+    Gone("keras.backend.set_session", _EAGER),
+    Gone("keras.backend.placeholder", "use keras.Input"),
+    Gone("keras.backend.function", "use keras.Model(inputs, outputs)"),
+    Gone("keras.backend.learning_phase", "pass training=... to the layers and the model"),
+    Gone("keras.backend.set_learning_phase", "pass training=... to the layers and the model"),
+    Gone("keras.backend.in_train_phase", "write `a if training else b` with an argument training"),
+    Gone("keras.backend.manual_variable_initialization", "remove it"),
+    Gone("keras.layers.CuDNNLSTM", "use keras.layers.LSTM, which uses cuDNN by itself"),
+    Gone("keras.layers.CuDNNGRU", "use keras.layers.GRU, which uses cuDNN by itself"),
+    Gone("keras.layers.LocallyConnected1D", "write the layer with keras.ops, or use Conv1D"),
+    Gone("keras.layers.LocallyConnected2D", "write the layer with keras.ops, or use Conv2D"),
+    Gone("keras.layers.DenseFeatures", "use keras.utils.FeatureSpace or preprocessing layers"),
+    Gone("keras.layers.experimental.SyncBatchNormalization",
+         "use keras.layers.BatchNormalization(synchronized=True)"),
+    Gone("keras.layers.experimental.RandomFourierFeatures", "write the layer by hand"),
+    Gone("keras.experimental.LinearCosineDecay", "write a LearningRateSchedule"),
+    Gone("keras.experimental.NoisyLinearCosineDecay", "write a LearningRateSchedule"),
+    Gone("keras.experimental.PeepholeLSTMCell", "write the cell by hand"),
+    Gone("keras.experimental.LinearModel", "use a keras.layers.Dense"),
+    Gone("keras.experimental.WideDeepModel", "write the model with two branches"),
+    Gone("keras.wrappers.scikit_learn", "use the package scikeras"),
+    Gone("keras.estimator.model_to_estimator", "train with fit: TensorFlow has no estimators"),
+    Gone("keras.utils.experimental.DatasetCreator", "pass a tf.data.Dataset to fit"),
+    Gone("keras.utils.OrderedEnqueuer", "pass a keras.utils.PyDataset to fit"),
+)  # fmt: skip
+"""Names that a person must replace."""
+
+_OPTIMIZER = r"keras\.optimizers\.[A-Z]\w*"
+_LAYER = r"keras\.layers\.[A-Z]\w*"
+_WORKERS = "threads and processes are arguments of a PyDataset (keras.utils.Sequence) in Keras 3"
+ARGUMENTS = (
+    Argument(_OPTIMIZER, "lr", "learning_rate"),
+    Argument(".compile", "experimental_run_tf_function"),
+    Argument(".compile", "experimental_steps_per_execution", "steps_per_execution"),
+    Argument(".compile", "target_tensors", harmless=(None,), hint="pass the targets to fit"),
+    Argument(".compile", "sample_weight_mode", harmless=(None,), hint="pass weights of full shape"),
+    Argument(".fit", "workers", note=_WORKERS),
+    Argument(".fit", "max_queue_size", note=_WORKERS),
+    Argument(".fit", "use_multiprocessing", note=_WORKERS),
+    Argument(".fit", "nb_epoch", "epochs"),
+    Argument(".evaluate", "workers", note=_WORKERS),
+    Argument(".evaluate", "max_queue_size", note=_WORKERS),
+    Argument(".evaluate", "use_multiprocessing", note=_WORKERS),
+    Argument(".predict", "workers", note=_WORKERS),
+    Argument(".predict", "max_queue_size", note=_WORKERS),
+    Argument(".predict", "use_multiprocessing", note=_WORKERS),
+    Argument(r"keras\.layers\.BatchNormalization", "fused"),
+    Argument(
+        r"keras\.layers\.BatchNormalization",
+        "virtual_batch_size",
+        harmless=(None,),
+        hint="Keras 3 normalizes over the whole batch of a replica",
+    ),
+    Argument(
+        r"keras\.layers\.(LSTM|GRU|SimpleRNN|RNN)",
+        "time_major",
+        harmless=(False,),
+        hint="transpose the inputs",
+    ),
+    Argument(_LAYER, "dynamic", harmless=(False,), hint="compile with run_eagerly=True"),
+    Argument(
+        r"keras\.callbacks\.ModelCheckpoint",
+        "period",
+        harmless=(1,),
+        hint="write save_freq= with the number of batches",
+    ),
+    Argument(
+        r"keras\.callbacks\.ModelCheckpoint", "options", harmless=(None,), hint="remove options"
+    ),
+    Argument(r"keras\.callbacks\.TensorBoard", "batch_size"),
+    Argument(
+        r"keras\.callbacks\.TensorBoard",
+        "write_grads",
+        note="TensorBoard has written no gradients since TensorFlow 2.0",
+    ),
+    Argument(r"keras\.callbacks\.ReduceLROnPlateau", "epsilon", "min_delta"),
+)
+"""Arguments to rename or drop."""
+
+GENERATORS = {
+    "fit_generator": (
+        "fit",
+        ("x", "steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data",
+         "validation_steps", "validation_freq", "class_weight", "max_queue_size", "workers",
+         "use_multiprocessing", "shuffle", "initial_epoch"),
+    ),
+    "evaluate_generator": (
+        "evaluate",
+        ("x", "steps", "callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose"),
+    ),
+    "predict_generator": (
+        "predict",
+        ("x", "steps", "callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose"),
+    ),
+}  # fmt: skip
+"""Old method to the new one and the order of the old arguments."""
+
+DEFAULT_RATES = dict.fromkeys(_OPTIMIZERS, "0.001") | {"SGD": "0.01"}
+"""Optimizer to its learning rate, in Keras 2 as in Keras 3."""
+
+OLD_METHODS = (
+    "_resource_apply_dense",
+    "_resource_apply_sparse",
+    "_create_slots",
+    "_prepare_local",
+    "get_updates",
+)
+"""What optimizers of one's own defined in Keras 2; Keras 3 calls none of them."""
