@@ -211,9 +211,7 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
             where = [_place(across, span) for span in fact.places]
             yield {"what": printed_name(fact.field), "places": where, "why": reason_for(fact)}
     yield from _lost_flags(across)
-    if across.recipe.model.kind == "custom":
-        why = "the model is not migrated; the emitted loss is the cross-entropy of its logits"
-        yield {"what": "model and loss", "places": [], "why": why}
+    yield from _model(across)
     if across.weights:
         why = "pass them as safetensors: train.py --weights FILE"
         yield {"what": f"weights of {across.weights}", "places": [], "why": why}
@@ -224,6 +222,20 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
                 "places": _places(across, diagnostic),
                 "why": diagnostic.message,
             }
+
+
+def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
+    """Yield what of the model and the loss is not carried."""
+    for name, own in across.own_models.items():
+        if own.reason:
+            why = f"the model is not migrated: {own.reason}"
+            places = [_place(across, across.model.place)] if across.model and across.model.place else []
+            yield {"what": f"model, to {name}", "places": places, "why": why}
+    network = across.model.network if across.model is not None else None
+    for note in network.notes if network is not None else ():
+        yield {"what": "model", "places": [], "why": note}
+    if across.loss is not None and across.loss.row.note:
+        yield {"what": "loss", "places": [], "why": across.loss.row.note}
 
 
 def _lost_flags(across: CrossMigration) -> Iterator[dict[str, Any]]:

@@ -84,6 +84,8 @@ class Network:
     """Shapes of values, as far as they are known."""
     notes: tuple[str, ...] = ()
     """What of the model is not carried, in sentences."""
+    place: Span | None = None
+    """Where it is created."""
 
     def layer(self, name: str) -> Layer:
         """Return the layer of a name."""

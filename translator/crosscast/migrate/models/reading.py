@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crosscast.migrate.models import containers, statements
@@ -95,7 +96,7 @@ def _read(program: Program, framework: str, node: ast.expr, module: Module, use:
         _added(machine, held, statement, body, module, names)
     if isinstance(held, Opaque):
         raise UnreadableError(f"{held.text} is not known", held.span)
-    return _network(machine, held, use)
+    return replace(_network(machine, held, use), place=module.span(node))
 
 
 def _body(module: Module, function: Function | None) -> list[ast.stmt]:
@@ -145,7 +146,7 @@ def _network(machine: Machine, held: Any, use: ast.expr) -> Network:
             numbers = [tensor.number for _, tensor in inputs]
             names = [machine.input_names.get(n) or f"input_{i}" for i, n in enumerate(numbers)]
             if len(names) == 1 and not machine.input_names.get(numbers[0]):
-                names = ["inputs"]
+                names = ["x"]
             return _ordered(graph.network("Model", names, output), numbers)
         case ModuleObject(scope=scope):
             method = machine.method(scope, machine.tables.forward)
@@ -159,7 +160,7 @@ def _network(machine: Machine, held: Any, use: ast.expr) -> Network:
         case SequenceObject() | LayerObject():
             value, parts = _start(machine, held)
             found = forward(machine, parts, [value], {}, None)
-            return _ordered(graph.network("Model", ["inputs"], _single(found)), [value.number])
+            return _ordered(graph.network("Model", ["x"], _single(found)), [value.number])
     raise UnreadableError("what the program calls is no model that can be read")
 
 

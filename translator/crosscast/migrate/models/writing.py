@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from crosscast.emit.render import py_literal
@@ -11,6 +12,7 @@ from crosscast.migrate.models import initials
 from crosscast.migrate.models.layouts import with_channels
 from crosscast.migrate.models.network import Initial, Layer, Network, Step, UnreadableError
 from crosscast.migrate.models.paddings import with_padding
+from crosscast.migrate.models.shapes import POINTWISE
 from crosscast.migrate.models.writing_rows import BUILDS, LAYERS, OPERATIONS
 
 _WIDTH = 88
@@ -243,7 +245,6 @@ def _pairs(pairs: Sequence[tuple[int, int]], settings: Mapping[str, Any]) -> dic
 
 
 def _forward(network: Network, backend: str) -> Iterator[str]:
-    names = ", ".join(network.inputs)
     variables = dict(enumerate(network.inputs))
     trained = any(network.kind_of(step) in _TRAINED for step in network.steps)
     if backend == "tensorflow":
@@ -256,7 +257,6 @@ def _forward(network: Network, backend: str) -> Iterator[str]:
         tensor = _TENSORS[backend]
         typed = ", ".join(f"{name}: {tensor}" for name in network.inputs)
         yield f"    def forward(self, {typed}) -> {tensor}:"
-    del names
     last = {value: place for place, step in enumerate(network.steps) for value in step.inputs}
     last[network.output] = len(network.steps)
     taken = set(variables.values())
@@ -264,7 +264,7 @@ def _forward(network: Network, backend: str) -> Iterator[str]:
         text = _step(network, step, [variables[value] for value in step.inputs], backend)
         dying = [variables[v] for v in step.inputs if last[v] == place]
         free = next((name for name in dying if _is_free(name, variables, last, place)), None)
-        name = free or next(f"x{n}" for n in range(len(taken) + 1) if f"x{n}" not in taken)
+        name = free or next(name for name in _fresh() if name not in taken)
         taken.add(name)
         variables[step.output] = name
         if place == len(network.steps) - 1 and step.output == network.output:
@@ -275,9 +275,15 @@ def _forward(network: Network, backend: str) -> Iterator[str]:
         yield f"        return {variables[network.output]}"
 
 
+def _fresh() -> Iterator[str]:
+    """Yield names for values."""
+    yield "x"
+    yield from (f"x{number}" for number in count(1))
+
+
 def _is_free(name: str, variables: Mapping[int, str], last: Mapping[int, int], place: int) -> bool:
-    """Whether no value with a name is needed after a step."""
-    return all(last.get(value, -1) <= place for value, held in variables.items() if held == name)
+    """Whether no value with a name is needed after a step, and it is not that of an input."""
+    return (name == "x" or name[1:].isdigit()) and all(last.get(value, -1) <= place for value, held in variables.items() if held == name)
 
 
 def _step(network: Network, step: Step, inputs: Sequence[str], backend: str) -> str:
@@ -290,10 +296,9 @@ def _step(network: Network, step: Step, inputs: Sequence[str], backend: str) -> 
         raise UnreadableError(f"{step.kind} has no counterpart")
     settings = step.settings
     values = _printed(settings, backend)
-    shape = network.shapes.get(step.inputs[0])
     values["all"] = ", ".join(inputs)
     if step.kind == "flatten":
-        values["features"] = _flattened(settings, shape, backend)
+        values["features"] = _flattened(network, step, backend)
     if step.kind == "part":
         values["part"] = _part(settings)
     if step.kind == "scale":
@@ -302,8 +307,6 @@ def _step(network: Network, step: Step, inputs: Sequence[str], backend: str) -> 
         values["gelu"] = '"tanh"' if settings["tanh"] else '"none"'
     if step.kind == "avg_pool":
         values["excludes_padding"] = str(not settings["counts_padding"])
-        if backend == "torch" and settings["rank"] == 1:
-            template = template.replace("avg_pool{rank}d", "avg_pool1d")
     if step.kind in ("global_avg", "global_max"):
         first = 2 if network.channels == "first" else 1
         axes = tuple(range(first, first + settings["rank"]))
@@ -313,15 +316,27 @@ def _step(network: Network, step: Step, inputs: Sequence[str], backend: str) -> 
     return template.format(*inputs, **values)
 
 
-def _flattened(settings: Mapping[str, Any], shape: Any, backend: str) -> str:
-    """Return the features of flattened rows, -1 where they are not known."""
+def _flattened(network: Network, step: Step, backend: str) -> str:
+    """Return the features of flattened rows, as the shapes or the next layer say."""
     if backend != "tensorflow":
         return ""
-    if settings["start"] != 1 or settings["end"] != -1:
+    if step.settings["start"] != 1 or step.settings["end"] != -1:
         raise UnreadableError("only whole rows are flattened")
+    shape = network.shapes.get(step.inputs[0])
     if shape is not None and None not in shape[1:]:
-        return str(math.prod(shape[1:]))
-    return "math.prod(x.shape[1:])"
+        return str(math.prod(size or 1 for size in shape[1:]))
+    number = step.output
+    for later in network.steps:
+        if number not in later.inputs:
+            continue
+        kind = network.kind_of(later)
+        if kind in ("linear", "batch_norm"):
+            settings = network.layer(later.layer).settings
+            return str(settings["inputs" if kind == "linear" else "features"])
+        if kind not in POINTWISE:
+            break
+        number = later.output
+    raise UnreadableError("how many features flattened rows have is not known")
 
 
 def _part(settings: Mapping[str, Any]) -> str:
