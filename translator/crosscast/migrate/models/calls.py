@@ -58,9 +58,12 @@ def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> A
         if not isinstance(held, Library | ModuleObject | ClassObject):
             given, named = arguments(machine, node, module, names)
             return _of_method(machine, held, function.attr, given, named, node, module)
-        if isinstance(held, ModuleObject) and function.attr in _SAME:
-            if machine.method(held.scope, function.attr) is None:
-                return held
+        if isinstance(held, ModuleObject):
+            own = machine.attribute(held, function.attr, function, module)
+            given, named = arguments(machine, node, module, names)
+            if isinstance(own, Opaque):
+                return _of_method(machine, held, function.attr, given, named, node, module)
+            return called(machine, own, given, named, node, module)
     callee = machine.value(function, module, names)
     if isinstance(callee, Opaque):
         return machine.opaque(node, module)
@@ -179,7 +182,7 @@ def _of_layer(
         layer.span = span
     value = operation(machine.graph, layer, inputs, span)
     activation = layer.settings.get("activation")
-    if activation is None or layer.reading.kind == "activation":
+    if activation is None:
         return value
     return activated(machine, activation, value, span)
 

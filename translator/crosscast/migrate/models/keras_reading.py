@@ -129,7 +129,7 @@ LAYERS: Mapping[str, Reading] = {
     "Reshape": Reading("reshape_rows", (Argument("target_shape", "shape"), *_NAMED)),
     "Permute": Reading("permute_rows", (Argument("dims", "axes"), *_NAMED)),
     "ZeroPadding2D": Reading("zero_pad", (Argument("padding", "pairs", 1), *_NAMED), {"rank": 2}),
-    "Activation": Reading("activation", (Argument("activation", "activation"), *_NAMED)),
+    "Activation": Reading("identity", (Argument("activation", "activation"), *_NAMED)),
     "Rescaling": Reading(
         "scale", (Argument("scale", "scale"), Argument("offset", "offset", 0.0), *_NAMED)
     ),

@@ -35,8 +35,6 @@ def operation(
             if not all(isinstance(axis, int) for axis in axes) or axes[0] != 0:
                 raise UnreadableError("the axis of the rows must stay where it is", span)
             return graph.apply("permute", inputs, {"axes": axes})
-        case "activation":
-            raise UnreadableError("an activation that is not in the table", span)
         case "flatten" if layer.settings["start"] == 0:
             raise UnreadableError("rows must not be joined", span)
     return graph.apply_layer(layer, inputs)
