@@ -100,13 +100,12 @@ def network_read(text: str, framework: str) -> Network:
 def weights_of(network: Network) -> dict[str, np.ndarray]:
     """Return weights for every layer, in the layout of PyTorch."""
     rng = np.random.default_rng(11)
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for layer in network.layers:
         for name, shape in _shapes(layer).items():
             size = 0.5 if name != "var" else 0.0
-            found[f"{layer.name}/{name}"] = np.float32(
-                rng.uniform(-size, size, shape) + (1.0 if name in ("var",) else 0.1)
-            )
+            array = rng.uniform(-size, size, shape) + (1.0 if name == "var" else 0.1)
+            found[f"{layer.name}/{name}"] = array.astype(np.float32)
     return found
 
 
@@ -114,7 +113,10 @@ def _shapes(layer: Layer) -> dict[str, tuple[int, ...]]:
     settings = layer.settings
     match layer.kind:
         case "linear":
-            shapes = {"weight": (settings["units"], settings["inputs"]), "bias": (settings["units"],)}
+            shapes = {
+                "weight": (settings["units"], settings["inputs"]),
+                "bias": (settings["units"],),
+            }
         case "conv":
             inputs = settings["inputs"] // settings["groups"]
             weight = (settings["filters"], inputs, *settings["kernel"])
@@ -191,7 +193,8 @@ class ResNet(nn.Module):
     def __init__(self, block, depths, num_classes):
         super().__init__()
         self.inplanes = 4
-        self.stem = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU())
+        conv = nn.Conv2d(3, 4, 3, padding=1, bias=False)
+        self.stem = nn.Sequential(conv, nn.BatchNorm2d(4), nn.ReLU())
         stages = []
         for i, depth in enumerate(depths):
             stages.append(self._stage(block, 4 * 2**i, depth, stride=1 if i == 0 else 2))

@@ -21,7 +21,8 @@ Arrays = dict[str, np.ndarray]
 
 def loaded(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location("model_of_case", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.build_model() if hasattr(module, "build_model") else module.make()
@@ -181,7 +182,7 @@ def main() -> None:
         model = loaded(folder / "model.py")
         weights, inputs = (dict(np.load(folder / f"{n}.npz")) for n in ("weights", "inputs"))
         found = RUNS[framework](model, weights, inputs, (folder / "own").exists())
-        np.savez(folder / "found.npz", **found)
+        np.savez(folder / "found.npz", **found)  # type: ignore[arg-type]
     print(json.dumps("done"))
 
 

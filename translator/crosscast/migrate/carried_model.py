@@ -35,9 +35,7 @@ class OwnModelText:
     reason: str = ""
 
 
-def carried_model(
-    program: Program, steps: Sequence[TrainingStep], framework: str
-) -> CarriedModel:
+def carried_model(program: Program, steps: Sequence[TrainingStep], framework: str) -> CarriedModel:
     """Return the model of a program. Never raises.
 
     Args:

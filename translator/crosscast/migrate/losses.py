@@ -83,7 +83,10 @@ class CarriedLoss:
 
 
 def carried_loss(
-    fact: Fact | None, fields: Mapping[str, Filled], network: Network | None, backends: Sequence[str]
+    fact: Fact | None,
+    fields: Mapping[str, Filled],
+    network: Network | None,
+    backends: Sequence[str],
 ) -> CarriedLoss | None:
     """Return the loss of the recipe for a loss without a kind.
 
@@ -120,7 +123,9 @@ def carried_loss(
             own[f"loss.function.{backend}"] = replace(meant, value=FUNCTION, note=FILE)
     normalized = fields.get("accumulation.normalize_by")
     if normalized is not None and normalized.note == "the loss was not read":
-        own["accumulation.normalize_by"] = replace(meant, value="sample", note="the mean of a batch")
+        own["accumulation.normalize_by"] = replace(
+            meant, value="sample", note="the mean of a batch"
+        )
     return CarriedLoss(name=str(fact.value), row=row, fields=own, network=network)
 
 

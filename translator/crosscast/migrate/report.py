@@ -226,10 +226,11 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
 
 def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
     """Yield what of the model and the loss is not carried."""
+    place = across.model.place if across.model is not None else None
+    places = [_place(across, place)] if place is not None else []
     for name, own in across.own_models.items():
         if own.reason:
             why = f"the model is not migrated: {own.reason}"
-            places = [_place(across, across.model.place)] if across.model and across.model.place else []
             yield {"what": f"model, to {name}", "places": places, "why": why}
     network = across.model.network if across.model is not None else None
     for note in network.notes if network is not None else ():

@@ -72,7 +72,9 @@ def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> A
 
 
 def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
 
 
 def _of_base(machine: Machine, node: ast.Call, name: str, module: Module, names: Names) -> Any:
@@ -279,9 +281,9 @@ def _of_tensor(
         raise UnreadableError(f"the method {name} of a value is not in the table", span)
     if row.kind == "identity":
         return held
-    if row.kind in ("reshape", "permute") and given and not isinstance(given[0], list | tuple):
-        if not isinstance(given[0], Sizes):
-            given = [tuple(given)]
+    alone = given and not isinstance(given[0], list | tuple | Sizes)
+    if row.kind in ("reshape", "permute") and alone:
+        given = [tuple(given)]
     return _of_row(machine, row, [held, *given], named, span)
 
 
@@ -344,6 +346,13 @@ def _of_library(
         return containers.input_value(machine, given, named, span)
     if name in tables.models:
         return containers.functional(given, named, span)
+    if name in tables.wrappers and given and isinstance(given[0], (*MODULES, Opaque)):
+        return given[0]
+    if name in tables.pairs:
+        values = [*given, *(value for word, value in named.items() if word.startswith("model"))]
+        if values and isinstance(values[0], (*MODULES, Opaque)):
+            alone = len(given) + ("optimizers" in named or "optimizer" in named) < 2
+            return values[0] if alone else (values[0], machine.opaque(node, module))
     if name.startswith("torch.nn.init.") and given and isinstance(given[0], Weight):
         return _filled(machine, given[0], name, given[1:], named, node, module)
     if name.startswith("torch.nn.init.") and given and given[0] is None:

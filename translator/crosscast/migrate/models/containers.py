@@ -37,7 +37,7 @@ def made(
     if "layers" in named:
         parts = [named["layers"]]
     if len(parts) == 1 and isinstance(parts[0], Opaque):
-        raise UnreadableError(f"{parts[0].text} is not known", span)
+        raise UnreadableError(parts[0].text, span)
     if len(parts) == 1 and isinstance(parts[0], dict):
         return SequenceObject([(str(key), part) for key, part in parts[0].items()], is_model)
     if len(parts) == 1 and isinstance(parts[0], list | tuple) and not _is_pair(parts[0]):
@@ -82,9 +82,10 @@ def functional(
     found = inputs if isinstance(inputs, list | tuple) else [inputs]
     if isinstance(inputs, dict):
         found = list(inputs.values())
-    if not isinstance(output, Tensor) or not all(isinstance(each, Tensor) for each in found):
+    tensors = [each for each in found if isinstance(each, Tensor)]
+    if not isinstance(output, Tensor) or len(tensors) < len(found):
         raise UnreadableError("the inputs or the output of the model are not known", span)
-    return FunctionalModel([("", tensor) for tensor in found], output)
+    return FunctionalModel(tensors, output)
 
 
 def method(held: Any, name: str, given: Sequence[Any], named: Mapping[str, Any]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosscast.messages.diagnostics import Span
 from crosscast.migrate.models import initials
 from crosscast.migrate.models.network import (
     Channels,
@@ -16,7 +15,7 @@ from crosscast.migrate.models.network import (
     Step,
     UnreadableError,
 )
-from crosscast.migrate.models.objects import Initializer, LayerObject, Opaque, Tensor, Training
+from crosscast.migrate.models.objects import Initializer, LayerObject, Opaque, Tensor
 from crosscast.migrate.models.settings import normalized
 from crosscast.migrate.models.shapes import completed, inferred
 
@@ -68,7 +67,7 @@ class Graph:
         kind = layer.reading.kind
         settings = normalized(kind, layer.settings, layer.span)
         if settings.pop("training", None) is True and kind == "dropout":
-            self._note("dropout without `training=` also drops in evaluation; here it does not")
+            self.note("dropout without `training=` also drops in evaluation; here it does not")
         completed(kind, settings, self.shape(inputs[0]), self.channels)
         if kind not in KEPT:
             return self.apply(kind, inputs, settings)
@@ -77,7 +76,8 @@ class Graph:
             layer.name = layer.name or f"{kind}_{len(self.layers) - 1}"
         return self.apply(kind, inputs, settings, layer.name)
 
-    def _note(self, sentence: str) -> None:
+    def note(self, sentence: str) -> None:
+        """Remember what of the model is not carried."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
@@ -95,8 +95,13 @@ class Graph:
             inputs=tuple(inputs),
             layers=layers,
             steps=tuple(
-                Step(step.kind, step.inputs, step.output, settings.get(step.layer, step.settings),
-                     step.layer)
+                Step(
+                    step.kind,
+                    step.inputs,
+                    step.output,
+                    settings.get(step.layer, step.settings),
+                    step.layer,
+                )
                 for step in self.steps
             ),
             output=output.number,
@@ -130,7 +135,7 @@ class Graph:
                 maker = initials.KERAS.get(maker)
             if maker is None or isinstance(maker, Opaque) or not callable(maker):
                 initial[name] = None
-                self._note(f"what the {name} of {made.name} starts from is not carried")
+                self.note(f"what the {name} of {made.name} starts from is not carried")
                 continue
             initial[name] = maker(initials.fans(kind, settings))
         if kind in ("batch_norm", "layer_norm") and made.drawn:
@@ -141,8 +146,3 @@ class Graph:
 
 def _first(settings: Mapping[str, Any], *names: str) -> Any:
     return next((settings[name] for name in names if name in settings), None)
-
-
-def is_training(value: Any) -> bool:
-    """Whether a value is that the model trains, or a constant that means it."""
-    return isinstance(value, Training)

@@ -25,9 +25,7 @@ def fans(kind: str, settings: Settings) -> Fans:
     return settings["count"], settings["width"]
 
 
-def variance_scaling(
-    scale: float, mode: str, distribution: str
-) -> Callable[[Fans], Initial]:
+def variance_scaling(scale: float, mode: str, distribution: str) -> Callable[[Fans], Initial]:
     """Return an initializer whose variance is `scale` divided by a fan."""
 
     def of(fan: Fans) -> Initial:

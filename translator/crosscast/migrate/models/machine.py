@@ -81,13 +81,13 @@ class Machine:
 
     def opaque(self, node: ast.AST, module: Module) -> Opaque:
         """Return something that is not known."""
-        return Opaque(module.text(node)[:80], module.span(node))
+        return Opaque(f"{module.text(node)[:80]} is not known", module.span(node))
 
     def certain(self, node: ast.expr, module: Module, names: Names) -> Any:
         """Return what an expression is; raises if that is not known."""
         found = self.value(node, module, names)
         if isinstance(found, Opaque):
-            raise UnreadableError(f"{found.text} is not known", found.span)
+            raise UnreadableError(found.text, found.span)
         return found
 
     def truth(self, node: ast.expr, module: Module, names: Names) -> bool:
@@ -95,8 +95,9 @@ class Machine:
         found = self.certain(node, module, names)
         if isinstance(found, Tensor | Dim | Sizes | Training):
             text = module.text(node)[:60]
-            raise UnreadableError(f"a condition is known only when it runs: {text}",
-                                  module.span(node))
+            raise UnreadableError(
+                f"a condition is known only when it runs: {text}", module.span(node)
+            )
         return bool(found)
 
     def outside(self, node: ast.expr, module: Module) -> Any:
@@ -302,7 +303,8 @@ def _subscript(machine: Machine, node: ast.Subscript, module: Module, names: Nam
     try:
         return base[key]
     except (TypeError, LookupError):
-        raise UnreadableError("no such part", module.span(node)) from None
+        text = module.text(node)[:60]
+        raise UnreadableError(f"{text} is not known", module.span(node)) from None
 
 
 def _binary(machine: Machine, node: ast.BinOp, module: Module, names: Names) -> Any:
@@ -327,7 +329,10 @@ def combined(
 
 def _unary(machine: Machine, node: ast.UnaryOp, module: Module, names: Names) -> Any:
     if isinstance(node.op, ast.Not):
-        return not machine.truth(node.operand, module, names)
+        held = machine.value(node.operand, module, names)
+        if isinstance(held, Opaque | Tensor | Dim | Sizes | Training):
+            return machine.opaque(node, module)
+        return not held
     value = machine.value(node.operand, module, names)
     if isinstance(value, Tensor) and isinstance(node.op, ast.USub):
         return machine.graph.apply("scale", [value], {"scale": -1.0, "offset": 0.0})
@@ -360,8 +365,8 @@ def _boolean(machine: Machine, node: ast.BoolOp, module: Module, names: Names) -
     decisive = isinstance(node.op, ast.Or)
     value: Any = not decisive
     for part in node.values:
-        value = machine.certain(part, module, names)
-        if isinstance(value, Tensor | Dim | Sizes | Training):
+        value = machine.value(part, module, names)
+        if isinstance(value, Opaque | Tensor | Dim | Sizes | Training):
             return machine.opaque(node, module)
         if bool(value) == decisive:
             break
@@ -369,8 +374,10 @@ def _boolean(machine: Machine, node: ast.BoolOp, module: Module, names: Names) -
 
 
 def _conditional(machine: Machine, node: ast.IfExp, module: Module, names: Names) -> Any:
-    chosen = node.body if machine.truth(node.test, module, names) else node.orelse
-    return machine.value(chosen, module, names)
+    test = machine.value(node.test, module, names)
+    if isinstance(test, Opaque | Tensor | Dim | Sizes | Training):
+        return machine.opaque(node, module)
+    return machine.value(node.body if test else node.orelse, module, names)
 
 
 def _sequence(machine: Machine, node: ast.List | ast.Tuple, module: Module, names: Names) -> Any:

@@ -106,7 +106,7 @@ class ModuleObject:
 class FunctionalModel:
     """A model by the functional API: outputs as a function of inputs."""
 
-    inputs: list[tuple[str, Tensor]]
+    inputs: list[Tensor]
     output: Tensor
 
 

@@ -215,7 +215,7 @@ METHODS: Mapping[str, Reading] = {
 """By the name of the method of a tensor."""
 FUNCTIONS: Mapping[str, Reading] = {
     **{f"paddle.nn.functional.{name}": row for name, row in _ACTIVATIONS.items()},
-    **{f"paddle.{name}": row for name, row in (_TENSOR | _JOINS).items()},
+    **{f"paddle.{name}": row for name, row in {**_TENSOR, **_JOINS}.items()},
     **{f"paddle.nn.functional.max_pool{n}d": _max_pool(n) for n in (1, 2, 3)},
     **{f"paddle.nn.functional.avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
     **{

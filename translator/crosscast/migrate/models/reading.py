@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crosscast.migrate.models import containers, statements
+from crosscast.messages.diagnostics import Span
+from crosscast.migrate.models import containers
 from crosscast.migrate.models.calls import forward
 from crosscast.migrate.models.graph import Graph
 from crosscast.migrate.models.machine import Machine
@@ -21,18 +22,20 @@ from crosscast.migrate.models.objects import (
     Tensor,
     Training,
 )
+from crosscast.migrate.models.pruning import pruned
+from crosscast.migrate.models.scripts import run_before
 from crosscast.migrate.models.tables import TABLES
 from crosscast.pysource.names.containers import chase
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import TrainingStep
 
 Place = tuple[ast.expr, "Module"]
 
 
-def network_of(program: Program, steps: list[TrainingStep], framework: str) -> Network:
+def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) -> Network:
     """Return the model that a program trains.
 
     Args:
@@ -47,107 +50,105 @@ def network_of(program: Program, steps: list[TrainingStep], framework: str) -> N
     if framework not in TABLES:
         raise UnreadableError("models of this framework are not read")
     failures: list[UnreadableError] = []
-    for node, module in _uses(program, steps):
-        for place in _sources(node, module):
+    found: list[Network] = []
+    for use in _uses(program, steps):
+        for node, module in _sources(*use):
             try:
-                return _read(program, framework, *place, use=node)
+                found.append(_read(program, framework, node, module))
             except UnreadableError as error:
                 failures.append(error)
+                break
+    if found:
+        if any(_computes(other) != _computes(found[0]) for other in found):
+            raise UnreadableError("the program calls several models", found[1].place)
+        return found[0]
     telling = [error for error in failures if error.span is not None]
     raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
 
 
-def _uses(program: Program, steps: list[TrainingStep]) -> Iterator[Place]:
+def _computes(network: Network) -> object:
+    return network.steps, network.layers, network.output
+
+
+def _uses(program: Program, steps: Sequence[TrainingStep]) -> Iterator[Place]:
     """Yield what the training steps call as their model, and what Keras compiles and fits."""
+    seen: set[tuple[str, int]] = set()
     for step in steps:
         for event in step.events:
             if event.kind == "forward" and isinstance(event.node, ast.Call):
-                yield event.node.func, event.module
+                place = (event.span.file, event.span.line)
+                if place not in seen:
+                    seen.add(place)
+                    yield event.node.func, event.module
     for call in program.calls():
         if call.method in ("compile", "fit") and call.receiver is not None:
             yield call.receiver, call.module
 
 
 def _sources(node: ast.expr, module: Module) -> list[Place]:
-    """Return the calls that a model can come from."""
-    return [
+    """Return the names that a model is assigned to, or else the calls that it can come from."""
+    chased = list(chase(node, module))
+    names = [
         (expression, where)
-        for expression, where in chase(node, module)
+        for expression, where in chased
+        if isinstance(expression, ast.Name) and _is_assigned(expression, where)
+    ]
+    return names or [
+        (expression, where)
+        for expression, where in chased
         if isinstance(expression, ast.Call)
+        and not isinstance(where.statement_of(expression), ast.Return)
     ]
 
 
-def _read(program: Program, framework: str, node: ast.expr, module: Module, use: ast.expr) -> (
-    Network
-):
-    """Return the model that an expression creates."""
+def _is_assigned(node: ast.Name, module: Module) -> bool:
+    """Whether the function or module around a name, or the module, assigns to it."""
+    scope = module.scope_of(node).lookup(node.id)
+    bindings = scope.bindings.get(node.id, ()) if scope is not None else ()
+    return any(binding.kind == "assign" for binding in bindings)
+
+
+def _read(program: Program, framework: str, node: ast.expr, module: Module) -> Network:
+    """Return the model that a name holds at its place, or that a call creates."""
     tables = TABLES[framework]
     graph = Graph(framework, tables.channels)
     machine = Machine(program, tables, graph)
+    scope = module.scope_of(node)
+    if isinstance(node, ast.Name):
+        scope = scope.lookup(node.id) or scope
+    body: list[ast.stmt] = getattr(scope.node, "body", [])
     names: dict[str, Any] = {}
-    function = module.function_of(node)
-    statement = module.statement_of(node)
-    held: Any = None
-    body = _body(module, function)
-    before = body[: _place(body, node, module)]
-    statements.run_loosely(machine, before, module, names)
-    held = machine.value(node, module, names)
-    if isinstance(statement, ast.Assign) and isinstance(held, SequenceObject):
-        _added(machine, held, statement, body, module, names)
+    if isinstance(scope.node, ast.FunctionDef | ast.Module):
+        run_before(machine, body, node, module, names)
+    else:
+        raise UnreadableError("where the model is created is not read", module.span(node))
+    if isinstance(node, ast.Name):
+        held = names.get(node.id, Opaque(node.id, module.span(node)))
+    else:
+        held = machine.value(node, module, names)
     if isinstance(held, Opaque):
-        raise UnreadableError(f"{held.text} is not known", held.span)
-    return replace(_network(machine, held, use), place=module.span(node))
+        raise UnreadableError(held.text, held.span)
+    return replace(_network(machine, held), place=_made_at(node, module))
 
 
-def _body(module: Module, function: Function | None) -> list[ast.stmt]:
-    return module.tree.body if function is None else function.body
+def _made_at(node: ast.expr, module: Module) -> Span:
+    """Return where a model is created."""
+    made = [n for n, where in chase(node, module) if isinstance(n, ast.Call) and where is module]
+    return module.span(made[-1] if made else node)
 
 
-def _place(body: list[ast.stmt], node: ast.AST, module: Module) -> int:
-    """Return which statement of a block an expression stands in."""
-    around: ast.AST | None = node
-    while around is not None:
-        for place, statement in enumerate(body):
-            if statement is around:
-                return place
-        around = module.parent(around)
-    return len(body)
-
-
-def _added(
-    machine: Machine,
-    held: SequenceObject,
-    made: ast.Assign,
-    body: list[ast.stmt],
-    module: Module,
-    names: dict[str, Any],
-) -> None:
-    """Run the calls of `model.add` that follow the creation of an empty Sequential."""
-    statements.assign(machine, made.targets[0], held, module, names)
-    place = _place(body, made, module)
-    for statement in body[place + 1 :]:
-        match statement:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="add", value=base)) as call):
-                if machine.value(base, module, names) is held:
-                    machine.value(call, module, names)
-            case ast.For():
-                text = module.text(statement)
-                if ".add(" in text:
-                    statements.run(machine, [statement], module, names)
-
-
-def _network(machine: Machine, held: Any, use: ast.expr) -> Network:
+def _network(machine: Machine, held: Any) -> Network:
     """Return the steps of the forward pass of a model."""
     graph = machine.graph
     for name, layer in containers.named_layers(held):
         layer.name = layer.name or _identifier(name)
     match held:
         case FunctionalModel(inputs=inputs, output=output):
-            numbers = [tensor.number for _, tensor in inputs]
+            numbers = [tensor.number for tensor in inputs]
             names = [machine.input_names.get(n) or f"input_{i}" for i, n in enumerate(numbers)]
             if len(names) == 1 and not machine.input_names.get(numbers[0]):
                 names = ["x"]
-            return _ordered(graph.network("Model", names, output), numbers)
+            return pruned(graph.network("Model", names, output), numbers)
         case ModuleObject(scope=scope):
             method = machine.method(scope, machine.tables.forward)
             if method is None:
@@ -156,11 +157,12 @@ def _network(machine: Machine, held: Any, use: ast.expr) -> Network:
             names, named = _parameters(method.node)
             values = [graph.value() for _ in names]
             found = forward(machine, held, values, named, None)
-            return graph.network(scope.qualname.rpartition(".")[2], names, _single(found))
+            network = graph.network(scope.qualname.rpartition(".")[2], names, _single(found))
+            return pruned(network, [value.number for value in values])
         case SequenceObject() | LayerObject():
             value, parts = _start(machine, held)
             found = forward(machine, parts, [value], {}, None)
-            return _ordered(graph.network("Model", ["x"], _single(found)), [value.number])
+            return pruned(graph.network("Model", ["x"], _single(found)), [value.number])
     raise UnreadableError("what the program calls is no model that can be read")
 
 
@@ -205,10 +207,3 @@ def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[list[str]
     if args.vararg is not None or not inputs:
         raise UnreadableError("the inputs of the model are not known")
     return inputs, named
-
-
-def _ordered(network: Network, inputs: list[int]) -> Network:
-    """Return a model whose inputs are the values 0, 1, ..."""
-    if inputs != list(range(len(inputs))):
-        raise UnreadableError("the inputs of the model are not its first values")
-    return network

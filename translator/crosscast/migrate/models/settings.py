@@ -47,7 +47,7 @@ def _put(settings: dict[str, Any], argument: Argument, value: Any, span: Span | 
             raise UnreadableError(f"{argument.name} other than its default is not carried", span)
         return
     if isinstance(value, Opaque) and argument.setting not in _OBJECTS:
-        raise UnreadableError(f"{argument.name} is not known: {value.text}", span)
+        raise UnreadableError(f"{argument.name} of a layer: {value.text}", span)
     if isinstance(value, Training) and argument.setting not in _OBJECTS:
         raise UnreadableError(f"{argument.name} depends on training", span)
     settings[argument.setting] = argument.convert(value) if argument.convert else value
@@ -63,8 +63,8 @@ def normalized(kind: str, settings: dict[str, Any], span: Span | None) -> dict[s
     if "kernel" in settings:
         settings["kernel"] = sizes(settings["kernel"], rank or 1, span)
         stride = settings.get("stride")
-        settings["stride"] = settings["kernel"] if stride in (None, ()) else sizes(
-            stride, rank or 1, span
+        settings["stride"] = (
+            settings["kernel"] if stride in (None, ()) else sizes(stride, rank or 1, span)
         )
         settings["padding"] = _padding(settings["padding"], settings["kernel"], span)
     if "dilation" in settings:

@@ -31,7 +31,12 @@ def completed(kind: str, settings: dict[str, Any], shape: Shape | None, channels
     Raises:
         UnreadableError: the shape is not known.
     """
-    missing = {"linear": "inputs", "conv": "inputs", "batch_norm": "features", "layer_norm": "shape"}
+    missing = {
+        "linear": "inputs",
+        "conv": "inputs",
+        "batch_norm": "features",
+        "layer_norm": "shape",
+    }
     name = missing.get(kind, "")
     if not name or settings.get(name) is not None:
         return
@@ -42,9 +47,9 @@ def completed(kind: str, settings: dict[str, Any], shape: Shape | None, channels
     settings[name] = (size,) if kind == "layer_norm" else size
 
 
-def inferred(kind: str, settings: Settings, shapes: Sequence[Shape | None], channels: Channels) -> (
-    Shape | None
-):
+def inferred(
+    kind: str, settings: Settings, shapes: Sequence[Shape | None], channels: Channels
+) -> Shape | None:
     """Return the shape of a result; None if not even the number of its dimensions is known."""
     first = shapes[0] if shapes else None
     if kind in POINTWISE or kind in ("batch_norm", "layer_norm", "softmax", "log_softmax"):
@@ -89,9 +94,7 @@ def _of_image(
     elif kind in ("adaptive_avg", "adaptive_max"):
         sizes = list(settings["size"])
     else:
-        sizes = [
-            slid(shape[place], settings, axis, kind) for axis, place in enumerate(places)
-        ]
+        sizes = [slid(shape[place], settings, axis, kind) for axis, place in enumerate(places)]
     depth = settings["filters"] if kind == "conv" else depth
     return (shape[0], depth, *sizes) if channels == "first" else (shape[0], *sizes, depth)
 
@@ -101,10 +104,10 @@ def slid(size: int | None, settings: Settings, axis: int, kind: str) -> int | No
     if size is None:
         return None
     if kind == "zero_pad":
-        return size + sum(settings["pairs"][axis])
+        return int(size + sum(settings["pairs"][axis]))
     stride = settings["stride"][axis]
     if settings["padding"] == "same":
-        return -(-size // stride)
+        return int(-(-size // stride))
     window = settings.get("dilation", (1,) * 3)[axis] * (settings["kernel"][axis] - 1) + 1
     return int((size + sum(settings["padding"][axis]) - window) // stride + 1)
 

@@ -34,6 +34,10 @@ class _LeaveError(Exception):
         self.ends = ends
 
 
+LEAVE = (_ReturnError, _LeaveError)
+"""What ends a block before its last statement."""
+
+
 def returned(machine: Machine, body: Sequence[ast.stmt], module: Module, names: Names) -> Any:
     """Return what a function returns."""
     try:
@@ -47,23 +51,6 @@ def run(machine: Machine, body: Sequence[ast.stmt], module: Module, names: Names
     """Run statements."""
     for statement in body:
         _statement(machine, statement, module, names)
-
-
-def run_loosely(
-    machine: Machine, body: Sequence[ast.stmt], module: Module, names: Names
-) -> None:
-    """Run the statements of a script: what one of them assigns is not known if it cannot be."""
-    for statement in body:
-        if isinstance(statement, ast.ClassDef | ast.Import | ast.ImportFrom | ast.FunctionDef):
-            continue
-        try:
-            _statement(machine, statement, module, names)
-        except (UnreadableError, _ReturnError, _LeaveError) as error:
-            reason = error.reason if isinstance(error, UnreadableError) else module.text(statement)
-            for inner in ast.walk(statement):
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                    span = error.span if isinstance(error, UnreadableError) else None
-                    names[inner.id] = Opaque(reason, span or module.span(statement))
 
 
 def _statement(machine: Machine, statement: ast.stmt, module: Module, names: Names) -> None:

@@ -30,6 +30,10 @@ class Tables:
     models: frozenset[str] = frozenset()
     """Models by the functional API."""
     inputs: frozenset[str] = frozenset()
+    wrappers: frozenset[str] = frozenset()
+    """Functions and classes that compute what the model does that they are given first."""
+    pairs: frozenset[str] = frozenset()
+    """Functions that return the model, as `wrappers` do, and the optimizer."""
     activations: Mapping[str, Reading] = field(default_factory=dict)
     """What layers take as their activation."""
 
@@ -51,6 +55,19 @@ TABLES: Mapping[str, Tables] = {
         sequential=frozenset({"torch.nn.Sequential"}),
         lists=frozenset({"torch.nn.ModuleList"}),
         dicts=frozenset({"torch.nn.ModuleDict"}),
+        wrappers=frozenset(
+            {
+                "torch.nn.DataParallel",
+                "torch.nn.parallel.DataParallel",
+                "torch.nn.parallel.DistributedDataParallel",
+                "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+                "torch.compile",
+                "torch.jit.script",
+                "apex.parallel.DistributedDataParallel",
+                "apex.parallel.convert_syncbn_model",
+            }
+        ),
+        pairs=frozenset({"apex.amp.initialize"}),
     ),
     "paddle": Tables(
         framework="paddle",
@@ -63,6 +80,15 @@ TABLES: Mapping[str, Tables] = {
         sequential=frozenset({"paddle.nn.Sequential"}),
         lists=frozenset({"paddle.nn.LayerList"}),
         dicts=frozenset({"paddle.nn.LayerDict"}),
+        wrappers=frozenset(
+            {
+                "paddle.DataParallel",
+                "paddle.jit.to_static",
+                "paddle.nn.SyncBatchNorm.convert_sync_batchnorm",
+                "paddle.distributed.fleet.distributed_model",
+            }
+        ),
+        pairs=frozenset({"paddle.amp.decorate"}),
     ),
     "tensorflow": Tables(
         framework="tensorflow",

@@ -206,7 +206,7 @@ FUNCTIONS: Mapping[str, Reading] = {
     **{f"torch.nn.functional.{name}": row for name, row in _ACTIVATIONS.items()},
     **{f"torch.{name}": _ACTIVATIONS[name] for name in ("relu", "sigmoid", "tanh", "softmax")},
     "torch.log_softmax": _ACTIVATIONS["log_softmax"],
-    **{f"torch.{name}": row for name, row in (_TENSOR | _JOINS).items()},
+    **{f"torch.{name}": row for name, row in {**_TENSOR, **_JOINS}.items()},
     **{f"torch.nn.functional.max_pool{n}d": _max_pool_function(n) for n in (1, 2, 3)},
     **{f"torch.nn.functional.avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
     **{

@@ -82,7 +82,8 @@ def _lines(network: Network, backend: str) -> Iterator[str]:
         elif f"{name}." in whole or line.startswith("import keras"):
             yield line
     yield from ("", "", f"class {_class(network)}({_BASES[backend]}):")
-    source = f"`{network.title}` of the source" if network.title != "Model" else "The source's model"
+    named = network.title != "Model"
+    source = f"`{network.title}` of the source" if named else "The source's model"
     yield f'    """{source}, layer by layer."""'
     yield ""
     yield from code
@@ -153,20 +154,14 @@ def _values(layer: Layer, network: Network, backend: str) -> dict[str, Any]:
     if layer.kind == "layer_norm":
         count = len(settings["shape"])
         axes = tuple(range(-count, 0))
-        values["norm_axes"] = "-1" if count == 1 else py_literal(list_(axes))
+        values["norm_axes"] = "-1" if count == 1 else py_literal(axes)
         values["shape_items"] = ", ".join(map(str, settings["shape"]))
         values["shape"] = values["shape_items"] if count == 1 else py_literal(settings["shape"])
-    if layer.kind == "embedding" and settings["padding_index"] is not None:
-        if backend == "tensorflow":
-            raise UnreadableError("Keras has no embedding with a row that stays zero")
+    if backend == "tensorflow" and settings.get("padding_index") is not None:
+        raise UnreadableError("Keras has no embedding with a row that stays zero")
     if backend == "tensorflow" and layer.kind == "conv":
         values["nones"] = ", ".join(["None"] * settings["rank"])
     return values
-
-
-def list_(axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return axes as Keras takes them."""
-    return axes
 
 
 def _norm_rank(layer: Layer, network: Network) -> int:
@@ -238,9 +233,9 @@ def _pairs(pairs: Sequence[tuple[int, int]], settings: Mapping[str, Any]) -> dic
     return {
         "flat_pairs": f"[{', '.join(map(str, flat))}]",
         "all_pairs": py_literal(((0, 0), *pairs, (0, 0))),
-        "value": py_literal(settings.get("value", 0.0)) if math.isfinite(
-            settings.get("value", 0.0)
-        ) else 'float("-inf")',
+        "value": py_literal(settings.get("value", 0.0))
+        if math.isfinite(settings.get("value", 0.0))
+        else 'float("-inf")',
     }
 
 
@@ -283,7 +278,8 @@ def _fresh() -> Iterator[str]:
 
 def _is_free(name: str, variables: Mapping[int, str], last: Mapping[int, int], place: int) -> bool:
     """Whether no value with a name is needed after a step, and it is not that of an input."""
-    return (name == "x" or name[1:].isdigit()) and all(last.get(value, -1) <= place for value, held in variables.items() if held == name)
+    holders = (value for value, held in variables.items() if held == name)
+    return (name == "x" or name[1:].isdigit()) and all(last.get(v, -1) <= place for v in holders)
 
 
 def _step(network: Network, step: Step, inputs: Sequence[str], backend: str) -> str:

@@ -28,7 +28,7 @@ OPERATIONS: Mapping[str, Mapping[str, str]] = {
     "torch": {
         **_ARITHMETIC,
         **_FUNCTIONAL,
-        "gelu": 'F.gelu({0}, approximate={gelu})',
+        "gelu": "F.gelu({0}, approximate={gelu})",
         "sigmoid": "torch.sigmoid({0})",
         "tanh": "torch.tanh({0})",
         "softmax": "F.softmax({0}, dim={axis})",
