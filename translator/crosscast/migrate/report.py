@@ -15,6 +15,7 @@ from crosscast.migrate.across_frameworks import CrossMigration, TargetScripts
 from crosscast.migrate.bugs import Fate
 from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
 from crosscast.migrate.field_lines import Line
+from crosscast.migrate.left_behind import left_behind
 from crosscast.targets.capability import Judgement
 
 SCHEMA = 1
@@ -215,6 +216,9 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
     if across.weights:
         why = "pass them as safetensors: train.py --weights FILE"
         yield {"what": f"weights of {across.weights}", "places": [], "why": why}
+    for left in left_behind(subject.program):
+        where = [_place(across, span) for span in left.places]
+        yield {"what": left.kind.what, "places": where, "why": left.kind.instead}
     for diagnostic in across.lifted.diagnostics:
         if diagnostic.code in _UNREAD:
             yield {

@@ -140,11 +140,11 @@ def in_place(name: str, arguments: Mapping[str, Any]) -> Callable[[Fans], Initia
     known = {"leaky_relu": 2.0 / (1 + slope**2), "relu": 2.0, "linear": 1.0}
     gain = arguments.get("gain", 1.0)
     match word:
-        case "zeros_":
+        case "zeros_" | "zero_":
             return constant(0.0)
         case "ones_":
             return constant(1.0)
-        case "constant_":
+        case "constant_" | "fill_":
             return constant(float(arguments["val"]))
         case "normal_" if arguments.get("mean", 0.0) == 0.0:
             return normal(float(arguments.get("std", 1.0)))
@@ -169,7 +169,9 @@ IN_PLACE_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "xavier_normal_": ("gain",),
     "kaiming_uniform_": ("a", "mode", "nonlinearity"),
     "kaiming_normal_": ("a", "mode", "nonlinearity"),
+    "fill_": ("val",),
     "zeros_": (),
+    "zero_": (),
     "ones_": (),
 }
 """Arguments after the weight."""

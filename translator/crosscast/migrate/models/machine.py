@@ -229,10 +229,13 @@ class Machine:
                 return method or self._of_class(scope, name, node, module)
             case Tensor() if name == "shape":
                 return Sizes(held)
-            case LayerObject() if name in ("weight", "bias"):
-                return Weight(held, name)
-            case LayerObject(settings=settings) if name in settings:
-                return settings[name]
+            case LayerObject(settings=settings) if name in ("weight", "bias"):
+                absent = name == "bias" and False in (settings.get("bias"), settings.get("bias_attr"))
+                return None if absent else Weight(held, name)
+            case LayerObject(settings=settings, reading=reading):
+                for argument in reading.arguments:
+                    if argument.name == name and argument.setting in settings:
+                        return settings[argument.setting]
             case Weight() if name == "data":
                 return held
             case Library(name=package):
