@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.models.network import Network, UnreadableError
 from crosscast.migrate.models.reading import network_of
-from crosscast.migrate.models.writing import written
+from crosscast.migrate.models.writing import notes, written
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
@@ -33,6 +33,8 @@ class OwnModelText:
 
     text: str = ""
     reason: str = ""
+    notes: tuple[str, ...] = ()
+    """What is not carried of a model that is written."""
 
 
 def carried_model(program: Program, steps: Sequence[TrainingStep], framework: str) -> CarriedModel:
@@ -59,6 +61,8 @@ def model_text(carried: CarriedModel, target: Target) -> OwnModelText:
     if target.dialect != target.backend.dialects[0]:
         return OwnModelText(reason=f"models are written for {target.backend.dialects[0].title}")
     try:
-        return OwnModelText(text=written(carried.network, target.backend.name))
+        text = written(carried.network, target.backend.name)
     except UnreadableError as error:
         return OwnModelText(reason=error.reason)
+    told = (*carried.network.notes, *notes(carried.network, target.backend.name))
+    return OwnModelText(text=text, notes=told)

@@ -236,9 +236,8 @@ def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
         if own.reason:
             why = f"the model is not migrated: {own.reason}"
             yield {"what": f"model, to {name}", "places": places, "why": why}
-    network = across.model.network if across.model is not None else None
-    for note in network.notes if network is not None else ():
-        yield {"what": "model", "places": [], "why": note}
+        for note in own.notes:
+            yield {"what": f"model, to {name}", "places": places, "why": note}
     if across.loss is not None and across.loss.row.note:
         yield {"what": "loss", "places": [], "why": across.loss.row.note}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.models import containers, initials
+from crosscast.migrate.models.known_models import known_model
 from crosscast.migrate.models.network import UnreadableError
 from crosscast.migrate.models.objects import (
     MODULES,
@@ -337,6 +338,13 @@ def _of_library(
         return None
     if name in ("dict", "collections.OrderedDict"):
         return dict(given[0] if given else {}, **named)
+    known = known_model(name, given, named, span)
+    if known is not None:
+        model, activation = known
+        if not activation:
+            return model
+        last = LayerObject(tables.layers["Softmax"], {"axis": -1}, span)
+        return SequenceObject([("model", model), ("softmax", last)], True)
     row = tables.layer(name)
     if row is not None:
         return LayerObject(row, bound(row, given, named, span), span)
@@ -366,11 +374,11 @@ def _of_library(
         return named.get("initializer", machine.opaque(node, module))
     if any(isinstance(each, Tensor) for each in (*given, *named.values())):
         raise UnreadableError(f"{name} is not in the table", span)
-    known = functions.function_named(name)
-    if known is None:
+    function = functions.function_named(name)
+    if function is None:
         return machine.opaque(node, module)
     try:
-        return functions.call(known, given, dict(named))
+        return functions.call(function, given, dict(named))
     except NoValueError:
         return machine.opaque(node, module)
 

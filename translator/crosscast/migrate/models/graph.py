@@ -19,7 +19,9 @@ from crosscast.migrate.models.objects import Initializer, LayerObject, Opaque, T
 from crosscast.migrate.models.settings import normalized
 from crosscast.migrate.models.shapes import completed, inferred
 
-KEPT = frozenset({"linear", "conv", "batch_norm", "layer_norm", "embedding", "dropout"})
+KEPT = frozenset(
+    {"linear", "conv", "batch_norm", "layer_norm", "embedding", "dropout", "known_model"}
+)
 """Kinds that become a layer of the migrated model; all others become operations."""
 _UNNEEDED = frozenset({"identity"})
 

@@ -70,7 +70,7 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Callable[[Fans], Initial]]] = {
         "weight": variance_scaling(2.0, "fan_in", "normal"),
         "bias": constant(0.0),
     },
-    ("paddle", "embedding"): {"weight": variance_scaling(1.0, "fan_avg", "normal")},
+    ("paddle", "embedding"): {"weight": GLOROT},
 }
 """Framework and layer to what it draws its weights from."""
 

@@ -83,7 +83,7 @@ class _Mover:
         layer = self.layers.get(step.layer)
         if layer is not None:
             self.layers[step.layer] = Layer(layer.name, kind, settings, layer.initial)
-        flat = kind in ("global_avg", "global_max") and not settings["keepdims"]
+        flat = kind == "known_model" or not settings.get("keepdims", True)
         self._add(replace(step, settings=settings), values, native=not flat)
         if not flat:
             self.rank[step.output] = rank

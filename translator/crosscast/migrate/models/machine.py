@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crosscast.migrate.models import calls, statements
+from crosscast.migrate.models import calls, known_models, statements
 from crosscast.migrate.models.graph import Graph
 from crosscast.migrate.models.network import UnreadableError
 from crosscast.migrate.models.objects import (
@@ -229,8 +229,15 @@ class Machine:
                 return method or self._of_class(scope, name, node, module)
             case Tensor() if name == "shape":
                 return Sizes(held)
+            case LayerObject(reading=known_models.READING, settings=settings):
+                row = known_models.BY_NAME[settings["model"]]
+                if name == row.head:
+                    return LayerObject(self.tables.layers["Linear"], {"inputs": row.features})
             case LayerObject(settings=settings) if name in ("weight", "bias"):
-                absent = name == "bias" and False in (settings.get("bias"), settings.get("bias_attr"))
+                absent = name == "bias" and False in (
+                    settings.get("bias"),
+                    settings.get("bias_attr"),
+                )
                 return None if absent else Weight(held, name)
             case LayerObject(settings=settings, reading=reading):
                 for argument in reading.arguments:

@@ -19,7 +19,7 @@ PAIRWISE = frozenset({"add", "subtract", "multiply", "divide"})
 ON_IMAGES = frozenset(
     {
         *("conv", "max_pool", "avg_pool", "global_avg", "global_max", "adaptive_avg"),
-        *("adaptive_max", "zero_pad"),
+        *("adaptive_max", "zero_pad", "known_model"),
     }
 )
 """Operations on images, which every framework has for one layout only."""
@@ -87,6 +87,8 @@ def _of_image(
     places = range(2, rank + 2) if channels == "first" else range(1, rank + 1)
     depth = shape[1] if channels == "first" else shape[-1]
     sizes: list[int | None]
+    if kind == "known_model":
+        return (shape[0], settings["classes"])
     if kind in ("global_avg", "global_max"):
         if not settings["keepdims"]:
             return (shape[0], depth)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from crosscast.migrate.models import known_models
 from crosscast.migrate.models.network import UnreadableError
 from crosscast.migrate.models.objects import (
     FunctionObject,
@@ -124,6 +125,8 @@ def assign(machine: Machine, target: ast.expr, value: Any, module: Module, names
             held = machine.value(base, module, names)
             if isinstance(held, ModuleObject):
                 held.attributes[attr] = value
+            elif isinstance(held, LayerObject) and held.reading is known_models.READING:
+                known_models.with_head(held, attr, value, module.span(target))
             elif isinstance(held, LayerObject | SequenceObject | Weight | Tensor):
                 text = module.text(target)[:60]
                 raise UnreadableError(f"{text} is assigned to", module.span(target))

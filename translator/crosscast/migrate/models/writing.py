@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from crosscast.emit.render import py_literal
-from crosscast.migrate.models import initials
+from crosscast.migrate.models import initials, known_models
 from crosscast.migrate.models.layouts import with_channels
 from crosscast.migrate.models.network import Initial, Layer, Network, Step, UnreadableError
 from crosscast.migrate.models.paddings import with_padding
@@ -17,7 +17,12 @@ from crosscast.migrate.models.writing_rows import BUILDS, LAYERS, OPERATIONS
 
 _WIDTH = 88
 _HEADS: Mapping[str, tuple[str, ...]] = {
-    "torch": ("import torch", "from torch import nn", "from torch.nn import functional as F"),
+    "torch": (
+        "import torch",
+        "import torchvision",
+        "from torch import nn",
+        "from torch.nn import functional as F",
+    ),
     "paddle": ("import paddle", "from paddle import nn", "from paddle.nn import functional as F"),
     "tensorflow": ("import keras", "from keras import layers, ops"),
 }
@@ -72,7 +77,7 @@ def _lines(network: Network, backend: str) -> Iterator[str]:
     yield '"""Your model, migrated. train.py imports build_model from here."""'
     yield ""
     code = [*_constructor(network, backend), *_forward(network, backend)]
-    whole = "\n".join(code)
+    whole = "\n".join([_BASES[backend], *code])
     for line in _HEADS[backend]:
         name = line.rpartition(" ")[2]
         if line.endswith("layers, ops"):
@@ -88,7 +93,7 @@ def _lines(network: Network, backend: str) -> Iterator[str]:
     yield ""
     yield from code
     yield from ("", "", f"def build_model() -> {_BASES[backend]}:")
-    yield '    """Return the model with fresh weights, drawn as those of the source are."""'
+    yield '    """Return the model with fresh weights."""'
     yield f"    return {_class(network)}()"
 
 
@@ -100,6 +105,11 @@ def _constructor(network: Network, backend: str) -> Iterator[str]:
     yield "    def __init__(self) -> None:"
     yield "        super().__init__()"
     for layer in network.layers:
+        if layer.kind == "known_model":
+            first, *others = known_models.written(layer.settings, backend)
+            yield f"        self.{layer.name} = {first}"
+            yield from (f"        {line}" for line in others)
+            continue
         values = _values(layer, network, backend)
         row = LAYERS[backend].get(layer.kind)
         if row is None:
@@ -383,3 +393,9 @@ def _arguments(text: str) -> list[str]:
         else:
             found[-1] += character
     return [part.strip() for part in found]
+
+
+def notes(network: Network, backend: str) -> list[str]:
+    """Return what is to be told of a model that is written."""
+    known = [layer.settings for layer in network.layers if layer.kind == "known_model"]
+    return [note for settings in known for note in known_models.notes(settings, backend)]
