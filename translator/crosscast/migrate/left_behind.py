@@ -81,7 +81,7 @@ KINDS: Sequence[Kind] = (
     ),
     Kind(
         what="evaluation",
-        instead="the new script evaluates data.eval once, at the end: loss, accuracy, metrics.custom",
+        instead="the new script evaluates data.eval once, at the end",
         methods=frozenset({"evaluate"}),
         keywords=frozenset({"validation_data", "validation_split"}),
         names=r"(?:torch|paddle)\.no_grad|torch\.inference_mode",

@@ -76,6 +76,8 @@ def reshaped(graph: Graph, tensor: Tensor, wanted: Any, span: Span | None) -> Te
         for size in entries[1:]:
             whole *= size or 1
         known = shape is not None and None not in shape[1:]
+        if len(entries) == 1 and not known:
+            raise UnreadableError("the first axis must stay that of the rows", span)
         if shape is not None and known and _count(shape[1:]) != whole:
             raise UnreadableError("rows must not be joined or split", span)
         entries[0] = None

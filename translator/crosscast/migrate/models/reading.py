@@ -88,7 +88,7 @@ def _uses(program: Program, steps: Sequence[TrainingStep]) -> Iterator[Place]:
 def _sources(node: ast.expr, module: Module) -> list[Place]:
     """Return the names that a model is assigned to, or else the calls that it can come from."""
     chased = list(chase(node, module))
-    names = [
+    names: list[Place] = [
         (expression, where)
         for expression, where in chased
         if isinstance(expression, ast.Name) and _is_assigned(expression, where)

@@ -19,6 +19,7 @@ from crosscast.migrate.models.objects import (
     Training,
     Weight,
 )
+from crosscast.migrate.models.tensor_calls import combined, size_of
 
 if TYPE_CHECKING:
     from crosscast.migrate.models.machine import Machine, Names
@@ -94,8 +95,6 @@ def _statement(machine: Machine, statement: ast.stmt, module: Module, names: Nam
 
 
 def _augment(machine: Machine, node: ast.AugAssign, module: Module, names: Names) -> None:
-    from crosscast.migrate.models.machine import combined
-
     place = ast.copy_location(_loaded(node.target), node.target)
     left = machine.value(place, module, names)
     right = machine.value(node.value, module, names)
@@ -146,8 +145,6 @@ def _unpacked(
     machine: Machine, value: Any, count: int, node: ast.expr, module: Module
 ) -> Sequence[Any]:
     if isinstance(value, Sizes):
-        from crosscast.migrate.models.calls import size_of
-
         return [size_of(machine, value.tensor, axis, node, module) for axis in range(count)]
     if isinstance(value, list | tuple) and len(value) == count:
         return value

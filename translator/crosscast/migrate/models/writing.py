@@ -9,13 +9,13 @@ from typing import Any
 
 from crosscast.emit.render import py_literal
 from crosscast.migrate.models import initials, known_models
+from crosscast.migrate.models.code_lines import long, wrapped
 from crosscast.migrate.models.layouts import with_channels
 from crosscast.migrate.models.network import Initial, Layer, Network, Step, UnreadableError
 from crosscast.migrate.models.paddings import with_padding
 from crosscast.migrate.models.shapes import POINTWISE
 from crosscast.migrate.models.writing_rows import BUILDS, LAYERS, OPERATIONS
 
-_WIDTH = 88
 _HEADS: Mapping[str, tuple[str, ...]] = {
     "torch": (
         "import torch",
@@ -115,14 +115,14 @@ def _constructor(network: Network, backend: str) -> Iterator[str]:
         if row is None:
             raise UnreadableError(f"{layer.kind} has no counterpart")
         arguments = [text for part in row[1:] if (text := _argument(part, values))]
-        yield from _wrapped(
+        yield from wrapped(
             f"        self.{layer.name} = {row[0].format(**values)}(", arguments, ")"
         )
         if backend == "torch":
             for name, initial in sorted(layer.initial.items(), reverse=True):
                 if initial is not None and not _is_default(layer, name, initial, backend):
                     weight = f"self.{layer.name}.{name}"
-                    yield f"        {_drawn(initial, backend, weight)}"
+                    yield from long(f"        {_drawn(initial, backend, weight)}")
         if backend == "tensorflow" and layer.kind in BUILDS:
             yield f"        self.{layer.name}.build({BUILDS[layer.kind].format(**values)})"
     if backend == "tensorflow":
@@ -273,9 +273,9 @@ def _forward(network: Network, backend: str) -> Iterator[str]:
         taken.add(name)
         variables[step.output] = name
         if place == len(network.steps) - 1 and step.output == network.output:
-            yield from _long(f"        return {text}")
+            yield from long(f"        return {text}")
         else:
-            yield from _long(f"        {name} = {text}")
+            yield from long(f"        {name} = {text}")
     if not network.steps or network.steps[-1].output != network.output:
         yield f"        return {variables[network.output]}"
 
@@ -356,43 +356,6 @@ def _scaled(settings: Mapping[str, Any]) -> str:
     if offset:
         text += f" {'+' if offset > 0 else '-'} {py_literal(abs(float(offset)))}"
     return text or " * 1.0"
-
-
-def _wrapped(head: str, arguments: Sequence[str], tail: str) -> Iterator[str]:
-    """Yield a call in the style of a formatter."""
-    line = f"{head}{', '.join(arguments)}{tail}"
-    if len(line) <= _WIDTH:
-        yield line
-        return
-    indent = " " * (len(head) - len(head.lstrip()))
-    yield head
-    inner = f"{indent}    {', '.join(arguments)}"
-    if len(inner) <= _WIDTH:
-        yield inner
-    else:
-        yield from (f"{indent}    {argument}," for argument in arguments)
-    yield f"{indent}{tail}"
-
-
-def _long(line: str) -> Iterator[str]:
-    """Yield a statement whose outermost call is wrapped where it is too long."""
-    if len(line) <= _WIDTH or not line.endswith(")") or "(" not in line:
-        yield line
-        return
-    head, _, rest = line.partition("(")
-    yield from _wrapped(f"{head}(", _arguments(rest[:-1]), ")")
-
-
-def _arguments(text: str) -> list[str]:
-    """Return the arguments of a call, split at commas outside of brackets."""
-    found, depth = [""], 0
-    for character in text:
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and not depth:
-            found.append("")
-        else:
-            found[-1] += character
-    return [part.strip() for part in found]
 
 
 def notes(network: Network, backend: str) -> list[str]:
