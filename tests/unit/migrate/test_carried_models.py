@@ -66,7 +66,7 @@ def test_what_is_not_certain_is_refused_with_a_reason(made: str, reason: str) ->
 STEPS = {
     "x.sort()": "the method sort of a value",
     "torch.fft.fft(x)": "torch.fft.fft is not in the table",
-    "self.fc(x) if x.mean(1) > 0 else x": "does not return one value",
+    "self.fc(x) if x.mean(1) > 0 else x": "is not known",
     "(self.fc(x), x)": "does not return one value",
     "self.fc(x).view(-1)": "the first axis must stay that of the rows",
     "F.relu(self.fc(x), unknown=True)": "the argument unknown is not in the table",

@@ -174,6 +174,8 @@ def _identifier(name: str) -> str:
 def _single(found: Any) -> Tensor:
     if isinstance(found, tuple | list) and len(found) == 1:
         found = found[0]
+    if isinstance(found, Opaque):
+        raise UnreadableError(found.text, found.span)
     if not isinstance(found, Tensor):
         raise UnreadableError("the model does not return one value")
     return found
