@@ -86,7 +86,7 @@ def test_what_no_source_says_is_asked_for(
     across = moved(text, target)
     assert "schedule.total_steps" in across.fill_in
     missing = {diagnostic.path for diagnostic in across.diagnostics if diagnostic.code == "CC972"}
-    assert {"schedule.total_steps", "model", "data"} <= missing
+    assert {"schedule.total_steps", "data"} <= missing
     assert not missing & values.keys()
 
 
@@ -114,8 +114,9 @@ def test_a_launch_script_alone_is_carried_as_far_as_it_goes() -> None:
 
 
 def test_the_model_stays_with_its_user_and_says_so_when_it_runs() -> None:
-    across = moved(migration_sources.TORCH, "paddle")
+    across = moved(migration_sources.OWN_MODEL, "paddle")
     text = across.files[f"paddle/{FILE}"].text
+    assert "model_of(16) is not known" in text
     assert "train.py:14: loss = nn.functional.cross_entropy(model(inputs), labels)" in text
     tree = ast.parse(text.replace("from paddle import nn", "class nn:\n    Layer = object"))
     scope: dict[str, object] = {}
@@ -223,6 +224,6 @@ def test_the_comments_of_a_hostile_source_stay_comments() -> None:
 
 def test_a_hostile_line_does_not_leave_the_docstring_of_the_stub() -> None:
     hostile = 'model(inputs) + len("""\\N{BULLET}""")'
-    text = migration_sources.TORCH.replace("model(inputs)", hostile)
+    text = migration_sources.OWN_MODEL.replace("model(inputs)", hostile)
     stub = moved(text, "torch").files[f"torch/{FILE}"].text
     assert len(ast.parse(stub).body) == 3

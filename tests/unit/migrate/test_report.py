@@ -136,9 +136,11 @@ def test_flags_that_nobody_explains_are_not_carried() -> None:
     assert "--learning_rate" not in left
 
 
-def test_the_loss_is_told_of_where_the_model_is_ones_own() -> None:
-    left = [entry["what"] for entry in report_of(moved(migration_sources.APEX))["not_carried"]]
-    assert left == ["model and loss"]
+def test_a_model_that_is_not_carried_is_told_of_with_the_reason() -> None:
+    text = migration_sources.OWN_MODEL
+    left = {entry["what"]: entry["why"] for entry in report_of(moved(text))["not_carried"]}
+    assert left == {"model, to paddle": "the model is not migrated: model_of(16) is not known"}
+    assert report_of(moved(migration_sources.APEX))["not_carried"] == []
 
 
 def test_what_a_recipe_cannot_say_is_not_carried() -> None:

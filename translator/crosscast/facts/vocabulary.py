@@ -134,6 +134,13 @@ VOCABULARY: dict[str, Field] = {
         meaning="the loss that is differentiated, if it is just one of these",
         recipe="loss.kind",
     ),
+    "loss.named": Field(
+        values=(
+            *("nll", "class_probabilities", "binary_probabilities", "one_hot"),
+            *("one_hot_probabilities", "l1", "smooth_l1"),
+        ),
+        meaning="the loss of a library that is differentiated, where no recipe has a kind for it",
+    ),
     "loss.label_smoothing": Field(
         values=NUMBER, meaning="smoothing of labels", recipe="loss.label_smoothing"
     ),

@@ -20,6 +20,7 @@ MEANT: Mapping[str, str] = {
     "accumulation.loss_divided": "accumulation.normalize_by",
     "accumulation.no_sync": "distributed.strategy",
     "loss.class_weights": "loss.class_weights",
+    "loss.named": "loss.kind",
     "loss.smoothed_by": "loss.kind",
     "loss.trainer_smoothing": "loss.label_smoothing",
     "loss.ignore_index": "loss.kind",

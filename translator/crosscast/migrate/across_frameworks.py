@@ -10,6 +10,7 @@ from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.lift.analysis import analyse
 from crosscast.lift.annotated_yaml import recipe_yaml, scalar
 from crosscast.lift.drafting import Lifted, lift
+from crosscast.lift.frameworks import UNSAID, backend_for
 from crosscast.lift.recipe_draft import Filled
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result
@@ -17,8 +18,11 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.output import OutputFile
 from crosscast.messages.source import Source
 from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
+from crosscast.migrate.carried_model import CarriedModel, OwnModelText, carried_model, model_text
 from crosscast.migrate.encoders import Encoder, encoder_of
 from crosscast.migrate.field_lines import Line, carriers
+from crosscast.migrate.losses import FILE as LOSS_FILE
+from crosscast.migrate.losses import CarriedLoss, carried_loss
 from crosscast.migrate.operation_lines import operation_lines
 from crosscast.migrate.own_model import FACTORY, FILE, stub
 from crosscast.recipe.document import Recipe
@@ -60,6 +64,12 @@ class CrossMigration:
     fields: Mapping[str, Filled]
     """Fields of the compiled recipe, after mistakes were corrected or kept."""
     recipe: Recipe
+    model: CarriedModel | None
+    """The model that was read, or why none was; None for the shipped encoder and the user's own."""
+    own_models: Mapping[str, OwnModelText]
+    """Target to what became of the model there."""
+    loss: CarriedLoss | None
+    """What became of a loss that a recipe has no kind for."""
     weights: str
     """Name of the pretrained weights that the source loads; empty for none."""
     text: str
@@ -110,27 +120,40 @@ def migrate_across(
     encoder = encoder_of(lifted.analysis.subject.program)
     findings = [finding for finding in lint_sources(sources) if finding.is_finding]
     fields, fates = fates_of(_with_model(lifted.fields, encoder), findings, keep=keep_bugs)
-    fields = _for_targets(_with_settings(fields, settings or {}), targets)
-    text = recipe_yaml(fields, [source.name for source in sources])
+    model = _model_of(lifted, fields)
+    loss = _loss_of(lifted, fields, model, targets)
+    if loss is not None:
+        fields = {**fields, **loss.fields}
+        model = replace(model, network=loss.network) if model and loss.network else model
+    own_models = _own_models(model, targets)
+    fields = _for_targets(_with_settings(fields, settings or {}), targets, model, own_models)
+    written = recipe_yaml(fields, [source.name for source in sources])
     try:
-        recipe = build_recipe(parse(text, "recipe.yaml"))
+        recipe = build_recipe(parse(written, "recipe.yaml"))
     except DiagnosticError as error:
         raise DiagnosticError(*lifted.diagnostics, *error.diagnostics) from None
     compiled = compile_recipe(recipe, targets)
     seen = list(_calls(lifted, sources))
-    files = {"recipe.yaml": OutputFile(text)}
+    files = {"recipe.yaml": OutputFile(written)}
     for emitted in compiled:
         folder = emitted.target.folder
         files |= {f"{folder}/{path}": file for path, file in emitted.files.items()}
         if recipe.model.kind == "custom" and emitted.target.runs:
-            files[f"{folder}/{FILE}"] = OutputFile(stub(emitted.target.backend.name, seen))
+            own = own_models.get(emitted.target.name, OwnModelText())
+            text = own.text or stub(emitted.target.backend.name, seen, own.reason)
+            files[f"{folder}/{FILE}"] = OutputFile(text)
+        if loss is not None and recipe.loss.kind == "custom" and emitted.target.runs:
+            files[f"{folder}/{LOSS_FILE}"] = OutputFile(loss.text(emitted.target.backend.name))
     return CrossMigration(
         sources=tuple(sources),
         lifted=lifted,
         fields=fields,
+        model=model if recipe.model.kind == "custom" else None,
+        own_models=own_models if recipe.model.kind == "custom" else {},
+        loss=loss,
         weights=encoder.weights if encoder is not None and recipe.model.kind == "bert" else "",
         recipe=recipe,
-        text=text,
+        text=written,
         findings=tuple(findings),
         fates=fates,
         arrived=tuple(TargetScripts(recipe=recipe, compiled=emitted) for emitted in compiled),
@@ -138,7 +161,7 @@ def migrate_across(
         diagnostics=(
             *lifted.diagnostics,
             *diagnostics_of(fates),
-            *_to_fill_in(fields),
+            *_to_fill_in(fields, own_models),
             *(diagnostic for emitted in compiled for diagnostic in emitted.diagnostics),
         ),
     )
@@ -173,29 +196,80 @@ def _with_settings(
     }
 
 
-def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[str, Filled]:
-    """Return fields with a model factory for every target if the user must write the model."""
+def _model_of(lifted: Lifted, fields: Mapping[str, Filled]) -> CarriedModel | None:
+    """Return the model of the source, unless a file or the user defines another."""
+    if fields["model.kind"].how != "assumed":
+        return None
+    subject = lifted.analysis.subject
+    words = [fact.value for fact in subject.profile if fact.field == "framework" and fact.known]
+    framework = backend_for(str(words[0]) if words else UNSAID)
+    return carried_model(subject.program, subject.steps, framework)
+
+
+def _loss_of(
+    lifted: Lifted,
+    fields: Mapping[str, Filled],
+    model: CarriedModel | None,
+    targets: Sequence[str],
+) -> CarriedLoss | None:
+    named = [fact for fact in lifted.analysis.subject.profile if fact.field == "loss.named"]
     found = [find_target(name) for name in targets]
-    names = dict.fromkeys(target.backend.name for target in found if target.runs)
+    backends = list(dict.fromkeys(target.backend.name for target in found if target.runs))
+    network = model.network if model is not None else None
+    return carried_loss(next(iter(named), None), fields, network, backends)
+
+
+def _own_models(model: CarriedModel | None, targets: Sequence[str]) -> dict[str, OwnModelText]:
+    """Return the text of the model for every target."""
+    found = [find_target(name) for name in targets] if model is not None else []
+    return {
+        target.name: model_text(model, target)
+        for target in found
+        if model is not None and target.runs
+    }
+
+
+def _for_targets(
+    fields: Mapping[str, Filled],
+    targets: Sequence[str],
+    model: CarriedModel | None,
+    own_models: Mapping[str, OwnModelText],
+) -> dict[str, Filled]:
+    """Return fields with a model factory for every target where the model is a custom one."""
+    found = [find_target(name) for name in targets]
+    names: dict[str, bool] = {}
+    for target in found:
+        if target.runs:
+            own = own_models.get(target.name, OwnModelText())
+            names[target.backend.name] = names.get(target.backend.name, True) and bool(own.text)
     if fields["model.kind"].value != "custom" or not names:
         return dict(fields)
     result = {p: filled for p, filled in fields.items() if not p.startswith("model.factory.")}
-    note = f"write build_model() in {FILE}"
-    for name in names:
+    places = (model.place,) if model is not None and model.place is not None else ()
+    carried = Filled(value=FACTORY, how="derived", places=places, note=f"written to {FILE}")
+    missing = Filled(value=FACTORY, how="assumed", note=f"write build_model() in {FILE}")
+    for name, is_carried in names.items():
         path = f"model.factory.{name}"
         given = fields.get(path)
-        own = given is not None and given.how != "assumed"
-        stand_in = Filled(value=FACTORY, how="assumed", note=note)
-        result[path] = given if own and given is not None else stand_in
+        own_one = given is not None and given.how != "assumed"
+        stand_in = carried if is_carried else missing
+        result[path] = given if own_one and given is not None else stand_in
+    if all(names.values()) and fields["model.kind"].how == "assumed":
+        note = "layers of the source"
+        result["model.kind"] = Filled(value="custom", how="derived", places=places, note=note)
     return result
 
 
-def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
+def _to_fill_in(
+    fields: Mapping[str, Filled], own_models: Mapping[str, OwnModelText]
+) -> list[Diagnostic]:
     """Return a diagnostic for every missing field; one each for the model and the data."""
     unsaid = {path: filled for path, filled in fields.items() if filled.how == "assumed"}
     found = []
     if any(filled.value == FACTORY for filled in unsaid.values()):
+        why = next((own.reason for own in own_models.values() if own.reason), "")
         message = f"the model is not migrated: write build_model() in {FILE} next to each train.py"
+        message += f" ({why})" if why else ""
         found.append(
             _missing(
                 "model",

@@ -11,12 +11,13 @@ FILE = f"{MODULE}.py"
 FACTORY = f"{MODULE}:build_model"
 
 
-def stub(backend: str, seen: Sequence[tuple[str, str]]) -> str:
+def stub(backend: str, seen: Sequence[tuple[str, str]], reason: str = "") -> str:
     """Return the text of the file, whose function raises an error until it is filled in.
 
     Args:
         backend: name; without a framework there are no type annotations.
         seen: locations and texts of the source's calls of its model.
+        reason: why the model was not read.
     """
     found = load_backend(backend).framework
     framework = None if found is None else found.own_model
@@ -29,6 +30,8 @@ def stub(backend: str, seen: Sequence[tuple[str, str]]) -> str:
     if framework is not None:
         lines += ["", "    train.py calls it as", f"    {framework.called};"]
         lines.append(f"    it returns {framework.answer}, not probabilities.")
+    if reason:
+        lines += ["", "    It was not migrated:", f"    {_plain(reason)}."[:88]]
     if seen:
         lines += ["", "    The source calls its model here:", ""]
         lines += [f"    {_plain(place)}: {_plain(text)}"[:88].rstrip() for place, text in seen]

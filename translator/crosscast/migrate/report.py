@@ -15,6 +15,7 @@ from crosscast.migrate.across_frameworks import CrossMigration, TargetScripts
 from crosscast.migrate.bugs import Fate
 from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
 from crosscast.migrate.field_lines import Line
+from crosscast.migrate.left_behind import left_behind
 from crosscast.targets.capability import Judgement
 
 SCHEMA = 1
@@ -211,12 +212,13 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
             where = [_place(across, span) for span in fact.places]
             yield {"what": printed_name(fact.field), "places": where, "why": reason_for(fact)}
     yield from _lost_flags(across)
-    if across.recipe.model.kind == "custom":
-        why = "the model is not migrated; the emitted loss is the cross-entropy of its logits"
-        yield {"what": "model and loss", "places": [], "why": why}
+    yield from _model(across)
     if across.weights:
         why = "pass them as safetensors: train.py --weights FILE"
         yield {"what": f"weights of {across.weights}", "places": [], "why": why}
+    for left in left_behind(subject.program):
+        where = [_place(across, span) for span in left.places]
+        yield {"what": left.kind.what, "places": where, "why": left.kind.instead}
     for diagnostic in across.lifted.diagnostics:
         if diagnostic.code in _UNREAD:
             yield {
@@ -224,6 +226,20 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
                 "places": _places(across, diagnostic),
                 "why": diagnostic.message,
             }
+
+
+def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
+    """Yield what of the model and the loss is not carried."""
+    place = across.model.place if across.model is not None else None
+    places = [_place(across, place)] if place is not None else []
+    for name, own in across.own_models.items():
+        if own.reason:
+            why = f"the model is not migrated: {own.reason}"
+            yield {"what": f"model, to {name}", "places": places, "why": why}
+        for note in own.notes:
+            yield {"what": f"model, to {name}", "places": places, "why": note}
+    if across.loss is not None and across.loss.row.note:
+        yield {"what": "loss", "places": [], "why": across.loss.row.note}
 
 
 def _lost_flags(across: CrossMigration) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.values.value import Instance, Known, Symbol, Value
 from crosscast.readers.python.fact_writer import place_of
 from crosscast.readers.python.library_calls import canonical, last
+from crosscast.readers.python.named_losses import OF_KERAS, named_loss
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -36,6 +37,7 @@ _KINDS: Sequence[tuple[str, str]] = (
         "binary_cross_entropy",
     ),
     (r"paddle\.fluid\.layers\.sigmoid_cross_entropy_with_logits", "binary_cross_entropy"),
+    (r"tensorflow\.nn\.sigmoid_cross_entropy_with_logits", "binary_cross_entropy"),
     (rf"{_KERAS}(?:BinaryC|binary_c)rossentropy", "binary_cross_entropy"),
 )
 """Canonical name of a class or function, and the kind of its loss. `fluid.layers.cross_entropy` is
@@ -63,6 +65,8 @@ class Found:
     """The call with the settings: of the class, or of the function itself."""
     by_element: bool = False
     """Whether it has a value for each element of the rows, of which a mean is still to be taken."""
+    named: str = ""
+    """Of a loss without a kind: the name in `named_losses`."""
 
 
 def kind_of(name: str) -> str:
@@ -75,6 +79,8 @@ def loss_of_call(call: Call) -> Found | None:
     for name in map(canonical, call.names):
         if kind := kind_of(name):
             return _exact(kind, name, call, call)
+        if named := named_loss(name, call):
+            return Found("", call.module.text(call.node), place_of(call), named=named)
     return None
 
 
@@ -88,6 +94,11 @@ def loss_of_value(value: Value, node: ast.expr, module: Module) -> Found:
             return Found("mse", text, place)
         case Instance(made_by=name, call=maker) if kind := kind_of(canonical(name)):
             return _exact(kind, canonical(name), maker, module.call(node), place)  # type: ignore[arg-type]
+        case Known(value=str(name)) if name in OF_KERAS:
+            return Found("", text, place, named=OF_KERAS[name])
+        case Instance(made_by=name, call=maker):
+            named = named_loss(canonical(name), maker)  # type: ignore[arg-type]
+            return Found("", text, place, named=named)
     return Found("", text, place)
 
 
@@ -136,7 +147,7 @@ def _exact(kind: str, name: str, maker: Call, call: Call, place: Span | None = N
     """Return a loss of a kind, if its settings leave it what a recipe means by that."""
     where, text = place or place_of(call), maker.module.text(maker.node)
     if maker.has_star or not _means(kind, name, maker):
-        return Found("", text, where)
+        return Found("", text, where, named=named_loss(name, maker))
     by_element = kind != "cross_entropy" and (
         last(name) in _BY_ELEMENT or not _is(maker, "reduction", *_MEANS)
     )

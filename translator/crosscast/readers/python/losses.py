@@ -74,6 +74,9 @@ def _facts(found: list[Found], reader: str) -> Iterator[Fact]:
     if "" in kinds or len(kinds) > 1 or len({_settings(maker) for maker in makers.values()}) > 1:
         reason = "several losses" if len(texts) > 1 else "it is the program's own"
         writer.unknown("loss.kind", reason, *places, expression=" and ".join(texts)[:200])
+        named = {loss.named for loss in found}
+        if len(named) == 1 and "" not in named:
+            writer.say("loss.named", named.pop(), *places)
     else:
         writer.say("loss.kind", kinds.pop(), *places)
         for maker in list(makers.values())[:1]:

@@ -1,0 +1,81 @@
+"""Models that are carried to another framework compute what those of the source do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from carried_models import CASES, Case, weights_of
+from crosscast.migrate.models.network import UnreadableError
+from crosscast.migrate.models.writing import written
+from frameworks.subprocesses import TESTS, run_python
+from tiers import cases
+
+PROGRAM = TESTS / "frameworks" / "run_carried_models.py"
+BOUND = 2e-5
+"""Of a difference, as a share of the largest number; float32 in another order."""
+
+
+def prepared(folder: Path, text: str, case: Case, *, own: bool) -> None:
+    folder.mkdir(parents=True)
+    (folder / "model.py").write_text(text)
+    np.savez(folder / "weights.npz", **weights_of(case.network()))  # type: ignore[arg-type]
+    np.savez(folder / "inputs.npz", **case.arrays())  # type: ignore[arg-type]
+    if own:
+        (folder / "own").touch()
+
+
+def differences(found: Path, wanted: Path) -> dict[str, float]:
+    """Return the difference of every array, as a share of its largest number."""
+    mine, theirs = np.load(found), np.load(wanted)
+    assert set(mine) == set(theirs)
+    return {
+        name: float(abs(mine[name] - theirs[name]).max() / max(abs(theirs[name]).max(), 1e-3))
+        for name in mine
+    }
+
+
+def readable() -> list[Case]:
+    return [case for case in CASES if set(case.refused) != set(case.targets)]
+
+
+def compare(folder: Path, chosen: list[Case], source: str, target: str) -> None:
+    """Compare the models of cases of one framework with what was written for another."""
+    names = []
+    for case in chosen:
+        if target in case.refused:
+            with pytest.raises(UnreadableError, match=case.refused[target]):
+                written(case.network(), target)
+            continue
+        text = written(case.network(), target)
+        prepared(folder / "source" / case.name, case.module, case, own=False)
+        prepared(folder / "target" / case.name, text, case, own=True)
+        names.append(case.name)
+    run_python(PROGRAM, source, source, folder / "source")
+    run_python(PROGRAM, target, target, folder / "target")
+    found = {
+        name: differences(
+            folder / "target" / name / "found.npz", folder / "source" / name / "found.npz"
+        )
+        for name in names
+    }
+    worst = {name: max(each.items(), key=lambda pair: pair[1]) for name, each in found.items()}
+    assert {name: pair for name, pair in worst.items() if pair[1] > BOUND} == {}
+    assert names
+
+
+PAIRS = [
+    *(("torch", "tensorflow"), ("torch", "paddle"), ("tensorflow", "torch")),
+    *(("tensorflow", "paddle"), ("paddle", "torch"), ("paddle", "tensorflow"), ("torch", "torch")),
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    cases(PAIRS, [("tensorflow", "torch")], "models in every direction between frameworks"),
+)
+def test_a_carried_model_computes_the_same(source: str, target: str, tmp_path: Path) -> None:
+    chosen = [case for case in readable() if case.framework == source]
+    compare(tmp_path, chosen, source, target)

@@ -1,0 +1,171 @@
+"""Models that are read: what is carried, what is refused and why, and how it is written."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from carried_models import BACKENDS, CASES, Case, network_read
+from crosscast.migrate.models import writing_rows
+from crosscast.migrate.models.graph import KEPT
+from crosscast.migrate.models.known_models import BY_NAME
+from crosscast.migrate.models.network import Initial, UnreadableError
+from crosscast.migrate.models.tables import TABLES
+from crosscast.migrate.models.writing import notes, written
+
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
+LOOP = """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, labels in loader:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), labels)
+    loss.backward()
+    optimizer.step()
+"""
+NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return {result}
+"""
+
+
+def program(made: str, result: str = "self.fc(x)") -> str:
+    return f"{HEAD}{NET.format(result=result)}\n{made}\n{LOOP}"
+
+
+def kinds(text: str) -> list[str]:
+    network = network_read(text, "torch")
+    return [network.kind_of(step) for step in network.steps]
+
+
+REFUSED = {
+    "model = Net() if flag else nn.Linear(4, 3)": "is not known",
+    "model = Net()\nif flag:\n    model = nn.Linear(4, 3)": "a condition that is not known",
+    "model = Net()\nif flag:\n    model.fc = nn.Linear(4, 5)": "a condition that is not known",
+    "model = nn.Sequential(nn.Linear(4, 3))\nmodel[0] = other()": "is assigned to",
+    "model = nn.Sequential(*layers_of(3))": "layers_of(3) is not known",
+    "model = nn.Sequential(nn.Linear(4, width), nn.ReLU())": "out_features of a layer",
+    "model = nn.Sequential(nn.Conv2d(3, 4, 3, padding_mode='reflect'))": "padding_mode",
+    "model = nn.LSTM(4, 3)": "is not known",
+    "model = wrapped(Net())": "wrapped(Net()) is not known",
+}
+
+
+@pytest.mark.parametrize(("made", "reason"), REFUSED.items())
+def test_what_is_not_certain_is_refused_with_a_reason(made: str, reason: str) -> None:
+    with pytest.raises(UnreadableError) as refusal:
+        network_read(program(made), "torch")
+    assert reason in refusal.value.reason
+
+
+STEPS = {
+    "x.sort()": "the method sort of a value",
+    "torch.fft.fft(x)": "torch.fft.fft is not in the table",
+    "self.fc(x) if x.mean(1) > 0 else x": "is not known",
+    "(self.fc(x), x)": "does not return one value",
+    "self.fc(x).view(-1)": "the first axis must stay that of the rows",
+    "F.relu(self.fc(x), unknown=True)": "the argument unknown is not in the table",
+    "x[1:]": "1: is not known",
+}
+
+
+@pytest.mark.parametrize(("result", "reason"), STEPS.items())
+def test_a_forward_pass_that_is_not_certain_is_refused(result: str, reason: str) -> None:
+    with pytest.raises(UnreadableError) as refusal:
+        network_read(program("model = Net()", result), "torch")
+    assert reason in refusal.value.reason
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "model = Net().to('cuda')",
+        "model = Net()\nif torch.cuda.is_available():\n    model = model.cuda()",
+        "model = Net()\nif args.parallel:\n    model = nn.DataParallel(model)",
+        "model = torch.compile(Net())",
+        "net = Net()\nmodel = net\nprint(model)",
+        "def make():\n    return Net()\n\nmodel = make()",
+    ],
+)
+def test_what_does_not_change_a_model_is_followed(made: str) -> None:
+    assert kinds(program(made)) == ["linear"]
+
+
+def test_what_a_function_does_to_a_model_is_told_where_it_is_not_read() -> None:
+    text = program("model = Net()\nlibrary.prepare(model)")
+    network = network_read(text, "torch")
+    assert network.notes == ()  # a library's function that is not known: it returns nothing here
+    changed = "def prepare(m):\n    m.fc.weight.data[0] = 1\n\nmodel = Net()\nprepare(model)"
+    assert "prepare(model)" in network_read(program(changed), "torch").notes[0]
+
+
+def test_initial_weights_follow_the_source() -> None:
+    fill = "model = Net()\nnn.init.xavier_uniform_(model.fc.weight)\nnn.init.zeros_(model.fc.bias)"
+    (layer,) = network_read(program(fill), "torch").layers
+    assert layer.initial["weight"] == Initial("uniform", (6 / 7) ** 0.5)
+    assert layer.initial["bias"] == Initial("constant", 0.0)
+    strange = "model = Net()\nnn.init.orthogonal_(model.fc.weight)"
+    network = network_read(program(strange), "torch")
+    assert network.layers[0].initial["weight"] is None
+    assert network.notes == ("what the weight of fc starts from is not carried",)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("target", BACKENDS)
+def test_what_is_written_is_python(case: Case, target: str) -> None:
+    if target in case.refused:
+        with pytest.raises(UnreadableError, match=case.refused[target]):
+            written(case.network(), target)
+        return
+    text = written(case.network(), target)
+    assert max(map(len, text.splitlines())) <= 88
+    names = [node.name for node in ast.parse(text).body if hasattr(node, "name")]
+    assert names[-1] == "build_model"
+    own = [name for name in case.network().inputs if name != "x"]
+    assert all(name in text for name in own)
+
+
+def test_every_row_of_reading_can_be_written_somewhere() -> None:
+    """A kind without a row of writing would be refused everywhere."""
+    elsewhere = {"swap", "reshape_rows", "permute_rows", "identity"}  # become other operations
+    for tables in TABLES.values():
+        rows = (*tables.layers.values(), *tables.functions.values(), *tables.methods.values())
+        for kind in {row.kind for row in rows} - elsewhere:
+            homes = writing_rows.LAYERS if kind in KEPT else writing_rows.OPERATIONS
+            assert all(kind in rows for rows in homes.values()) or kind.startswith("adaptive"), kind
+
+
+FINE_TUNED = f"""{HEAD}from torchvision import models
+
+model = models.resnet50(pretrained=True)
+model.fc = nn.Linear(model.fc.in_features, 7)
+{LOOP}"""
+
+
+def test_a_model_of_a_library_is_its_namesake() -> None:
+    network = network_read(FINE_TUNED, "torch")
+    text = written(network, "paddle")
+    assert "paddle.vision.models.resnet50(num_classes=7)" in text
+    assert "keras.applications.ResNet50(" in written(network, "tensorflow")
+    (told,) = notes(network, "paddle")
+    assert told.startswith("the pretrained weights of resnet50")
+    assert any("not the same function" in note for note in notes(network, "tensorflow"))
+    with pytest.raises(UnreadableError, match="has no resnet18"):
+        written(
+            network_read(
+                FINE_TUNED.replace("resnet50", "resnet18").replace(
+                    "model.fc = nn.Linear(model.fc.in_features, 7)", ""
+                ),
+                "torch",
+            ),
+            "tensorflow",
+        )
+    other = FINE_TUNED.replace("nn.Linear(model.fc.in_features, 7)", "nn.Identity()")
+    with pytest.raises(UnreadableError, match=r"resnet50.fc is replaced"):
+        network_read(other, "torch")
+    assert all(row.parameters > 0 for row in BY_NAME.values())

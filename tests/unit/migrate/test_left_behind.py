@@ -1,0 +1,75 @@
+"""What a script does besides its steps is told, and what only looks like it is not."""
+
+from __future__ import annotations
+
+import pytest
+
+import migration_sources
+from crosscast.messages.source import Source
+from crosscast.migrate.across_frameworks import migrate_across
+from crosscast.migrate.left_behind import KINDS, left_behind
+from crosscast.migrate.report import report
+
+LEFT = {
+    'torch.save(model.state_dict(), "model.pt")': "checkpoints",
+    'model.load_state_dict(torch.load("model.pt"))': "pretrained or saved weights",
+    "for weight in model.parameters():\n    weight.requires_grad = False": "frozen weights",
+    "with torch.no_grad():\n    model(inputs)": "evaluation",
+    "import wandb\nwandb.init()": "logging",
+    "from torch.utils.tensorboard import SummaryWriter\nSummaryWriter()": "logging",
+    "from torchvision import transforms\ntransforms.ToTensor()": "preparation of the data",
+    "torch.utils.data.random_split(rows, [1, 2])": "sampling of rows",
+    "torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)": "schedule by a callback",
+}
+KERAS = """
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True){compile})
+model.fit(x, y{fit})
+"""
+
+
+def told(text: str) -> list[str]:
+    across = migrate_across([Source("train.py", text)], ["paddle"])
+    return [entry["what"] for entry in report(across)["not_carried"]]
+
+
+@pytest.mark.parametrize(("line", "what"), LEFT.items())
+def test_it_is_told(line: str, what: str) -> None:
+    text = f"{migration_sources.TORCH}\n{line}\n"
+    assert what in told(text)
+    assert what not in told(migration_sources.TORCH)
+
+
+@pytest.mark.parametrize(
+    ("fit", "what"),
+    [
+        (", validation_split=0.1", "evaluation"),
+        (", class_weight={0: 1.0}", "class weights of rows"),
+        (", callbacks=[keras.callbacks.EarlyStopping()]", "early stopping"),
+        (', callbacks=[keras.callbacks.ModelCheckpoint("m")]', "checkpoints"),
+        (", callbacks=[keras.callbacks.LearningRateScheduler(rate)]", "schedule by a callback"),
+    ],
+)
+def test_arguments_of_fit_are_told(fit: str, what: str) -> None:
+    assert what in told(KERAS.format(compile="", fit=fit))
+    assert what not in told(KERAS.format(compile="", fit=""))
+
+
+def test_metrics_are_told() -> None:
+    assert "metrics" in told(KERAS.format(compile=', metrics=["accuracy"]', fit=""))
+
+
+def test_look_alikes_are_not() -> None:
+    more = (
+        "def evaluate(model):\n    return model\n\nevaluate(model)\nweight.requires_grad = True\n"
+    )
+    assert told(migration_sources.TORCH + more) == told(migration_sources.TORCH)
+
+
+def test_a_kind_is_told_once_with_its_first_places() -> None:
+    text = migration_sources.TORCH + '\ntorch.save(model, "a")' * 5
+    across = migrate_across([Source("train.py", text)], ["paddle"])
+    (found,) = left_behind(across.lifted.analysis.subject.program)
+    assert len(found.places) == 3
+    assert {kind.instead for kind in KINDS if kind.what == "checkpoints"} == {found.kind.instead}

@@ -1,0 +1,135 @@
+"""Runs the statements of a script up to where its model is used.
+
+What a statement assigns is not known if it cannot be computed; a branch that is taken or not
+leaves a model known only if it is the same model either way.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from crosscast.migrate.models import statements
+from crosscast.migrate.models.network import UnreadableError
+from crosscast.migrate.models.objects import MODULES, Opaque
+
+if TYPE_CHECKING:
+    from crosscast.migrate.models.machine import Machine, Names
+    from crosscast.pysource.programs.module import Module
+
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+def run_before(
+    machine: Machine, body: Sequence[ast.stmt], node: ast.AST, module: Module, names: Names
+) -> None:
+    """Run the statements before an expression, also in the blocks that it stands in."""
+    around = set(_around(node, module))
+    for statement in body:
+        if statement not in around:
+            _run(machine, statement, module, names)
+            continue
+        for block in _blocks(statement):
+            if any(inner in around for inner in block):
+                run_before(machine, block, node, module, names)
+        return
+
+
+def _around(node: ast.AST, module: Module) -> Iterator[ast.AST]:
+    here: ast.AST | None = node
+    while here is not None:
+        yield here
+        here = module.parent(here)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in _BLOCKS:
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+
+
+def _run(machine: Machine, statement: ast.stmt, module: Module, names: Names) -> None:
+    match statement:
+        case ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.FunctionDef():
+            return
+        case ast.For() | ast.While() if ".add(" not in module.text(statement):
+            return  # it trains
+        case ast.If():
+            _branch(machine, statement, module, names)
+            return
+        case ast.With(body=block) | ast.Try(body=block):
+            for inner in block:
+                _run(machine, inner, module, names)
+            return
+    try:
+        statements.run(machine, [statement], module, names)
+    except UnreadableError as error:
+        _forget(machine, statement, module, names, error)
+    except statements.LEAVE:
+        pass
+
+
+def _branch(machine: Machine, statement: ast.If, module: Module, names: Names) -> None:
+    try:
+        chosen = machine.truth(statement.test, module, names)
+    except UnreadableError as error:
+        results = []
+        for block in (statement.body, statement.orelse):
+            inner = dict(names)
+            for each in block:
+                if _changes(each, inner):
+                    _forget(machine, each, module, inner, error)
+                else:
+                    _run(machine, each, module, inner)
+            results.append(inner)
+        for name in results[0].keys() | results[1].keys():
+            first, second = (result.get(name) for result in results)
+            same = first is second or (not isinstance(first, MODULES) and first == second)
+            reason = f"{module.text(statement.test)[:60]}: a condition that is not known"
+            names[name] = first if same else Opaque(reason, module.span(statement))
+        return
+    for each in statement.body if chosen else statement.orelse:
+        _run(machine, each, module, names)
+
+
+def _changes(statement: ast.stmt, names: Names) -> bool:
+    """Whether a statement changes a part of a model."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    for target in targets:
+        if not isinstance(target, ast.Name) and isinstance(names.get(_root(target)), MODULES):
+            return True
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="add" | "append", value=held))):
+            return isinstance(names.get(_root(held)), MODULES)
+    return False
+
+
+def _forget(
+    machine: Machine, statement: ast.stmt, module: Module, names: Names, error: UnreadableError
+) -> None:
+    """Remember that what a statement assigns or changes is not known."""
+    for inner in ast.walk(statement):
+        root = ""
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            root = inner.id
+        elif isinstance(inner, ast.Attribute | ast.Subscript) and isinstance(inner.ctx, ast.Store):
+            root = _root(inner)
+        if root:
+            names[root] = Opaque(error.reason, error.span or module.span(statement))
+    match statement:
+        case ast.Expr(value=ast.Call() as call):
+            held = _root(call.func)
+            text = module.text(call)[:60]
+            if isinstance(names.get(held), MODULES):
+                names[held] = Opaque(f"{text}: {error.reason}", module.span(statement))
+            elif any(isinstance(names.get(_root(given)), MODULES) for given in call.args):
+                machine.graph.note(f"what {text} does to the model is not carried")
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name that an attribute or entry belongs to."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
