@@ -23,6 +23,8 @@ class InPlaceMigration:
 
     texts: dict[str, str]
     """Changed file to new text."""
+    added: dict[str, str]
+    """New file to text: modules that the changed programs import."""
     changes: tuple[Result, ...]
     """Applied changes, ordered by location in the texts before each round."""
     refusals: tuple[Result, ...]
@@ -50,18 +52,28 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
         spoilt |= fixed.spoilt
     migrations = [result for result in fixed.results if result.code.startswith("CM")]
     others = [result.diagnostic() for result in fixed.results if not result.code.startswith("CM")]
+    after = [Source(source.name, fixed.texts.get(source.name, source.text)) for source in sources]
     return InPlaceMigration(
         texts=fixed.texts,
+        added=_added(codemods, after) if fixed.texts else {},
         changes=tuple(fixed.made),
         refusals=tuple(_not_applied(result) if result.edits else result for result in migrations),
         problems=(*problems, *others),
     )
 
 
+def _added(codemods: Sequence[Codemod], sources: Sequence[Source]) -> dict[str, str]:
+    return {path: text for codemod in codemods for path, text in codemod.beside(sources).items()}
+
+
 def _run_codemods(
     codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
 ) -> list[Result]:
-    wanted = [members for members in group(sources) if _concerns(codemods, members)]
+    groups = group(sources)
+    grouped = {source.name for members in groups for source in members}
+    # Old names are also in files that do not train.
+    groups += [(source,) for source in sources if source.name not in grouped]
+    wanted = [members for members in groups if _concerns(codemods, members)]
     found = distinct(result for members in wanted for result in outcomes(members, codemods))
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
