@@ -76,5 +76,7 @@ class Codemod:
     examples: tuple[Example, ...]
     run: Callable[[Subject], Iterable[Outcome]]
     """Find everything to change or refuse. A migrated program must yield no changes."""
+    every_file: bool = False
+    """Whether it also concerns programs that do not train."""
     beside: Callable[[Sequence[Source]], Mapping[str, str]] = no_files
     """Return path to text of new files that the migrated programs import."""

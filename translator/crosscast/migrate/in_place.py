@@ -12,7 +12,7 @@ from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Change, Codemod, Outcome
-from crosscast.sources.grouping import group
+from crosscast.sources.grouping import group, group_all
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
 
@@ -69,12 +69,14 @@ def _added(codemods: Sequence[Codemod], sources: Sequence[Source]) -> dict[str, 
 def _run_codemods(
     codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
 ) -> list[Result]:
-    groups = group(sources)
-    grouped = {source.name for members in groups for source in members}
-    # Old names are also in files that do not train.
-    groups += [(source,) for source in sources if source.name not in grouped]
-    wanted = [members for members in groups if _concerns(codemods, members)]
-    found = distinct(result for members in wanted for result in outcomes(members, codemods))
+    found = distinct(
+        result
+        for grouping, every in ((group_all, True), (group, False))
+        if (chosen := [codemod for codemod in codemods if codemod.every_file == every])
+        for members in grouping(sources)
+        if _concerns(chosen, members)
+        for result in outcomes(members, chosen)
+    )
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
 

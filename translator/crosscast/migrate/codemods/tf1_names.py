@@ -15,6 +15,7 @@ from crosscast.migrate.tensorflow1.module_names import (
     uses_of,
     written_for_v1,
 )
+from crosscast.migrate.tensorflow1.started_modules import started_with
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
@@ -54,7 +55,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
             )
             return
         edits.run(convert=bool(old))
-    started = [edits for edits in found if _is_started(edits.module, program)]
+    started = started_with(program, [edits.module for edits in present])
     _set_up(program, found, started, convert=bool(old))
     for edits in found:
         yield from edits.refusals
@@ -68,21 +69,8 @@ def _read(module: Module) -> ModuleEdits:
     return ModuleEdits(module, imports, uses_of(module, imports) if imports else [])
 
 
-def _is_started(module: Module, program: Program) -> bool:
-    """Whether a module is run as a script: it says so, or no other module imports it."""
-    if "__main__" in module.source.text:
-        return True
-    stem = module.name.rpartition(".")[2]
-    return not any(
-        stem == name.rpartition(".")[2] or name.endswith(f".{stem}")
-        for other in program.modules
-        if other is not module
-        for name in (*other.imported, *other.imports.values())
-    )
-
-
 def _set_up(
-    program: Program, found: list[ModuleEdits], started: list[ModuleEdits], *, convert: bool
+    program: Program, found: list[ModuleEdits], started: list[Module], *, convert: bool
 ) -> None:
     """Add what must run before everything else, and the imports of each module."""
     text = "\n".join(module.source.text for module in program.modules)
@@ -91,7 +79,7 @@ def _set_up(
     for edits in found:
         first: list[str] = []
         after: list[str] = []
-        if edits in started and (edits.edits or convert):
+        if edits.module in started and (edits.edits or convert):
             if legacy:
                 first = [*_import_os(edits.module), _LEGACY]
             if mode:
@@ -258,5 +246,6 @@ tf.train.AdamOptimizer(1e-2).minimize(loss_of(decoder))
         ),
     ),
     run=run,
+    every_file=True,
     beside=helper_files,
 )

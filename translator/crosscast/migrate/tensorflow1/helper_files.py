@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import PurePath
 
@@ -11,7 +11,12 @@ from crosscast.emit.render import render, template_root
 from crosscast.messages.source import Source
 from crosscast.migrate.tensorflow1.moved_names import HELPERS
 
-_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(HELPERS)})\b", re.MULTILINE)
+_HELPER = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(HELPERS)})\b", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<place>\w[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|.*)"
+    r"|import[ \t]+(?P<whole>.*))",
+    re.MULTILINE,
+)
 
 
 @cache
@@ -21,28 +26,36 @@ def helper_text(name: str) -> str:
 
 
 def helper_files(sources: Sequence[Source]) -> Mapping[str, str]:
-    """Return path to text of the helper modules that sources import, beside those that start.
+    """Return path to text of the helper modules that sources import.
 
-    A module that is part of a package finds the helper of the script that imports it.
+    A helper is written where the imports of a program start: into the folder from which other
+    modules import the one that needs it, which is its own folder unless it is in a package.
     """
-    users = {
-        source.name: set(_IMPORT.findall(source.text))
-        for source in sources
-        if source.name.endswith(".py")
-    }
-    folders = {PurePath(name).parent for name, helpers in users.items() if helpers}
-    packages = {
-        PurePath(source.name).parent for source in sources if source.name.endswith("__init__.py")
-    }
+    texts = {source.name: source.text for source in sources if source.name.endswith(".py")}
+    imported = {name for text in texts.values() for name in _imported(text)}
     found: dict[str, str] = {}
-    for name, helpers in users.items():
-        folder = PurePath(name).parent
-        while folder in packages and folder.parent != folder:
-            folder = folder.parent
-        # The nearest folder above with a user of the helper holds the scripts of the program.
-        above = [other for other in folders if folder.is_relative_to(other)]
-        top = min(above, key=lambda other: len(other.parts), default=folder)
-        for helper in helpers:
-            found[str(top / f"{helper}.py")] = helper_text(helper)
-    known = {source.name for source in sources}
-    return {path: text for path, text in sorted(found.items()) if path not in known}
+    for name, text in texts.items():
+        for helper in _HELPER.findall(text):
+            folder = _start(PurePath(name), imported)
+            found[str(folder / f"{helper}.py")] = helper_text(helper)
+    return {path: text for path, text in sorted(found.items()) if path not in texts}
+
+
+def _imported(text: str) -> Iterator[str]:
+    """Yield the dotted names of modules that a text may import."""
+    for match in _IMPORT.finditer(text):
+        if match["whole"]:
+            yield from re.findall(r"[\w.]+", match["whole"])
+        else:
+            yield match["place"]
+            for name in re.findall(r"\w+", match["names"]):
+                yield f"{match['place']}.{name}"
+
+
+def _start(path: PurePath, imported: set[str]) -> PurePath:
+    """Return the folder from which a module is imported."""
+    parts = path.with_suffix("").parts
+    for count in range(len(parts), 1, -1):
+        if ".".join(parts[-count:]) in imported:
+            return PurePath(*parts[:-count])
+    return path.parent

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 V1 = "tensorflow.compat.v1"
 ESTIMATOR = "session_estimator"
 LOSS_SCALING = "session_loss_scaling"
-HPARAMS = "hparams"
+HPARAMS = "contrib_hparams"
 HELPERS = (ESTIMATOR, LOSS_SCALING, HPARAMS)
 """Modules that a migration writes beside the program."""
 
@@ -134,6 +134,11 @@ _SAME: tuple[tuple[str, str, str], ...] = (
 
 _RENAMED = {
     "contrib.slim": "tf_slim",
+    "contrib.layers.python.layers.utils": "tf_slim.layers.utils",
+    "contrib.layers.python.layers.layers": "tf_slim.layers.layers",
+    "contrib.framework.python.ops.variables": "tf_slim.ops.variables",
+    "contrib.framework.python.ops.add_arg_scope": "tf_slim.add_arg_scope",
+    "contrib.framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
     "contrib.tpu.RunConfig": f"{ESTIMATOR}.TPURunConfig",
     "estimator.tpu.RunConfig": f"{ESTIMATOR}.TPURunConfig",
     "contrib.learn.ModeKeys.TRAIN": f"{ESTIMATOR}.ModeKeys.TRAIN",
