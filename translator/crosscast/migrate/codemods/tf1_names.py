@@ -26,8 +26,8 @@ _PYTHON_2 = ("xrange", "unicode", "raw_input", "basestring", "unichr")
 _NOTES = {
     "legacy": "tf.layers, tf.nn.rnn_cell and tf.keras are those of the package tf_keras, which "
     "TF_USE_LEGACY_KERAS selects: pip install tf_keras",
-    "tf_slim": "tf_slim replaces tf.contrib.layers, slim and arg_scope; install 1.2.0 or newer: pip "
-    "install git+https://github.com/google-research/tf-slim",
+    "tf_slim": "tf_slim replaces tf.contrib.layers, slim and arg_scope; install 1.2.0 or newer: "
+    "pip install git+https://github.com/google-research/tf-slim",
     "session_estimator": "session_estimator.py has the estimators that TensorFlow lacks since "
     "2.16; it trains in one process, without distribution strategies, TPUs and exports",
     "rewrite": "the graph rewrite casts only on a GPU, as before; its loss scale works everywhere",
@@ -42,8 +42,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if not present:
         return
     old = [use for edits in present if (use := written_for_v1(edits.module, edits.uses))]
-    new = all(not bound.plain for edits in present for bound in edits.imports)
-    if not old and not new:
+    whole = {bound.plain for edits in present for bound in edits.imports if not bound.path}
+    if not old and whole != {False}:
         return
     for edits in present:
         node = rebound(edits.module, edits.imports)
@@ -81,16 +81,10 @@ def _set_up(
         after: list[str] = []
         if edits.module in started and (edits.edits or convert):
             if legacy:
-                first = [*_import_os(edits.module), _LEGACY]
+                first = [*([] if edits.imports_os() else ["import os"]), _LEGACY]
             if mode:
                 after = [f"{edits.tensorflow}.disable_v2_behavior()"]
         edits.add_lines(first, after)
-
-
-def _import_os(module: Module) -> list[str]:
-    first = next((node for node in module.tree.body if isinstance(node, ast.Import)), None)
-    known = first is not None and [alias.name for alias in first.names] == ["os"]
-    return [] if known else ["import os"]
 
 
 def _python_2(module: Module) -> Iterator[Refusal]:
@@ -189,7 +183,8 @@ def model_fn(features, labels, mode):
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
 
 
-tf.estimator.Estimator(model_fn, config=tf.estimator.RunConfig("out")).train(input_fn, steps=20)
+estimator = tf.estimator.Estimator(model_fn, "out")
+estimator.train(input_fn, steps=20)
 """,
             after="""\
 import os
@@ -208,7 +203,8 @@ def model_fn(features, labels, mode):
     return session_estimator.EstimatorSpec(mode, loss=loss, train_op=train)
 
 
-session_estimator.Estimator(model_fn, config=session_estimator.RunConfig("out")).train(input_fn, steps=20)
+estimator = session_estimator.Estimator(model_fn, "out")
+estimator.train(input_fn, steps=20)
 """,
         ),
         Example(

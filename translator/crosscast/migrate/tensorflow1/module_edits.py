@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
@@ -13,7 +13,6 @@ from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import place_text, remove
 from crosscast.migrate.tensorflow1.module_names import Import, Use
 from crosscast.migrate.tensorflow1.moved_names import (
-    HELPERS,
     PLAIN_INITIALIZERS,
     V1,
     gone,
@@ -83,9 +82,14 @@ class ModuleEdits:
         """Return the new qualified name of a use; empty if it keeps its text."""
         plain = PLAIN_INITIALIZERS.get(use.path)
         call = self.module.parent(use.node)
-        if plain and isinstance(call, ast.Call) and call.func is use.node and not call.args:
-            if all(keyword.arg in ("seed", "dtype") for keyword in call.keywords):
-                return plain
+        if (
+            plain
+            and isinstance(call, ast.Call)
+            and call.func is use.node
+            and not call.args
+            and all(keyword.arg in ("seed", "dtype") for keyword in call.keywords)
+        ):
+            return plain
         new, rest = moved(use.path)
         if not new:
             return ""
@@ -165,9 +169,7 @@ class ModuleEdits:
     def _only_replaced(self, bound: Import, replaced: dict[int, str]) -> bool:
         """Whether nothing is left of an imported name once its uses are replaced."""
         mine = [use for use in self.uses if use.bound is bound]
-        return (
-            bool(mine) and bool(bound.path) and all(id(use.node) in replaced for use in mine)
-        )
+        return bool(mine) and bool(bound.path) and all(id(use.node) in replaced for use in mine)
 
     def _whole_import(self, bound: Import, *, convert: bool) -> None:
         """Edit one name of `import tensorflow as tf` or `import tensorflow.contrib.slim as s`."""
@@ -263,9 +265,15 @@ class ModuleEdits:
             text = "".join(f"\n{line}" for line in lines)
             self.edits.append(insert(self.module, last, column, text))
 
-    def helpers(self) -> list[str]:
-        """Return the helper modules that are needed beside the program."""
-        return [name for name in self.needed if name in HELPERS]
+    def imports_os(self) -> bool:
+        """Whether `os` is imported before anything that could import TensorFlow."""
+        standard = takewhile(_is_standard, _after_future(self.module))
+        return any(
+            alias.name == "os" and alias.asname is None
+            for node in standard
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        )
 
 
 def _after_future(module: Module) -> list[ast.stmt]:
@@ -273,9 +281,7 @@ def _after_future(module: Module) -> list[ast.stmt]:
 
     def is_head(statement: ast.stmt) -> bool:
         text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        return text or (
-            isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-        )
+        return text or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
 
     return list(dropwhile(is_head, module.tree.body))
 

@@ -1,6 +1,6 @@
 """Where names of TensorFlow 1 that `tf.compat.v1` lacks are now.
 
-Read in TensorFlow 1.15.5 and 2.21.0, tf_slim 1.2.0 and the helper modules of `templates/tensorflow1`;
+Read in TensorFlow 1.15.5 and 2.21.0, tf_slim 1.2.0 and the modules of `templates/tensorflow1`;
 tests/probes/test_tensorflow1_names.py looks every row up again.
 """
 
@@ -38,8 +38,8 @@ _SAME: tuple[tuple[str, str, str], ...] = (
         "tf_slim",
         """
         VariableDeviceChooser add_arg_scope add_model_variable arg_scope arg_scoped_arguments
-        assert_or_get_global_step assign_from_checkpoint assign_from_checkpoint_fn assign_from_values
-        assign_from_values_fn current_arg_scope filter_variables get_local_variables
+        assert_or_get_global_step assign_from_checkpoint assign_from_checkpoint_fn
+        assign_from_values assign_from_values_fn current_arg_scope filter_variables get_local_variables
         get_model_variables get_trainable_variables get_unique_variable get_variable_full_name
         get_variables get_variables_by_name get_variables_by_suffix get_variables_to_restore
         global_variable has_arg_scope local_variable model_variable variable

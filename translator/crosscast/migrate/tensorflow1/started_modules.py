@@ -29,15 +29,11 @@ def _imported(module: Module, modules: Sequence[Module]) -> list[Module]:
     parts = {name.rpartition(".")[2] for name in names}
     parts |= {name.rpartition(".")[0].rpartition(".")[2] for name in module.imports.values()}
     return [
-        other
-        for other in modules
-        if other is not module and other.name.rpartition(".")[2] in parts
+        other for other in modules if other is not module and other.name.rpartition(".")[2] in parts
     ]
 
 
-def _reaches(
-    module: Module, imported: dict[Module, list[Module]], wanted: set[Module]
-) -> bool:
+def _reaches(module: Module, imported: dict[Module, list[Module]], wanted: set[Module]) -> bool:
     seen = {module}
     waiting = [module]
     while waiting:

@@ -6,8 +6,7 @@ Read in TensorFlow 1.15.5 and 2.21.0: all of them exist in `tf.compat.v1` of 2.2
 
 from __future__ import annotations
 
-V1_NAMES = frozenset(
-    """
+_NAMES = """
     AUTO_REUSE AttrValue ConditionalAccumulator ConditionalAccumulatorBase ConfigProto Dimension
     Event FIFOQueue FixedLenFeature FixedLenSequenceFeature FixedLengthRecordReader GPUOptions
     GraphDef GraphKeys GraphOptions HistogramProto IdentityReader InteractiveSession LMDBReader
@@ -171,8 +170,9 @@ V1_NAMES = frozenset(
     unsorted_segment_sqrt_n unsorted_segment_sum user_ops variable_axis_size_partitioner
     variable_op_scope variable_scope variables_initializer variance_scaling_initializer
     verify_tensor_all_finite where_v2 wrap_function write_file zeta
-""".split()
-)
+"""
+
+V1_NAMES = frozenset(_NAMES.split())
 """Functions, classes and modules, without `tensorflow.`."""
 
 
