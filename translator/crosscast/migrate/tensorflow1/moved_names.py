@@ -39,7 +39,8 @@ _SAME: tuple[tuple[str, str, str], ...] = (
         """
         VariableDeviceChooser add_arg_scope add_model_variable arg_scope arg_scoped_arguments
         assert_or_get_global_step assign_from_checkpoint assign_from_checkpoint_fn
-        assign_from_values assign_from_values_fn current_arg_scope filter_variables get_local_variables
+        assign_from_values assign_from_values_fn
+        current_arg_scope filter_variables get_local_variables
         get_model_variables get_trainable_variables get_unique_variable get_variable_full_name
         get_variables get_variables_by_name get_variables_by_suffix get_variables_to_restore
         global_variable has_arg_scope local_variable model_variable variable
