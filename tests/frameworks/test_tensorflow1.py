@@ -56,7 +56,7 @@ def test_a_program_computes_the_same_as_in_tensorflow_1(
     program.write_text(PROGRAMS[name])
     expected = run_python(program, "tensorflow@1.15", tmp_path / "out")
     # The order of sums in float16 differs.
-    assert_close(found[name], expected, 1e-3 if name in SCALES else 2e-5)
+    assert_close(found[name], expected, 5e-3 if name in SCALES else 2e-5)
 
 
 def assert_close(actual: Any, expected: Any, relative: float) -> None:
@@ -87,7 +87,7 @@ def test_a_program_trains(found: Lazy[Any], name: str) -> None:
 def test_an_estimator_trains_on_from_its_checkpoint(found: Lazy[Any]) -> None:
     losses, (first, last), rows, names = found["estimator"]
     assert len(losses) == 20
-    assert losses[18] < losses[0]
+    assert sum(losses[-2:]) < sum(losses[:2])
     assert first["global_step"] == 20
     assert last["global_step"] == 22
     assert len(rows) == 8

@@ -60,6 +60,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for edits in found:
         yield from edits.refusals
         yield from _python_2(edits.module)
+        yield from _exports(edits)
         if edits.edits:
             yield _change(edits)
 
@@ -101,6 +102,18 @@ def _python_2(module: Module) -> Iterator[Refusal]:
                 span=module.span(node),
                 message=f"{node.id} exists only in Python 2",
                 hint="convert the file with 2to3 first",
+            )
+
+
+def _exports(edits: ModuleEdits) -> Iterator[Refusal]:
+    """Refuse exports of estimators."""
+    for call in edits.module.calls if edits.imports else ():
+        if call.method in ("export_savedmodel", "export_saved_model"):
+            yield Refusal(
+                span=edits.module.span(call.node),
+                message=f"{call.method} of an estimator has no counterpart",
+                hint="export with tf.saved_model.simple_save in a session that restores the "
+                "checkpoint",
             )
 
 

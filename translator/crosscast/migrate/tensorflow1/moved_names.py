@@ -118,8 +118,18 @@ _SAME: tuple[tuple[str, str, str], ...] = (
     (
         "estimator",
         ESTIMATOR,
-        "Estimator EstimatorSpec EvalSpec ModeKeys RunConfig TrainSpec train_and_evaluate",
+        "Estimator EstimatorSpec EvalSpec ModeKeys RunConfig TrainSpec WarmStartSettings "
+        "train_and_evaluate",
     ),
+    ("estimator.inputs", ESTIMATOR, "numpy_input_fn"),
+    (
+        "estimator.export",
+        ESTIMATOR,
+        "PredictOutput ServingInputReceiver TensorServingInputReceiver",
+    ),
+    ("python.estimator.estimator", ESTIMATOR, "Estimator"),
+    ("python.estimator.model_fn", ESTIMATOR, "EstimatorSpec ModeKeys"),
+    ("python.estimator.run_config", ESTIMATOR, "RunConfig"),
     *(
         (place, ESTIMATOR, "InputPipelineConfig TPUConfig TPUEstimator TPUEstimatorSpec")
         for place in ("contrib.tpu", "estimator.tpu")
