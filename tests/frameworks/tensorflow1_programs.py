@@ -153,7 +153,8 @@ with tf.Session() as session:
     for number in range(24):
         rows = ROWS * (200.0 if number in (5, 6, 13) else 1.0)
         session.run(update, {{inputs: rows}})
-        found.append([np.asarray(value).tolist() for value in session.run(watched, {{inputs: ROWS}})])
+        values = session.run(watched, {{inputs: ROWS}})
+        found.append([np.asarray(value).tolist() for value in values])
 print(json.dumps(found))
 """
 

@@ -112,12 +112,15 @@ def test_a_loss_scale_skips_and_adapts(found: Lazy[Any], name: str) -> None:
     for number in range(1, 24):
         assert (weights[number] == weights[number - 1]) == (number in skipped)
     lower = [number for number in range(1, 24) if scales[number] < scales[number - 1]]
-    assert lower == {
-        "dynamic_scale": skipped,
-        "rewrite": skipped,
-        "exponential_scale": [number for number in skipped if number in lower],
-        "fixed_scale": [],
-    }[name]
+    assert (
+        lower
+        == {
+            "dynamic_scale": skipped,
+            "rewrite": skipped,
+            "exponential_scale": [number for number in skipped if number in lower],
+            "fixed_scale": [],
+        }[name]
+    )
     assert np.isfinite(weights[-1]).all()
 
 

@@ -181,10 +181,10 @@ class ModuleEdits:
             self.edits.append(place_text(module, alias, f"{new} as {bound.local}"))
         elif new or gone(bound.path)[0]:
             mine = [use for use in self.uses if use.bound is bound]
-            if all(self._new_text(use) for use in mine) and len(bound.statement.names) == 1:
-                self._drop(bound.statement)
-            elif not mine:
+            if not mine:
                 self._refuse(bound.statement, bound.path, gone(bound.path)[1])
+            elif all(self._new_text(use) for use in mine) and len(bound.statement.names) == 1:
+                self._drop(bound.statement)
         elif convert and bound.plain and bound.path.partition(".")[0] not in _PRIVATE:
             name = f"{V1}.{bound.path}" if bound.path else V1
             self.edits.append(place_text(module, alias, f"{name} as {bound.local}"))

@@ -54,31 +54,25 @@ _NAMES = """
     image.extract_image_patches image.resize_area image.resize_bicubic image.resize_bilinear
     image.resize_image_with_crop_or_pad image.resize_image_with_pad image.resize_images
     image.resize_nearest_neighbor image.transpose_image initialize_all_tables
-    initialize_all_variables initialize_local_variables initialize_variables initializers.constant
-    initializers.global_variables initializers.glorot_normal initializers.glorot_uniform
-    initializers.he_normal initializers.he_uniform initializers.identity initializers.lecun_normal
-    initializers.lecun_uniform initializers.local_variables initializers.ones
-    initializers.orthogonal initializers.random_normal initializers.random_uniform
-    initializers.tables_initializer initializers.truncated_normal
-    initializers.uniform_unit_scaling initializers.variables initializers.variance_scaling
-    initializers.zeros invert_permutation io.PaddingFIFOQueue io.PriorityQueue io.QueueBase
-    io.RandomShuffleQueue io.TFRecordCompressionType io.tf_record_iterator is_finite is_inf is_nan
-    is_non_decreasing is_numeric_tensor is_strictly_increasing is_variable_initialized layers
-    lbeta lgamma lin_space linalg.transpose load_file_system_library local_variables
-    local_variables_initializer log log1p log_sigmoid logging logical_xor losses.Reduction
-    losses.absolute_difference losses.add_loss losses.compute_weighted_loss losses.cosine_distance
-    losses.get_losses losses.get_regularization_loss losses.get_regularization_losses
-    losses.get_total_loss losses.hinge_loss losses.huber_loss losses.log_loss
-    losses.mean_pairwise_squared_error losses.mean_squared_error losses.sigmoid_cross_entropy
-    losses.softmax_cross_entropy losses.sparse_softmax_cross_entropy make_template manip
-    matching_files matrix_band_part matrix_determinant matrix_diag matrix_diag_part matrix_inverse
-    matrix_set_diag matrix_solve matrix_solve_ls matrix_transpose matrix_triangular_solve
-    metrics.accuracy metrics.auc metrics.average_precision_at_k metrics.false_negatives
-    metrics.false_negatives_at_thresholds metrics.false_positives
-    metrics.false_positives_at_thresholds metrics.mean metrics.mean_absolute_error
-    metrics.mean_cosine_distance metrics.mean_iou metrics.mean_per_class_accuracy
-    metrics.mean_relative_error metrics.mean_squared_error metrics.mean_tensor
-    metrics.percentage_below metrics.precision metrics.precision_at_k
+    initialize_all_variables initialize_local_variables initialize_variables
+    initializers.global_variables initializers.local_variables initializers.tables_initializer
+    initializers.uniform_unit_scaling initializers.variables invert_permutation
+    io.PaddingFIFOQueue io.PriorityQueue io.QueueBase io.RandomShuffleQueue
+    io.TFRecordCompressionType io.tf_record_iterator is_finite is_inf is_nan is_non_decreasing
+    is_numeric_tensor is_strictly_increasing is_variable_initialized layers lbeta lgamma lin_space
+    linalg.transpose load_file_system_library local_variables local_variables_initializer log
+    log1p log_sigmoid logging logical_xor losses.absolute_difference losses.add_loss
+    losses.compute_weighted_loss losses.cosine_distance losses.get_losses
+    losses.get_regularization_loss losses.get_regularization_losses losses.get_total_loss
+    losses.hinge_loss losses.huber_loss losses.log_loss losses.mean_pairwise_squared_error
+    losses.sigmoid_cross_entropy losses.softmax_cross_entropy losses.sparse_softmax_cross_entropy
+    make_template manip matching_files matrix_band_part matrix_determinant matrix_diag
+    matrix_diag_part matrix_inverse matrix_set_diag matrix_solve matrix_solve_ls matrix_transpose
+    matrix_triangular_solve metrics.accuracy metrics.auc metrics.average_precision_at_k
+    metrics.false_negatives metrics.false_negatives_at_thresholds metrics.false_positives
+    metrics.false_positives_at_thresholds metrics.mean metrics.mean_cosine_distance
+    metrics.mean_iou metrics.mean_per_class_accuracy metrics.mean_relative_error
+    metrics.mean_tensor metrics.percentage_below metrics.precision metrics.precision_at_k
     metrics.precision_at_thresholds metrics.precision_at_top_k metrics.recall metrics.recall_at_k
     metrics.recall_at_thresholds metrics.recall_at_top_k metrics.root_mean_squared_error
     metrics.sensitivity_at_specificity metrics.sparse_average_precision_at_k
