@@ -190,6 +190,31 @@ print(json.dumps([hparams.values(), hparams.rate + hparams.more, "deep" in hpara
                   hparams.get("absent", 5), json.loads(hparams.to_json())]))
 """
 
+MNIST = f"""{_START}
+import gzip
+import os
+import struct
+
+from tensorflow.examples.tutorials.mnist import input_data
+
+os.makedirs(sys.argv[1])
+for part, count in (("train", 50), ("t10k", 10)):
+    with gzip.open(os.path.join(sys.argv[1], part + "-images-idx3-ubyte.gz"), "wb") as stream:
+        stream.write(struct.pack(">IIII", 2051, count, 2, 3))
+        stream.write((np.arange(count * 6) % 251).astype("uint8").tobytes())
+    with gzip.open(os.path.join(sys.argv[1], part + "-labels-idx1-ubyte.gz"), "wb") as stream:
+        stream.write(struct.pack(">II", 2049, count))
+        stream.write((np.arange(count) % 10).astype("uint8").tobytes())
+
+tf.set_random_seed(7)
+data = input_data.read_data_sets(sys.argv[1], one_hot=True, validation_size=8)
+batches = [[part.tolist() for part in data.train.next_batch(17)] for _ in range(5)]
+plain = input_data.read_data_sets(sys.argv[1], reshape=False, validation_size=0, seed=3)
+batches.append([part.tolist() for part in plain.train.next_batch(4, shuffle=False)])
+print(json.dumps([batches, data.train.epochs_completed, data.train.num_examples,
+                  data.validation.images.tolist(), data.test.labels.tolist()]))
+"""
+
 PROGRAMS = {
     "layers": LAYERS,
     "cells": CELLS,
@@ -200,4 +225,5 @@ PROGRAMS = {
     "fixed_scale": FIXED_SCALE,
     "rewrite": REWRITE,
     "hparams": HPARAMS,
+    "mnist": MNIST,
 }

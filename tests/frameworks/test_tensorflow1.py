@@ -133,3 +133,10 @@ def test_hparams_parse(found: Lazy[Any]) -> None:
     assert values["steps"] == 9
     assert (total, present, absent) == (4.0, True, 5)
     assert again == values
+
+
+@exhaustive("starts TensorFlow")
+def test_mnist_is_read_in_batches(found: Lazy[Any]) -> None:
+    batches, epochs, count, validation, labels = found["mnist"]
+    assert [len(images) for images, _ in batches] == [17] * 5 + [4]
+    assert (epochs, count, len(validation), len(labels)) == (2, 42, 8, 10)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from crosscast.migrate.codemods.tf1_numpy import BUILTINS, RENAMED
 from crosscast.migrate.tensorflow1.helper_files import helper_text
 from crosscast.migrate.tensorflow1.moved_names import (
     HELPERS,
@@ -58,6 +59,16 @@ def test_layers_need_keras_2(tmp_path: Path) -> None:
     assert needs_legacy_keras("layers.dense")
     names = ["tensorflow.compat.v1.layers.dense"]
     assert missing(names, "tensorflow", tmp_path) == names
+
+
+def test_names_of_numpy_moved(tmp_path: Path) -> None:
+    new = [
+        f"builtins.{name}" if old in BUILTINS else f"numpy.{name}" for old, name in RENAMED.items()
+    ]
+    assert missing(new, "tensorflow", tmp_path) == []
+    # NumPy 2 has a type of its own with the names bool and long.
+    old = [f"numpy.{name}" for name in RENAMED if name not in ("bool", "long")]
+    assert missing(old, "tensorflow", tmp_path) == old
 
 
 @pytest.mark.skipif(

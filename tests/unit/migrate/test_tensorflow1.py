@@ -69,6 +69,11 @@ def program(text: str, **others: str) -> InPlaceMigration:
             "class Hook(tf.train.SessionRunHook):\n",
         ),
         (
+            "from tensorflow.examples.tutorials.mnist import input_data\n"
+            "import tensorflow as tf\ntf.Session()\ninput_data.read_data_sets('data')\n",
+            f"import mnist_input_data as input_data\n{V1}tf.Session()\n",
+        ),
+        (
             '"""Doc."""\nfrom __future__ import division\n\nimport sys\nimport tensorflow as tf\n\n'
             "tf.layers.dense(tf.placeholder(tf.float32), 3)\n",
             f'"""Doc."""\nfrom __future__ import division\n\nimport sys\n{LEGACY}{V1}',
@@ -122,7 +127,7 @@ def test_what_is_gone_is_refused_and_the_rest_changed(line: str, words: str) -> 
 @pytest.mark.parametrize(
     "statement",
     [
-        "from tensorflow.examples.tutorials.mnist import input_data",
+        "from tensorflow.examples.speech_commands import models",
         "from tensorflow.contrib.seq2seq import *",
         "import tensorflow.contrib.crf as crf",
     ],
@@ -229,3 +234,18 @@ def test_a_program_that_calls_the_rewrite_keeps_its_variable() -> None:
     call = "tf.train.experimental.enable_mixed_precision_graph_rewrite"
     text = f"import os\nimport tensorflow as tf\n{HALF}o = {call}(tf.train.AdamOptimizer(0.1))\n"
     stays("CM402", text)
+
+
+def test_a_script_that_nothing_imports_finds_the_helper_above() -> None:
+    use = "import tensorflow as tf\nMODE = tf.estimator.ModeKeys.TRAIN\ntf.Session()\n"
+    found = program(f"{use}from tools.net import x\n", tools__net="x = 1\n", tools__more=use)
+    assert list(found.added) == ["session_estimator.py"]
+
+
+def test_numpy_outside_of_tensorflow_1_stays() -> None:
+    stays("CM403", "import numpy as np\n\nnp.zeros(3, np.bool)\n")
+    found = program(
+        "import tensorflow as tf\nfrom rows import rows\n\ntf.Session()\n",
+        rows="import numpy as np\n\nrows = np.zeros(3, np.float_).astype(np.int)\n",
+    )
+    assert "np.zeros(3, np.float64).astype(int)" in found.texts["rows.py"]

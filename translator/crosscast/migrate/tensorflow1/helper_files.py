@@ -34,11 +34,21 @@ def helper_files(sources: Sequence[Source]) -> Mapping[str, str]:
     texts = {source.name: source.text for source in sources if source.name.endswith(".py")}
     imported = {name for text in texts.values() for name in _imported(text)}
     found: dict[str, str] = {}
-    for name, text in texts.items():
+    # Those that start or are imported first: the others find the helpers of these.
+    for name, text in sorted(texts.items(), key=lambda item: _is_alone(item[0], item[1], imported)):
         for helper in _HELPER.findall(text):
-            folder = _start(PurePath(name), imported)
-            found[str(folder / f"{helper}.py")] = helper_text(helper)
+            path = PurePath(name)
+            above = {str(folder / f"{helper}.py") for folder in path.parents}
+            if not _is_alone(name, text, imported) or not above & found.keys():
+                found[str(_start(path, imported) / f"{helper}.py")] = helper_text(helper)
     return {path: text for path, text in sorted(found.items()) if path not in texts}
+
+
+def _is_alone(name: str, text: str, imported: set[str]) -> bool:
+    """Whether a module neither says that it starts nor is imported by another one."""
+    return "__main__" not in text and PurePath(name).stem not in {
+        part for dotted in imported for part in dotted.split(".")
+    }
 
 
 def _imported(text: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from crosscast.lint.outdated_apis import within_try
 from crosscast.migrate.tensorflow1.moved_names import gone, moved
 from crosscast.migrate.tensorflow1.v1_names import is_v1_name
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 
 _GUARDS = ("__version__", "VERSION", "hasattr(")
 _V1 = "compat.v1"
@@ -119,6 +120,17 @@ def written_for_v1(module: Module, uses: list[Use]) -> Use | None:
         if is_v1_name(use.path) or dead:
             return use
     return None
+
+
+def is_for_v1(program: Program) -> bool:
+    """Whether a program was written for TensorFlow 1, or already for `tf.compat.v1`."""
+    whole: set[bool] = set()
+    for module in program.modules:
+        imports = imports_of(module)
+        if written_for_v1(module, uses_of(module, imports)):
+            return True
+        whole |= {bound.plain for bound in imports if not bound.path}
+    return whole == {False}
 
 
 def _is_compat(module: Module, use: Use) -> bool:

@@ -12,7 +12,8 @@ V1 = "tensorflow.compat.v1"
 ESTIMATOR = "session_estimator"
 LOSS_SCALING = "session_loss_scaling"
 HPARAMS = "contrib_hparams"
-HELPERS = (ESTIMATOR, LOSS_SCALING, HPARAMS)
+MNIST = "mnist_input_data"
+HELPERS = (ESTIMATOR, LOSS_SCALING, HPARAMS, MNIST)
 """Modules that a migration writes beside the program."""
 
 _SAME: tuple[tuple[str, str, str], ...] = (
@@ -155,6 +156,8 @@ _RENAMED = {
     "contrib.learn.ModeKeys.TRAIN": f"{ESTIMATOR}.ModeKeys.TRAIN",
     "contrib.learn.ModeKeys.EVAL": f"{ESTIMATOR}.ModeKeys.EVAL",
     "contrib.learn.ModeKeys.INFER": f"{ESTIMATOR}.ModeKeys.PREDICT",
+    "examples.tutorials.mnist.input_data": MNIST,
+    "contrib.learn.python.learn.datasets.mnist": MNIST,
     "contrib.training.HParams": f"{HPARAMS}.HParams",
     "contrib.util.constant_value": f"{V1}.get_static_value",
     "contrib.util.make_tensor_proto": f"{V1}.make_tensor_proto",
