@@ -22,7 +22,8 @@ def migrate(
         typer.Option(
             "--to",
             metavar="API|T,...",
-            help="In place: torch.amp, keras3 or paddle3. With -o: targets, as for compile.",
+            help="In place: torch.amp, keras3, paddle3 or tf.compat.v1. With -o: targets, as for "
+            "compile.",
         ),
     ],
     output: Annotated[

@@ -16,6 +16,7 @@ from crosscast.messages.console import (
     print_json,
 )
 from crosscast.messages.diagnostics import Diagnostic
+from crosscast.sources.files import path_of
 
 if TYPE_CHECKING:
     from crosscast.lint.result import Result
@@ -75,7 +76,7 @@ def in_place(
     if write and not differs:
         from crosscast.lint.fix import write as write_texts
 
-        problems += write_texts(files, migrated.texts)
+        problems += [*write_texts(files, migrated.texts), *_write_added(migrated.added)]
     if json:
         data = _plain(files, migrated, problems)
         if verify:
@@ -97,6 +98,23 @@ def in_place(
     other = any(comparison.verdict == "different" for comparison in compared)
     open_ = migrated.refusals or (check and migrated.texts) or other
     return EXIT_FINDINGS if open_ else EXIT_OK
+
+
+def _write_added(added: Mapping[str, str]) -> list[Diagnostic]:
+    """Write new files; return diagnostics for those that cannot be written."""
+    problems: list[Diagnostic] = []
+    for name, text in added.items():
+        try:
+            with path_of(name).open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except FileExistsError:
+            if path_of(name).read_bytes() != text.encode():
+                message = f"{name}: not written: the file exists with other content"
+                problems.append(Diagnostic(code="CC502", message=message))
+        except OSError as error:
+            message = f"{name}: not written: {error.strerror or error}"
+            problems.append(Diagnostic(code="CC502", message=message))
+    return problems
 
 
 def _on_run(name: str) -> None:
@@ -146,6 +164,8 @@ def _print_diff(files: dict[str, Text], migrated: InPlaceMigration) -> None:
 
     for name, text in migrated.texts.items():
         print(diff_of(files[name].source, text), end="")
+    for name, text in migrated.added.items():
+        print(f"New file: {name} ({len(text.splitlines())} lines)")
 
 
 def _print_summary(migrated: InPlaceMigration, *, listed: bool) -> None:
@@ -155,6 +175,8 @@ def _print_summary(migrated: InPlaceMigration, *, listed: bool) -> None:
     if listed:
         for change in migrated.changes:
             print(f"{change.span}: {change.code} {change.message}")
+        for name in migrated.added:
+            print(f"{name}: a new file, which the changed programs import")
     notes = dict.fromkeys(change.hint for change in migrated.changes if change.hint)
     print(text(migrated.refusals), end="", file=sys.stderr)
     for note in notes:
@@ -178,6 +200,7 @@ def _plain(
             name: {"changed": name in migrated.texts, "text": migrated.texts.get(name)}
             for name in files
         },
+        "added": migrated.added,
         "changes": of(migrated.changes),
         "refusals": of(migrated.refusals),
         "problems": [problem.to_json() for problem in problems],

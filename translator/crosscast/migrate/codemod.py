@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from crosscast.edits.edit import Edit
 from crosscast.messages.diagnostics import Span
+from crosscast.messages.source import Source
 
 if TYPE_CHECKING:
     from crosscast.sources.subject import Subject
 
-Api = Literal["torch.amp", "keras3", "paddle3"]
+Api = Literal["torch.amp", "keras3", "paddle3", "tf.compat.v1"]
 """The APIs to migrate to: the current one of each framework."""
 APIS: tuple[Api, ...] = get_args(Api)
 
@@ -54,12 +55,17 @@ class Example:
     """Part of the refusal's message; empty without a refusal."""
 
 
+def no_files(_: Sequence[Source]) -> Mapping[str, str]:
+    """Return no files: migrated programs need nothing beside them."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Codemod:
     """A codemod. Its examples (changed, unchanged, refused) are tested."""
 
     code: str
-    """CM and three digits: CM1xx torch.amp, CM2xx keras3, CM3xx paddle3."""
+    """CM and three digits: CM1xx torch.amp, CM2xx keras3, CM3xx paddle3, CM4xx tf.compat.v1."""
     name: str
     """In kebab case: `apex-amp`."""
     api: Api
@@ -68,7 +74,9 @@ class Codemod:
     hints: tuple[str, ...]
     """A text without any of these words needs no change: a fast pre-filter."""
     examples: tuple[Example, ...]
-    everywhere: bool = False
-    """Whether it also concerns files that neither train nor are used by a program."""
     run: Callable[[Subject], Iterable[Outcome]]
     """Find everything to change or refuse. A migrated program must yield no changes."""
+    every_file: bool = False
+    """Whether it also concerns files that neither train nor are used by a program."""
+    beside: Callable[[Sequence[Source]], Mapping[str, str]] = no_files
+    """Return path to text of new files that the migrated programs import."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,8 +12,7 @@ from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Change, Codemod, Outcome
-from crosscast.sources.files import kind_of
-from crosscast.sources.grouping import group
+from crosscast.sources.grouping import group, group_all
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
 
@@ -24,6 +23,8 @@ class InPlaceMigration:
 
     texts: dict[str, str]
     """Changed file to new text."""
+    added: dict[str, str]
+    """New file to text: modules that the changed programs import."""
     changes: tuple[Result, ...]
     """Applied changes, ordered by location in the texts before each round."""
     refusals: tuple[Result, ...]
@@ -51,38 +52,32 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
         spoilt |= fixed.spoilt
     migrations = [result for result in fixed.results if result.code.startswith("CM")]
     others = [result.diagnostic() for result in fixed.results if not result.code.startswith("CM")]
+    after = [Source(source.name, fixed.texts.get(source.name, source.text)) for source in sources]
     return InPlaceMigration(
         texts=fixed.texts,
+        added=_added(codemods, after) if fixed.texts else {},
         changes=tuple(fixed.made),
         refusals=tuple(_not_applied(result) if result.edits else result for result in migrations),
         problems=(*problems, *others),
     )
 
 
+def _added(codemods: Sequence[Codemod], sources: Sequence[Source]) -> dict[str, str]:
+    return {path: text for codemod in codemods for path, text in codemod.beside(sources).items()}
+
+
 def _run_codemods(
     codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
 ) -> list[Result]:
-    wanted = [members for members in group(sources) if _concerns(codemods, members)]
     found = distinct(
-        (
-            *(result for members in wanted for result in outcomes(members, codemods)),
-            *_elsewhere(sources, wanted, codemods),
-        )
+        result
+        for grouping, every in ((group_all, True), (group, False))
+        if (chosen := [codemod for codemod in codemods if codemod.every_file == every])
+        for members in grouping(sources)
+        if _concerns(chosen, members)
+        for result in outcomes(members, chosen)
     )
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
-
-
-def _elsewhere(
-    sources: Sequence[Source], wanted: Sequence[Sequence[Source]], codemods: Sequence[Codemod]
-) -> Iterator[Result]:
-    """Yield the results for files of no program, by the codemods that want every file."""
-    covered = {source.name for members in wanted for source in members}
-    chosen = [codemod for codemod in codemods if codemod.everywhere]
-    for source in sources:
-        if source.name in covered or kind_of(source) != "python":
-            continue
-        if _concerns(chosen, [source]):
-            yield from outcomes([source], chosen)
 
 
 def _not_applied(result: Result) -> Result:

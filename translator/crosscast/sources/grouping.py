@@ -66,6 +66,29 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     return [(*members, *_requirements(members[0], lists)) for members in groups]
 
 
+def group_all(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
+    """Return all Python files in groups that import each other, also those that do not train."""
+    wanted = [source for source in sources if kind_of(source) == "python"]
+    imports = Imports(Files(sources), MAX_DEPTH, MAX_HELPERS)
+    near: dict[str, list[Source]] = {source.name: [] for source in wanted}
+    for source in wanted:
+        for other in imports.of(source):
+            near[source.name].append(other)
+            near[other.name].append(source)
+    groups: list[tuple[Source, ...]] = []
+    covered: set[str] = set()
+    for source in wanted:
+        members = {source.name: source} if source.name not in covered else {}
+        waiting = list(members.values())
+        while waiting:
+            new = {two.name: two for two in near[waiting.pop().name] if two.name not in members}
+            members |= new
+            waiting += new.values()
+        covered |= members.keys()
+        groups += [tuple(members.values())] if members else []
+    return groups
+
+
 def _configurations(
     left: Sequence[Source], configurations: Mapping[PurePath, Source]
 ) -> list[tuple[Source, ...]]:

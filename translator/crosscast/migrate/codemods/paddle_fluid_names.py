@@ -144,6 +144,6 @@ CODEMOD = Codemod(
         Example(before=_AFTER, after=_AFTER),
         Example(before=_LEFT, after=_LEFT_AFTER, refused="no known counterpart"),
     ),
-    everywhere=True,
+    every_file=True,
     run=run,
 )

@@ -1,0 +1,88 @@
+"""The tables of names of TensorFlow 1 agree with the installed TensorFlow and with 1.15."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from crosscast.migrate.codemods.tf1_numpy import BUILTINS, RENAMED
+from crosscast.migrate.tensorflow1.helper_files import helper_text
+from crosscast.migrate.tensorflow1.moved_names import (
+    HELPERS,
+    MOVED,
+    PLAIN_INITIALIZERS,
+    gone,
+    needs_legacy_keras,
+)
+from crosscast.migrate.tensorflow1.v1_names import V1_NAMES
+from frameworks.subprocesses import run_python
+from tiers import exhaustive
+
+pytestmark = pytest.mark.tensorflow
+
+PROGRAM = Path(__file__).parent / "resolve_names.py"
+NEW = sorted({*MOVED.values(), *PLAIN_INITIALIZERS.values()})
+
+
+def missing(names: list[str], framework: str, folder: Path, **options: bool) -> list[str]:
+    """Return the names that do not exist in a release; the helper modules are in the folder."""
+    (folder / "names.json").write_text(json.dumps(names))
+    for helper in HELPERS:
+        (folder / f"{helper}.py").write_text(helper_text(helper))
+    found: list[str] = run_python(PROGRAM, framework, folder / "names.json", folder, **options)
+    return found
+
+
+def test_new_names_exist(tmp_path: Path) -> None:
+    slim = importlib.util.find_spec("tf_slim") is not None
+    names = [name for name in NEW if slim or not name.startswith("tf_slim")]
+    names += [f"tensorflow.compat.v1.{name}" for name in sorted(V1_NAMES)]
+    names += ["tensorflow.compat.v1.layers.dense", "tensorflow.compat.v1.nn.rnn_cell.GRUCell"]
+    assert missing(names, "tf_keras", tmp_path, fork=False) == []
+
+
+@exhaustive("starts TensorFlow once more")
+def test_names_of_tensorflow_1_are_not_in_tensorflow(tmp_path: Path) -> None:
+    names = [f"tensorflow.{name}" for name in sorted(V1_NAMES)]
+    assert missing(names, "tensorflow", tmp_path) == names
+    old = [f"tensorflow.compat.v1.{name}" for name in sorted(MOVED)]
+    old = [name for name in old if "pywrap" not in name and ".python." not in name]
+    assert missing(old, "tensorflow", tmp_path) == old
+
+
+@exhaustive("starts TensorFlow once more")
+def test_layers_need_keras_2(tmp_path: Path) -> None:
+    assert needs_legacy_keras("layers.dense")
+    names = ["tensorflow.compat.v1.layers.dense"]
+    assert missing(names, "tensorflow", tmp_path) == names
+
+
+def test_names_of_numpy_moved(tmp_path: Path) -> None:
+    new = [
+        f"builtins.{name}" if old in BUILTINS else f"numpy.{name}" for old, name in RENAMED.items()
+    ]
+    assert missing(new, "tensorflow", tmp_path) == []
+    # NumPy 2 has a type of its own with the names bool and long.
+    old = [f"numpy.{name}" for name in RENAMED if name not in ("bool", "long")]
+    assert missing(old, "tensorflow", tmp_path) == old
+
+
+@pytest.mark.skipif(
+    "CROSSCAST_TENSORFLOW_1_15" not in os.environ,
+    reason="needs TensorFlow 1.15: let CROSSCAST_TENSORFLOW_1_15 name its Python (docs/testing.md)",
+)
+@exhaustive("needs TensorFlow 1.15")
+def test_old_names_existed(tmp_path: Path) -> None:
+    names = [f"tensorflow.{name}" for name in sorted({*MOVED, *V1_NAMES, *PLAIN_INITIALIZERS})]
+    assert missing(names, "tensorflow@1.15", tmp_path) == []
+
+
+def test_what_moved_is_not_gone_by_a_longer_name() -> None:
+    for name in MOVED:
+        head, hint = gone(name)
+        assert head != name
+        assert bool(head) == bool(hint)
