@@ -31,6 +31,7 @@ def in_place(
     paths: list[str],
     api: Api,
     *,
+    allowed: frozenset[str],
     check: bool,
     write: bool,
     verify: bool,
@@ -42,6 +43,7 @@ def in_place(
     Args:
         paths: files and folders.
         api: the API to migrate to.
+        allowed: names of changes of meaning that may be made.
         check: only list the changes.
         write: change the files, unless a run shows that they train differently.
         verify: compare both sides.
@@ -57,7 +59,7 @@ def in_place(
 
     files, problems = read_all(paths)
     sources = [file.source for file in files.values()]
-    migrated = migrate_in_place(sources, codemods_to(api))
+    migrated = migrate_in_place(sources, codemods_to(api), allowed)
     problems += migrated.problems
     compared: list[Comparison] = []
     execution: Execution | None = None
