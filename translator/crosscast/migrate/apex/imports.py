@@ -33,7 +33,7 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
         )
         if whole and _apex_is_used(module, consumed, draft):
             continue
-        _remove(draft, statement, taken, stops)
+        remove_aliases(draft, statement, taken, stops)
 
 
 def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
@@ -172,9 +172,10 @@ def _apex_is_used(module: Module, consumed: set[int], draft: Draft) -> bool:
     return False
 
 
-def _remove(
+def remove_aliases(
     draft: Draft, statement: ast.Import | ast.ImportFrom, taken: list[ast.alias], stops: Stops
 ) -> None:
+    """Remove names from an import, and a `try` around it that only tests for apex."""
     module = draft.module
     rest = [alias for alias in statement.names if alias not in taken]
     if rest:

@@ -43,14 +43,8 @@ class Loop:
 
 
 def write(loop: Loop) -> dict[Module, Draft]:
-    """Return the drafts of all modules of a loop."""
-    _start(loop)
-    for region in loop.regions:
-        _autocast(loop, region)
-    for site in loop.uses.sites:
-        _backward(loop, site)
-    for step in loop.steps:
-        _step(loop, step)
+    """Return the drafts of all modules of a loop with apex.amp."""
+    write_loop(loop)
     for word in ("master_params", "state_dict", "load_state_dict", "disable_casts"):
         for call in loop.uses.of(word):
             _call(loop, call, word)
@@ -61,6 +55,17 @@ def write(loop: Loop) -> dict[Module, Draft]:
         consumed = {id(call.node.func) for call in calls if call.module is module}
         remove_imports(loop.draft(module), consumed, loop.stops)
     return loop.drafts
+
+
+def write_loop(loop: Loop) -> None:
+    """Write the scaler, autocast, the backward passes and the steps into the drafts."""
+    _start(loop)
+    for region in loop.regions:
+        _autocast(loop, region)
+    for site in loop.uses.sites:
+        _backward(loop, site)
+    for step in loop.steps:
+        _step(loop, step)
 
 
 def torch_in(draft: Draft) -> str:
@@ -179,8 +184,9 @@ def _step(loop: Loop, step: Step) -> None:
         return
     module, draft = step.module, loop.draft(step.module)
     scaler = loop.scaler(module, step.node)
-    lines = [f"{scaler}.step({step.optimizer})"]
     unit = unit_of(module, step.node)
+    before = [line.replace("\t", unit) for line in step.before]
+    lines = [*before, f"{scaler}.step({step.optimizer})"]
     if step.last:
         lines += [f"{scaler}.update()", *_bounds(loop.start, scaler, unit)]
     if step.test is None:

@@ -34,22 +34,16 @@ def check_calls(
             "pass the file with the training loop, too",
         )
     for site in uses.sites:
-        _of_site(site, uses, start, stops)
+        check_site(site, uses, start, stops)
     for call in uses.of("master_params"):
         _masters(call, uses, steps, stops)
     for word in ("state_dict", "load_state_dict"):
         for call in uses.of(word):
             _state(call, uses, start, stops)
+    if not start.off:
+        check_unsafe(program, stops)
     for module in program.modules:
         for call in module.calls:
-            if call.name in _UNSAFE and not start.off:
-                stops.add(
-                    module,
-                    call.node,
-                    f"{module.text(call.node.func)} raises under autocast: in half precision it "
-                    "is not safe",
-                    "remove the sigmoid and use the variant with logits",
-                )
             if call.method == "half" and not call.node.args and call.receiver is not None:
                 stops.add(
                     module,
@@ -60,7 +54,22 @@ def check_calls(
                 )
 
 
-def _of_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
+def check_unsafe(program: Program, stops: Stops) -> None:
+    """Report losses that autocast rejects."""
+    for module in program.modules:
+        for call in module.calls:
+            if call.name in _UNSAFE:
+                stops.add(
+                    module,
+                    call.node,
+                    f"{module.text(call.node.func)} raises under autocast: in half precision it "
+                    "is not safe",
+                    "remove the sigmoid and use the variant with logits",
+                )
+
+
+def check_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
+    """Report what prevents the rewrite of one backward pass."""
     module, home = site.module, site.function or site.module.tree
     for node in walk(home):
         if isinstance(node, ast.Call):

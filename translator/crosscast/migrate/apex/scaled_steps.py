@@ -34,6 +34,8 @@ class Step:
     """Statements that need unscaled gradients, each with whether it is inside the condition."""
     readers: list[ast.stmt] = field(default_factory=list)
     """Statements between the backward pass and the step that read gradients."""
+    before: tuple[str, ...] = ()
+    """Lines to write before the step, with a tab for one level of indentation."""
 
 
 def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:

@@ -50,6 +50,8 @@ class Start:
     highest: float | None = None
     """Limits of a dynamic scale, if the source sets them."""
     enabled: str = ""
+    given: str | None = None
+    """The arguments of GradScaler, if they do not follow from the fields above."""
     losses: bool = False
     """Whether several losses had separate scales."""
     others: list[Start] = field(default_factory=list)
@@ -84,8 +86,10 @@ class Start:
     @property
     def scaler(self) -> str:
         """The arguments of GradScaler after the device."""
-        scale = ""
-        if self.dynamic:
+        scale = self.given or ""
+        if self.given is not None:
+            pass
+        elif self.dynamic:
             scale = (
                 f", init_scale=2.0**16 if {self.dynamic} else float({self.scale})"
                 f", growth_interval=2000 if {self.dynamic} else {NEVER}"

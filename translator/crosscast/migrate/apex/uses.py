@@ -63,10 +63,10 @@ class Test:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """One `with amp.scale_loss(...)`."""
+    """One backward pass of a scaled loss, such as `with amp.scale_loss(...)`."""
 
     call: Call
-    node: ast.With
+    node: ast.stmt
     loss: ast.expr
     optimizers: tuple[str, ...]
     """As the source writes them."""
@@ -182,7 +182,7 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         )
         return
     loss = bound["loss"]
-    if any(isinstance(node, ast.Call) and not _is_light(node) for node in walk(loss)):
+    if any(isinstance(node, ast.Call) and not is_light(node) for node in walk(loss)):
         message = "the loss is computed in the call of amp.scale_loss"
         stops.add(module, call.node, message, "assign it to a variable first")
         return
@@ -207,7 +207,7 @@ def _backward(node: ast.With, name: str) -> ast.Call | None:
     return None
 
 
-def _is_light(call: ast.Call) -> bool:
+def is_light(call: ast.Call) -> bool:
     """Whether a call only takes a mean or a sum."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("mean", "sum", "float")
 

@@ -11,6 +11,7 @@ from crosscast.migrate.apex.forward import Region, regions_of
 from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.scaler_creation import NEVER
 from crosscast.migrate.apex.uses import Site, Stops
+from crosscast.migrate.apex.wrapped import is_wrapped
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 from crosscast.migrate.manual.examples import MANUAL
 from crosscast.migrate.manual.masters import Masters, masters_in, understand
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from crosscast.sources.subject import Subject
 
 _HELPERS = {
-    "FP16_Optimizer": "it stores float32 copies and a loss scale",
     "network_to_half": "it converts the weights to half",
     "prep_param_lists": "it creates float32 copies of the weights",
     "master_params_to_model_params": "it copies float32 weights back",
@@ -57,6 +57,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 def _helpers(module: Module) -> Iterator[Refusal]:
     """Yield refusals of the old helpers of apex."""
+    if is_wrapped(module.program):
+        return  # the helpers go with FP16_Optimizer
     seen: set[str] = set()
     for call in module.calls:
         word = call.name.rpartition(".")[2]
