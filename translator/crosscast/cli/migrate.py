@@ -186,8 +186,7 @@ def _list_changes() -> int:
     from crosscast.migrate.allowed_changes import CHANGES
 
     rows = [
-        (name, change.api, change.before, change.after)
-        for name, change in sorted(CHANGES.items())
+        (name, change.api, change.before, change.after) for name, change in sorted(CHANGES.items())
     ]
     print_table(("name", "to", "before", "after"), rows, long=("before", "after"))
     return EXIT_OK

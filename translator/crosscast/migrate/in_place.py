@@ -70,7 +70,9 @@ def _run_codemods(
     sources: Sequence[Source],
 ) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
-    found = distinct(result for members in wanted for result in outcomes(members, codemods, allowed))
+    found = distinct(
+        result for members in wanted for result in outcomes(members, codemods, allowed)
+    )
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
 

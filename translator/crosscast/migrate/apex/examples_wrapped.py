@@ -34,7 +34,9 @@ for inputs, targets in loader:
         loss = torch.nn.functional.cross_entropy(outputs.float(), targets)
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
-    torch.nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], 1.0)
+    torch.nn.utils.clip_grad_norm_(
+        [p for group in optimizer.param_groups for p in group["params"]], 1.0
+    )
     scaler.step(optimizer)
     scaler.update()
 """
@@ -57,7 +59,7 @@ if args.fp16:
         from apex.optimizers import FusedAdam
     except ImportError:
         raise ImportError("Please install apex")
-    optimizer = FusedAdam(model.parameters(), lr=1e-3, max_grad_norm=1.0)
+    optimizer = FusedAdam(model.parameters(), bias_correction=False, max_grad_norm=1.0)
     if args.loss_scale == 0:
         optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
     else:
@@ -90,11 +92,15 @@ if args.fp16:
         from apex.optimizers import FusedAdam
     except ImportError:
         raise ImportError("Please install apex")
-    optimizer = FusedAdam(model.parameters(), lr=1e-3)
+    optimizer = FusedAdam(model.parameters(), bias_correction=False)
     if args.loss_scale == 0:
         scaler = torch.amp.GradScaler("cuda", growth_interval=1000)
     else:
-        scaler = torch.amp.GradScaler("cuda", init_scale=float(args.loss_scale), growth_interval=2**31 - 1)
+        scaler = torch.amp.GradScaler(
+            "cuda",
+            init_scale=float(args.loss_scale),
+            growth_interval=2**31 - 1,
+        )
 else:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 for inputs, targets in loader:
@@ -117,12 +123,16 @@ for inputs, targets in loader:
 """
 _CHOSEN = _PLAIN.replace(
     "static_loss_scale=128.0",
-    'static_loss_scale=args.scale, dynamic_loss_scale=args.dynamic, dynamic_loss_args={"scale_window": 500}',
+    "static_loss_scale=args.scale, dynamic_loss_scale=args.dynamic, "
+    'dynamic_loss_args={"scale_window": 500}',
 )
 _CHOSEN_NEW = _PLAIN_NEW.replace(
-    "init_scale=128.0, growth_interval=2**31 - 1",
-    "init_scale=2.0**16 if args.dynamic else float(args.scale), "
-    "growth_interval=500 if args.dynamic else 2**31 - 1",
+    '"cuda", init_scale=128.0, growth_interval=2**31 - 1',
+    """
+    "cuda",
+    init_scale=2.0**16 if args.dynamic else float(args.scale),
+    growth_interval=500 if args.dynamic else 2**31 - 1,
+""",
 )
 _OVERFLOW = _PLAIN.replace(
     "    optimizer.step()\n", "    optimizer.step()\n    print(optimizer.overflow)\n"

@@ -67,9 +67,7 @@ def is_apart(call: Call, homes: Iterable[tuple[Module, Function | None]], models
 
 
 def _runs_a_model(function: Function, models: set[str]) -> bool:
-    return any(
-        isinstance(node, ast.Call) and _last(node.func) in models for node in walk(function)
-    )
+    return any(isinstance(node, ast.Call) and _last(node.func) in models for node in walk(function))
 
 
 def _last(node: ast.expr) -> str:
@@ -96,9 +94,7 @@ def _trained(program: Program, homes: Iterable[tuple[Module, Function | None]]) 
 
 def _evaluates(function: ast.AST) -> bool:
     """Whether a function runs a model without gradients."""
-    words = {
-        _last(node) for node in walk(function) if isinstance(node, ast.Attribute | ast.Name)
-    }
+    words = {_last(node) for node in walk(function) if isinstance(node, ast.Attribute | ast.Name)}
     return bool(words & {"no_grad", "inference_mode"}) and "backward" not in words
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from crosscast.edits.layout import Draft, indent_of, unit_of
+from crosscast.migrate.apex.conditions import as_bool
 from crosscast.migrate.apex.forward import Region
 from crosscast.migrate.apex.imports import remove_imports
 from crosscast.migrate.apex.scaled_steps import Step, branch_of
-from crosscast.migrate.apex.scaler_creation import Start, as_bool
+from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.scaler_paths import ScalerPaths
 from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses
 from crosscast.pysource.syntax.nodes import walk
@@ -19,6 +20,10 @@ from crosscast.pysource.syntax.nodes import walk
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
+
+
+WIDTH = 100
+"""Columns of a line before it is broken."""
 
 
 @dataclass(slots=True)
@@ -101,16 +106,26 @@ def _create_scaler(loop: Loop, start: Start) -> None:
     if not start.off:
         if start.refuses and start.by_flag:
             unit = unit_of(start.module, start.statement)
-            lines.append(f'if {start.level} == "O3":')
+            lines.append(f"if {start.at_level(3)}:")
             lines.append(f'{unit}raise ValueError("torch.amp has no level O3")')
         torch = torch_in(draft)
-        lines.append(f'{loop.paths.made} = {torch}.amp.GradScaler("cuda"{start.scaler})')
+        given = ('"cuda"', *start.scaler)
+        lines += _broken(f"{loop.paths.made} = {torch}.amp.GradScaler", given, start)
         _define_scaler(loop, draft)
     if lines:
         joint = f"\n{indent_of(start.module, start.statement)}"
         draft.replace(start.statement, joint.join(lines))
     else:
         draft.remove(start.statement)
+
+
+def _broken(head: str, given: Sequence[str], start: Start) -> list[str]:
+    """Return a call in one line, or with a line for every argument if that is too long."""
+    line = f"{head}({', '.join(given)})"
+    if len(indent_of(start.module, start.statement)) + len(line) <= WIDTH:
+        return [line]
+    unit = unit_of(start.module, start.statement)
+    return [f"{head}(", *(f"{unit}{argument}," for argument in given), ")"]
 
 
 def _define_scaler(loop: Loop, draft: Draft) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _HOMES = ("apex.fp16_utils.", "apex.fp16_optimizer.", *FUSED)
-_CLASS = "FP16_Optimizer"
+WRAPPER = "FP16_Optimizer"
+"""Name of the class."""
 _SAME = frozenset({"zero_grad", "state_dict", "load_state_dict", "step", "add_param_group"})
 _TAKEN = frozenset({"backward", "clip_master_grads", "update_master_grads"})
 _SCALE = frozenset({"loss_scale", "loss_scaler.loss_scale", "loss_scaler.cur_scale", "cur_scale"})
@@ -98,7 +99,7 @@ def wrapped_in(program: Program, stops: Stops) -> Wrapped | None:
     _methods(found, stops)
     if not found.uses.sites and not stops.refusals:
         first = made[0]
-        message = f"no call of {_CLASS}.backward in these files: the training loop is not known"
+        message = f"no call of {WRAPPER}.backward in these files: the training loop is not known"
         stops.add(first.module, first.node, message, "pass the file with the loop, too")
     if not stops.refusals:
         _attributes(found, stops)
@@ -107,7 +108,7 @@ def wrapped_in(program: Program, stops: Stops) -> Wrapped | None:
 
 
 def _is_class(name: str) -> bool:
-    return name.startswith(_HOMES) and name.rpartition(".")[2] == _CLASS
+    return name.startswith(_HOMES) and name.rpartition(".")[2] == WRAPPER
 
 
 def _is_method(name: str) -> bool:
@@ -119,28 +120,30 @@ def _created(found: Wrapped, call: Call, stops: Stops) -> None:
     module, statement = call.module, call.module.statement_of(call.node)
     given = given_to(call.node)
     if given is None or len(call.names) > 1:
-        message = f"not all arguments of {_CLASS} are visible here"
+        message = f"not all arguments of {WRAPPER} are visible here"
         stops.add(module, call.node, message, _HINT)
         return
     match statement:
-        case ast.Assign(targets=[target], value=value) if value is call.node:
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value) if (
+            value is call.node
+        ):
             pass
         case _:
-            message = f"the result of {_CLASS} is not assigned to one name"
-            stops.add(module, call.node, message, f"write `optimizer = {_CLASS}(optimizer, ...)`")
+            message = f"the result of {WRAPPER} is not assigned to one name"
+            stops.add(module, call.node, message, f"write `optimizer = {WRAPPER}(optimizer, ...)`")
             return
     inner = module.text(given["init_optimizer"])
     start = Start(call, statement, level="O2")
     if module.text(target) != inner:
         start.kept.append(f"{module.text(target)} = {inner}")
     scale = scale_of(given, module, fused=call.name.startswith(FUSED), stops=stops)
-    start.given = scale.text
+    start.given = scale.arguments
     found.places.append(start)
     found.scales.append(scale)
     if len(found.places) > 1:
         found.places[0].others.append(start)
         if _tests(start) == [] or _home(start) is not _home(found.places[0]):
-            message = f"{_CLASS} is created in several places"
+            message = f"{WRAPPER} is created in several places"
             stops.add(module, call.node, message, "keep one place")
     _fused_limit(found, given["init_optimizer"], module, stops)
 
@@ -160,10 +163,9 @@ def _fused_limit(found: Wrapped, inner: ast.expr, module: Module, stops: Stops) 
     if isinstance(inner, ast.Name | ast.Attribute):
         for node in walk(home):
             match node:
-                case ast.Assign(targets=[target], value=ast.Call() as value) if (
-                    module.text(target) == module.text(inner)
-                    and module.call(value).name.endswith(".FusedAdam")
-                ):
+                case ast.Assign(targets=[target], value=ast.Call() as value) if module.text(
+                    target
+                ) == module.text(inner) and module.call(value).name.endswith(".FusedAdam"):
                     made = value
     if not isinstance(made, ast.Call) or not module.call(made).name.startswith(FUSED):
         return
@@ -203,7 +205,7 @@ def _methods(found: Wrapped, stops: Stops) -> None:
                 message = "zero_grad of FP16_Optimizer has an argument that torch has not"
                 stops.add(module, call.node, message, "write optimizer.zero_grad()")
             elif word not in _SAME:
-                message = f"{_CLASS}.{word} has no equivalent in torch.amp"
+                message = f"{WRAPPER}.{word} has no equivalent in torch.amp"
                 stops.add(module, call.node, message, _HINT)
 
 
@@ -216,10 +218,10 @@ def _site(found: Wrapped, call: Call, stops: Stops) -> Site | None:
         loss = given.pop("loss").value
     known = set(given) <= {"update_master_grads", "retain_graph"} and len(call.node.args) < 2
     if not isinstance(node, ast.Expr) or node.value is not call.node or loss is None or not known:
-        stops.add(module, call.node, f"{_CLASS}.backward is not used in the usual form", hint)
+        stops.add(module, call.node, f"{WRAPPER}.backward is not used in the usual form", hint)
         return None
     if any(isinstance(part, ast.Call) and not is_light(part) for part in walk(loss)):
-        message = f"the loss is computed in the call of {_CLASS}.backward"
+        message = f"the loss is computed in the call of {WRAPPER}.backward"
         stops.add(module, call.node, message, "assign it to a variable first")
         return None
     kept = [keyword for word, keyword in given.items() if word == "retain_graph"]
@@ -244,7 +246,7 @@ def _attributes(found: Wrapped, stops: Stops) -> None:
             if words in _SCALE and isinstance(node.ctx, ast.Load):
                 found.reads.append((module, node))
             elif words.partition(".")[0] in _OWN:
-                message = f"{module.text(node)} is a part of {_CLASS} that torch.amp has not"
+                message = f"{module.text(node)} is a part of {WRAPPER} that torch.amp has not"
                 stops.add(module, node, message, _HINT)
 
 
@@ -272,7 +274,7 @@ def _halves(found: Wrapped, stops: Stops) -> None:
     makers = [call for call in found.halves if _last(call.receiver) in models] + found.networks
     makers = makers or found.halves
     if not makers:
-        message = f"no model is made half in these files, although {_CLASS} expects one"
+        message = f"no model is made half in these files, although {WRAPPER} expects one"
         stops.add(start.module, start.call.node, message, "pass the file that makes it half, too")
         return
     wanted = set().union(*(_words(place.module, place.statement) for place in found.places))
@@ -282,7 +284,7 @@ def _halves(found: Wrapped, stops: Stops) -> None:
             stops.add(
                 call.module,
                 call.node,
-                f"the model is made half under another condition than {_CLASS}",
+                f"the model is made half under another condition than {WRAPPER}",
                 "put both under one condition",
             )
 

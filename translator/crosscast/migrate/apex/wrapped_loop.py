@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from crosscast.migrate.apex.wrapped_rewrite import write_wrapped
 from crosscast.migrate.codemod import Change, Outcome
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Function, Module
     from crosscast.sources.subject import Subject
 
 
@@ -35,6 +37,7 @@ def outcomes(subject: Subject) -> list[Outcome]:
         check_site(site, found.uses, start, stops)
     check_unsafe(program, stops)
     _clips(found, steps, stops)
+    needs: list[tuple[Module, Function | None, ast.AST]]
     needs = [(site.module, site.function, site.node) for site in sites]
     needs += [(module, module.function_of(node), node) for module, node in found.reads]
     paths = scaler_paths(program, start, needs, stops)

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
-from crosscast.edits.layout import Draft
+from crosscast.edits.layout import Draft, indent_of, unit_of
 from crosscast.migrate.apex.halves import WRAPPERS, remove_around, remove_cast
 from crosscast.migrate.apex.imports import remove_aliases
-from crosscast.migrate.apex.loop_rewrite import Loop, torch_in, write_loop
+from crosscast.migrate.apex.loop_rewrite import WIDTH, Loop, torch_in, write_loop
 from crosscast.migrate.apex.moved_names import change_arguments
 from crosscast.migrate.apex.wrapped import Wrapped
 
@@ -36,8 +36,13 @@ def write_wrapped(loop: Loop, found: Wrapped) -> dict[Module, Draft]:
         weights = f'[p for group in {call.receiver_text}.param_groups for p in group["params"]]'
         given = [*call.node.args, *call.node.keywords]
         more = ", ".join(call.module.text(argument) for argument in given)
-        torch = torch_in(draft)
-        draft.replace(call.node, f"{torch}.nn.utils.clip_grad_norm_({weights}, {more})")
+        line = f"{torch_in(draft)}.nn.utils.clip_grad_norm_({weights}, {more})"
+        statement = cast(ast.stmt, call.module.statement_of(call.node))
+        indent, unit = indent_of(call.module, statement), unit_of(call.module, statement)
+        if len(indent) + len(line) > WIDTH:
+            head = f"{torch_in(draft)}.nn.utils.clip_grad_norm_("
+            line = f"{head}\n{indent}{unit}{weights}, {more}\n{indent})"
+        draft.replace(call.node, line)
     for call in found.updates:
         loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
     for module, node in found.reads:

@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.migrate.apex.scaler_creation import NEVER, is_plain
+from crosscast.migrate.apex.conditions import is_plain
+from crosscast.migrate.apex.scaler_creation import NEVER
 from crosscast.migrate.apex.uses import Stops
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ PARAMETERS = (
 FUSED = ("apex.optimizers.", "apex.contrib.optimizers.")
 """Homes of the variant for the old FusedAdam."""
 _DYNAMIC_ARGUMENTS = ("init_scale", "scale_factor", "scale_window")
+_USUAL = ("init_scale=2.0**16", "growth_interval=2000")
 _HINT = "write static_loss_scale=NUMBER or dynamic_loss_scale=True"
 
 
@@ -26,8 +28,8 @@ _HINT = "write static_loss_scale=NUMBER or dynamic_loss_scale=True"
 class WrappedScale:
     """A loss scale of FP16_Optimizer."""
 
-    text: str
-    """Arguments of GradScaler after the device: `, init_scale=128.0, ...`."""
+    arguments: tuple[str, ...]
+    """Arguments of GradScaler after the device: `init_scale=128.0`."""
     may_be_constant: bool
     may_be_dynamic: bool
 
@@ -52,21 +54,22 @@ def scale_of(
     choice = given.get("dynamic_loss_scale")
     match choice:
         case None | ast.Constant(value=False | None):
-            text = f", init_scale={constant}, growth_interval={NEVER}"
-            return WrappedScale(text, may_be_constant=True, may_be_dynamic=False)
+            arguments = (f"init_scale={constant}", f"growth_interval={NEVER}")
+            return WrappedScale(arguments, may_be_constant=True, may_be_dynamic=False)
         case ast.Constant(value=True):
-            text = f", init_scale={first}" if first != "2.0**16" else ""
-            text += f", growth_interval={every}" if every != "2000" else ""
-            return WrappedScale(text + more, may_be_constant=False, may_be_dynamic=True)
+            own = (f"init_scale={first}", f"growth_interval={every}", *more)
+            kept = tuple(text for text in own if text not in _USUAL)
+            return WrappedScale(kept, may_be_constant=False, may_be_dynamic=True)
     if not is_plain(choice):
         message = "whether the loss scale is dynamic is computed"
         stops.add(module, choice, message, "assign the condition to a variable first")
     test = module.text(choice)
-    text = (
-        f", init_scale={first} if {test} else {constant}"
-        f", growth_interval={every} if {test} else {NEVER}{more}"
+    arguments = (
+        f"init_scale={first} if {test} else {constant}",
+        f"growth_interval={every} if {test} else {NEVER}",
+        *more,
     )
-    return WrappedScale(text, may_be_constant=True, may_be_dynamic=True)
+    return WrappedScale(arguments, may_be_constant=True, may_be_dynamic=True)
 
 
 def _constant(node: ast.expr | None, module: Module, stops: Stops) -> str:
@@ -84,9 +87,10 @@ def _constant(node: ast.expr | None, module: Module, stops: Stops) -> str:
 
 def _dynamic(
     node: ast.expr | None, module: Module, fused: bool, stops: Stops
-) -> tuple[str, str, str]:
+) -> tuple[str, str, tuple[str, ...]]:
     """Return first scale, growth interval and further arguments of a dynamic scale."""
-    first, every, more = "2.0**16", "1000" if fused else "2000", ""
+    first, every = "2.0**16", "1000" if fused else "2000"
+    more: tuple[str, ...] = ()
     match node:
         case None | ast.Constant(value=None):
             return first, every, more
@@ -105,5 +109,5 @@ def _dynamic(
         every = module.text(given["scale_window"])
     if "scale_factor" in given:
         factor = module.text(given["scale_factor"])
-        more = f", growth_factor={factor}, backoff_factor=1 / {factor}"
+        more = (f"growth_factor={factor}", f"backoff_factor=1 / {factor}")
     return first, every, more

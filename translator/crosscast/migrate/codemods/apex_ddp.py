@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft
+from crosscast.migrate.apex.conditions import is_plain
 from crosscast.migrate.apex.examples_fused import PARALLEL
 from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.moved_names import (
@@ -18,7 +19,7 @@ from crosscast.migrate.apex.moved_names import (
     removable,
     remove_names,
 )
-from crosscast.migrate.apex.scaler_creation import is_plain
+from crosscast.migrate.apex.whole_loops import state_of, with_its_loop
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 
 if TYPE_CHECKING:
@@ -53,16 +54,19 @@ _NOTE = (
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate data parallelism and synchronized batch norm of apex."""
+    state = state_of(subject)
     for module in subject.program.modules:
         draft, done = Draft(module), []
         for name in names_of(module, "parallel"):
             refusal = _wrong(name)
+            if refusal is None and state == "stays":
+                refusal = with_its_loop(name.what, module, name.uses[0])
             if refusal is not None:
                 yield refusal
                 continue
             _replace(name, draft)
             done.append(name)
-        if done:
+        if done and state == "none":
             remove_names(draft, done)
             parallel = any(name.what == "DistributedDataParallel" for name in done)
             summary = ", ".join(
