@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft, every_edit
+from crosscast.migrate.apex.amp_values import values_in
 from crosscast.migrate.apex.forward import Region, regions_of
-from crosscast.migrate.apex.imports import unused
+from crosscast.migrate.apex.imports import remove_aliases, unused
 from crosscast.migrate.apex.loop_rewrite import Loop, write
 from crosscast.migrate.apex.notes import notes_of
 from crosscast.migrate.apex.preconditions import check_calls
@@ -43,15 +44,18 @@ def of_loops(subject: Subject) -> list[Outcome]:
     regions: list[Region] = []
     if not start.off:
         regions = regions_of(uses.sites, subject.steps, start.models, stops)
-    steps = steps_of(uses.sites, stops)
+    steps = steps_of(uses.sites, stops, subject.allowed)
     check_calls(program, uses, start, steps, stops)
+    values = [value for value in values_in(program) if not start.off]
     calls = [site.call for site in uses.sites if not start.off]
     calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
-    needs = [(call.module, call.module.function_of(call.node), call.node) for call in calls]
+    nodes: list[tuple[Module, ast.expr]] = [(call.module, call.node) for call in calls]
+    nodes += [(value.module, value.node) for value in values if value.kind != "is there"]
+    needs = [(module, module.function_of(node), node) for module, node in nodes]
     paths = scaler_paths(program, start, needs, stops)
     if stops.refusals:
         return list(stops.refusals)
-    drafts = write(Loop(uses, start, regions, steps, paths, stops))
+    drafts = write(Loop(uses, start, regions, steps, paths, stops, values))
     if stops.refusals:
         return list(stops.refusals)
     return [
@@ -59,15 +63,16 @@ def of_loops(subject: Subject) -> list[Outcome]:
             span=start.module.span(start.statement),
             message=_message(start.off),
             edits=every_edit(drafts.values()),
-            note=notes_of(uses, start, subject.steps),
+            note=notes_of(uses, start, steps, subject.steps),
         )
     ]
 
 
 def _removal(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
     """Return the change that removes unused imports."""
-    draft = Draft(module)
-    draft.remove(*imports)
+    draft, stops = Draft(module), Stops()
+    for statement in imports:
+        remove_aliases(draft, statement, statement.names, stops)
     return Change(
         span=module.span(imports[0]),
         message="this import of apex is unused: removed",

@@ -50,8 +50,8 @@ def is_pure(node: ast.expr) -> bool:
 def as_atom(node: ast.expr, module: Module) -> str:
     """Return the text of an expression, in parentheses unless it needs none anywhere."""
     text = module.text(node)
-    simple = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Constant | ast.Call)
-    return text if simple else f"({text})"
+    simple = ast.Name | ast.Attribute | ast.Subscript | ast.Constant | ast.Call | ast.JoinedStr
+    return text if isinstance(node, simple) else f"({text})"
 
 
 def negated(node: ast.expr, module: Module) -> str:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from crosscast.edits.layout import Draft, indent_of, unit_of
+from crosscast.migrate.apex.amp_values import AmpValue
 from crosscast.migrate.apex.conditions import as_bool
 from crosscast.migrate.apex.forward import Region
 from crosscast.migrate.apex.imports import remove_imports
 from crosscast.migrate.apex.scaled_steps import Step, branch_of
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.scaler_paths import ScalerPaths
-from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses
+from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses, ifs_around
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
@@ -36,7 +37,17 @@ class Loop:
     steps: Sequence[Step]
     paths: ScalerPaths
     stops: Stops
+    values: Sequence[AmpValue] = ()
     drafts: dict[Module, Draft] = field(default_factory=dict)
+
+    @property
+    def states(self) -> list[tuple[Module, ast.AST]]:
+        """The nodes that read, save or load the state of the scaler."""
+        calls = [*self.uses.of("state_dict"), *self.uses.of("load_state_dict")]
+        return [
+            *((call.module, call.node) for call in calls),
+            *((value.module, value.node) for value in self.values if value.kind != "is there"),
+        ]
 
     def draft(self, module: Module) -> Draft:
         """Return the draft of a module."""
@@ -55,9 +66,12 @@ def write(loop: Loop) -> dict[Module, Draft]:
             _call(loop, call, word)
     for call in loop.uses.of(REGISTERED):
         loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
+    for value in loop.values:
+        _value(loop, value)
     for module in loop.uses.modules():
         calls = (call for found in loop.uses.calls.values() for call in found)
         consumed = {id(call.node.func) for call in calls if call.module is module}
+        consumed |= {id(value.home) for value in loop.values}
         remove_imports(loop.draft(module), consumed, loop.stops)
     return loop.drafts
 
@@ -70,6 +84,8 @@ def write_loop(loop: Loop) -> None:
     for site in loop.uses.sites:
         _backward(loop, site)
     for step in loop.steps:
+        if step.moved:
+            _move_clips(loop, step)
         _step(loop, step)
 
 
@@ -129,21 +145,36 @@ def _broken(head: str, given: Sequence[str], start: Start) -> list[str]:
 
 
 def _define_scaler(loop: Loop, draft: Draft) -> None:
-    """Define the scaler as None where it is passed on without having been created."""
+    """Define the scaler before a condition, if it is used outside of it.
+
+    It is disabled if its state is read there, None if it is only passed on.
+    """
     start, module = loop.start, loop.start.module
     handed = [place.node for place in loop.paths.handed if place.module is module]
-    if not loop.paths.handed:
-        return
+    states = [node for home, node in loop.states if home is module]
     outermost: ast.If | None = None
     here = module.parent(start.statement)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(here, ast.If):
-            if any(inner is node for node in handed for inner in walk(here)):
+            if any(inner is node for node in (*handed, *states) for inner in walk(here)):
                 break
             outermost = here
         here = module.parent(here)
-    if outermost is not None:
+    if outermost is None:
+        return
+    texts = _tests_around(module, start.statement)
+    if any(not _tests_around(home, node) & texts for home, node in loop.states):
+        disabled = f'{torch_in(draft)}.amp.GradScaler("cuda", enabled=False)'
+        draft.before(outermost, f"{loop.paths.made} = {disabled}")
+    elif loop.paths.handed:
         draft.before(outermost, f"{loop.paths.made} = None")
+
+
+def _tests_around(module: Module, node: ast.AST) -> set[str]:
+    """Return the conditions under which a node is evaluated, as text."""
+    found = {module.text(branch.test) for branch in ifs_around(module, node)}
+    choice = module.enclosing(node, ast.IfExp)
+    return found | {module.text(choice.test)} if choice is not None else found
 
 
 def _autocast(loop: Loop, region: Region) -> None:
@@ -223,6 +254,29 @@ def _step(loop: Loop, step: Step) -> None:
             )
 
 
+def _move_clips(loop: Loop, step: Step) -> None:
+    """Move clips of every micro-batch next to the step."""
+    module, draft = step.module, loop.draft(step.module)
+    texts = []
+    for statement in step.moved:
+        text = module.text(statement)
+        for call in loop.uses.of("master_params"):
+            if call.node in walk(statement):
+                text = text.replace(module.text(call.node), _weights(module, call))
+        texts.append(text)
+        draft.remove(statement)
+    unscale = (
+        () if step.unscale else (f"{loop.scaler(module, step.node)}.unscale_({step.optimizer})",)
+    )
+    step.before = (*unscale, *texts)
+
+
+def _weights(module: Module, call: Call) -> str:
+    """Return the weights of the optimizer in `amp.master_params(optimizer)`, as text."""
+    optimizer = module.text(call.node.args[0] if call.node.args else call.bound()["optimizer"])
+    return f'[p for group in {optimizer}.param_groups for p in group["params"]]'
+
+
 def _bounds(start: Start, scaler: str, unit: str) -> Iterator[str]:
     """Yield the lines that keep the scale within the limits passed to apex."""
     for sign, value in (("<", start.lowest), (">", start.highest)):
@@ -246,12 +300,26 @@ def _plain(test: Test, module: Module) -> str:
 def _call(loop: Loop, call: Call, word: str) -> None:
     module, draft = call.module, loop.draft(call.module)
     if word == "master_params":
-        optimizer = module.text(call.node.args[0] if call.node.args else call.bound()["optimizer"])
-        draft.replace(
-            call.node, f'[p for group in {optimizer}.param_groups for p in group["params"]]'
-        )
+        moved = [statement for step in loop.steps for statement in step.moved]
+        if module.statement_of(call.node) not in moved:
+            draft.replace(call.node, _weights(module, call))
     elif word == "disable_casts":
         torch = torch_in(draft)
         draft.replace(call.node, f'{torch}.amp.autocast("cuda", enabled=False)')
     else:
         draft.replace(call.node.func, f"{loop.scaler(module, call.node)}.{word}")
+
+
+def _value(loop: Loop, value: AmpValue) -> None:
+    """Replace a use of apex.amp as a value."""
+    module, draft = value.module, loop.draft(value.module)
+    scaler = loop.scaler(module, value.node)
+    if value.kind != "is there":
+        draft.replace(value.node, scaler if value.kind == "state" else f"{scaler}.get_scale()")
+        return
+    parent = module.parent(value.node)
+    if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+        rest = [module.text(part) for part in parent.values if part is not value.node]
+        draft.replace(parent, " and ".join(rest))
+    else:
+        draft.replace(value.node, "True")

@@ -43,11 +43,11 @@ def choose_level(start: Start, node: ast.expr | None, stops: Stops) -> None:
     number = _number(node)
     if number is not None and is_plain(number):
         start.number = module.text(number)
-    elif not is_plain(node):
+    elif not is_plain(node) and not _begins_with_letter(node):
         message = f"the level is computed: {module.text(node)}"
         stops.add(module, node, message, "choose a fixed level, or set it with a flag")
         return
-    start.level, start.by_flag = module.text(node), True
+    start.level, start.by_flag = as_atom(node, module), True
     flag = flag_read(number if number is not None else node, module)
     worst = (3, "3") if number is not None else ("O3",)
     start.refuses = flag is None or not flag.choices or any(w in flag.choices for w in worst)
@@ -79,6 +79,21 @@ def _number(node: ast.expr) -> ast.expr | None:
     return None
 
 
+def _begins_with_letter(node: ast.expr) -> bool:
+    """Whether an expression is `f"O{level}"` or `"O%s" % level`."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value="O%s"), op=ast.Mod(), right=right):
+            return is_plain(right)
+        case ast.JoinedStr(
+            values=[
+                ast.Constant(value="O"),
+                ast.FormattedValue(value=value, conversion=-1, format_spec=None),
+            ]
+        ):
+            return is_plain(value)
+    return False
+
+
 def _switch(node: ast.IfExp, module: Module) -> tuple[str, str] | None:
     """Return level and condition of `"O1" if half else "O0"`; None for other expressions."""
     arms = [arm.value if isinstance(arm, ast.Constant) else "" for arm in (node.body, node.orelse)]
@@ -97,8 +112,15 @@ def choose_scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
     module = start.module
     if node is None or (isinstance(node, ast.Constant) and node.value in _DYNAMIC):
         return
-    if isinstance(node, ast.IfExp) and is_pure(node) and _choice(start, node):
-        return
+    match node:
+        case ast.IfExp() if is_pure(node) and _choice(start, node):
+            return
+        case ast.BoolOp(op=ast.Or(), values=[number, ast.Constant(value="dynamic")]) if is_plain(
+            number
+        ):
+            start.scale = f"float({module.text(number)})"
+            start.dynamic = f"not {module.text(number)}"
+            return
     value: float | None = None
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str):
         try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import block_of
+from crosscast.migrate.allowed_changes import or_allow
 from crosscast.migrate.apex.uses import Site, Stops, Test
 from crosscast.pysource.syntax.nodes import walk
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _READS = re.compile(r"clip|grad_norm|gradnorm|grads?$|gradient|norm_of|unscale")
+_ONCE = "clip-once"
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
@@ -34,12 +36,22 @@ class Step:
     """Statements that need unscaled gradients, each with whether it is inside the condition."""
     readers: list[ast.stmt] = field(default_factory=list)
     """Statements between the backward pass and the step that read gradients."""
+    moved: list[ast.stmt] = field(default_factory=list)
+    """Clips of every micro-batch that move next to the step."""
     before: tuple[str, ...] = ()
     """Lines to write before the step, with a tab for one level of indentation."""
 
 
-def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
-    """Return the steps of the optimizers of scaled losses."""
+def steps_of(
+    sites: Sequence[Site], stops: Stops, allowed: frozenset[str] = frozenset()
+) -> list[Step]:
+    """Return the steps of the optimizers of scaled losses.
+
+    Args:
+        sites: the scaled losses.
+        stops: receives the reasons why the loop cannot be migrated.
+        allowed: changes of meaning that may be made.
+    """
     found: list[Step] = []
     homes = dict.fromkeys((site.module, site.function) for site in sites)
     for module, function in homes:
@@ -48,7 +60,7 @@ def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
         steps = list(_of_home(module, home, own, stops))
         _order(steps, own, stops)
         for step in steps:
-            _reads(step, steps, home, own, stops)
+            _reads(step, steps, home, own, stops, allowed)
         found += steps
     return found
 
@@ -170,7 +182,12 @@ def _are_separate(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
 
 
 def _reads(
-    step: Step, steps: Sequence[Step], home: ast.AST, sites: Sequence[Site], stops: Stops
+    step: Step,
+    steps: Sequence[Step],
+    home: ast.AST,
+    sites: Sequence[Site],
+    stops: Stops,
+    allowed: frozenset[str],
 ) -> None:
     module = step.module
     own = [site for site in sites if step.optimizer in site.optimizers]
@@ -185,7 +202,7 @@ def _reads(
                   and s.node in block)]
     )  # fmt: skip
     readers: list[ast.stmt] = []
-    for statement in _readers(module, home):
+    for statement in dict.fromkeys(_readers(module, home)):
         if not begin < statement.lineno < step.node.lineno:
             continue
         if branch_of(module, statement, test) is False or _are_alternatives(
@@ -195,16 +212,34 @@ def _reads(
         if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
         else:
+            movable = _is_movable(statement, step, steps, test)
+            if movable and _ONCE in allowed:
+                step.moved.append(statement)
+                continue
+            hint = "move this next to the step: torch.amp unscales gradients once per step"
             stops.add(
                 module,
                 statement,
                 "gradients are read or clipped after every backward pass, not once before the step",
-                "move this next to the step: torch.amp unscales gradients once per step",
+                or_allow(_ONCE, hint) if movable else hint,
             )
     step.readers = readers
     if readers:
         inside = branch_of(module, step.node, test) is True and step.node in block
         step.unscale += _places(module, block, readers, test, inside=inside or test is None)
+
+
+def _is_movable(statement: ast.stmt, step: Step, steps: Sequence[Step], test: Test | None) -> bool:
+    """Whether a statement only clips, in half precision, before the one step of its optimizer."""
+    module = step.module
+    match statement:
+        case ast.Expr(value=ast.Call() as call):
+            name = module.call(call).name
+        case _:
+            return False
+    alone = sum(other.optimizer == step.optimizer for other in steps) == 1
+    half = test is None or branch_of(module, statement, test) is True
+    return name.startswith("torch.nn.utils.clip_grad_") and alone and half
 
 
 def _window(step: Step, sites: Sequence[Site]) -> tuple[list[ast.stmt], int]:

@@ -239,9 +239,9 @@ def _attributes(found: Wrapped, stops: Stops) -> None:
                 continue
             owner, words = node.value, node.attr
             while isinstance(owner, ast.Attribute) and owner.attr not in found.names:
-                owner, words = owner.value, f"{owner.attr}.{words}"
-            last = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
-            if last not in found.names:
+                words = f"{owner.attr}.{words}"
+                owner = owner.value
+            if _last(owner) not in found.names:
                 continue
             if words in _SCALE and isinstance(node.ctx, ast.Load):
                 found.reads.append((module, node))

@@ -52,6 +52,7 @@ def scale_of(
     first, every, more = _dynamic(given.get("dynamic_loss_args"), module, fused, stops)
     constant = _constant(given.get("static_loss_scale"), module, stops)
     choice = given.get("dynamic_loss_scale")
+    arguments: tuple[str, ...]
     match choice:
         case None | ast.Constant(value=False | None):
             arguments = (f"init_scale={constant}", f"growth_interval={NEVER}")
