@@ -71,7 +71,7 @@ def _run_codemods(
 ) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
     found = distinct(
-        result for members in wanted for result in outcomes(members, codemods, allowed)
+        result for members in wanted for result in outcomes(members, codemods, allowed, sources)
     )
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
@@ -90,13 +90,16 @@ def _not_applied(result: Result) -> Result:
 
 
 def outcomes(
-    sources: Sequence[Source], codemods: Sequence[Codemod], allowed: frozenset[str] = frozenset()
+    sources: Sequence[Source],
+    codemods: Sequence[Codemod],
+    allowed: frozenset[str] = frozenset(),
+    beside: Sequence[Source] = (),
 ) -> list[Result]:
     """Return the results of codemods for one group of sources; a failure affects only itself."""
     from crosscast.sources.subject_builder import subject_of
 
     subject, failures = subject_of(sources)
-    subject = replace(subject, allowed=allowed)
+    subject = replace(subject, allowed=allowed, beside=beside)
     results = [of_diagnostic(diagnostic) for diagnostic in failures]
     for codemod in codemods:
         if _concerns([codemod], sources):

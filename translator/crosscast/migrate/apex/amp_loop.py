@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft, every_edit
@@ -15,12 +16,15 @@ from crosscast.migrate.apex.preconditions import check_calls
 from crosscast.migrate.apex.scaled_steps import steps_of
 from crosscast.migrate.apex.scaler_creation import start_of
 from crosscast.migrate.apex.scaler_paths import scaler_paths
-from crosscast.migrate.apex.uses import Stops, uses_of
+from crosscast.migrate.apex.uses import Stops, Uses, uses_of
 from crosscast.migrate.codemod import Change, Outcome
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
+
+_REGISTERS = re.compile(r"amp\.(?:register_)?(?:half|float|promote)_function\b")
+"""Calls that apex 0.1 answers only after `amp.initialize`."""
 
 
 def outcomes(subject: Subject) -> list[Outcome]:
@@ -38,6 +42,7 @@ def of_loops(subject: Subject) -> list[Outcome]:
     uses = uses_of(program, stops)
     if not uses.calls:
         return []
+    _registered_elsewhere(subject, uses, stops)
     start = start_of(uses, stops)
     if start is None or stops.refusals:
         return list(stops.refusals)
@@ -66,6 +71,21 @@ def of_loops(subject: Subject) -> list[Outcome]:
             note=notes_of(uses, start, steps, subject.steps),
         )
     ]
+
+
+def _registered_elsewhere(subject: Subject, uses: Uses, stops: Stops) -> None:
+    """Report functions that another file of the sources registers with apex."""
+    own = {module.source.name for module in subject.program.modules}
+    starts = uses.of("initialize")
+    for source in subject.beside if starts else ():
+        found = None if source.name in own else _REGISTERS.search(source.text)
+        if found is not None:
+            stops.add(
+                starts[0].module,
+                starts[0].node,
+                f"{source.name} calls {found.group()}, which works only with the loop of apex",
+                "first replace it there: torch.amp has no lists of functions",
+            )
 
 
 def _removal(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:

@@ -222,7 +222,11 @@ def _backward(loop: Loop, site: Site) -> None:
         scaled = loss if atom else f"({loss})"
     else:
         scaled = f"{loop.scaler(module, site.node)}.scale({loss})"
-    loop.draft(module).replace(site.node, f"{scaled}.backward({given})")
+    text = f"{scaled}.backward({given})"
+    if not site.rest:
+        loop.draft(module).replace(site.node, text)
+        return
+    loop.draft(module).unwrap(site.node, text, site.rest)
 
 
 def _step(loop: Loop, step: Step) -> None:

@@ -103,6 +103,8 @@ def _of_home(module: Module, home: ast.AST, sites: Sequence[Site], stops: Stops)
                 stops.add(module, call, message, "GradScaler.step takes no closure")
                 continue
             assert isinstance(statement, ast.Expr)
+            if all(_precedes(module, statement, site) for site in own):
+                continue  # without gradients: it has no effect
             if not any(_follows(module, statement, site) for site in own):
                 message = f"there is no scaled loss before this step of {name}"
                 stops.add(
@@ -131,6 +133,16 @@ def _step_calls(module: Module, home: ast.AST, name: str) -> Iterator[ast.Call]:
             and (module.function_of(node) or module.tree) is home
         ):
             yield node
+
+
+def _precedes(module: Module, statement: ast.stmt, site: Site) -> bool:
+    """Whether a step runs once, after `zero_grad`, before the loop of a scaled loss."""
+    loop, home = loop_of(module, site.node), loop_of(module, statement)
+    block = block_of(module, statement)
+    place = block.index(statement)
+    cleared = place > 0 and ".zero_grad(" in module.text(block[place - 1])
+    inside = loop is not home and any(node is loop for node in walk(home))
+    return inside and cleared and statement.lineno < loop.lineno  # type: ignore[attr-defined]
 
 
 def _follows(module: Module, statement: ast.stmt, site: Site) -> bool:
@@ -193,9 +205,7 @@ def _reads(
     own = [site for site in sites if step.optimizer in site.optimizers]
     test = own[0].test
     block, place = _window(step, own)
-    begin = max(
-        (site.node.lineno for site in own if site.node.lineno < step.node.lineno), default=0
-    )
+    begin = max((_end(site.node) for site in own if site.node.lineno < step.node.lineno), default=0)
     begin = max(
         [begin, *(s.node.lineno for s in steps if s.optimizer == step.optimizer and s is not step
                   and s.node.lineno < step.node.lineno and branch_of(module, s.node, test) is None
@@ -227,6 +237,10 @@ def _reads(
     if readers:
         inside = branch_of(module, step.node, test) is True and step.node in block
         step.unscale += _places(module, block, readers, test, inside=inside or test is None)
+
+
+def _end(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
 
 
 def _is_movable(statement: ast.stmt, step: Step, steps: Sequence[Step], test: Test | None) -> bool:

@@ -53,6 +53,8 @@ _USUAL: dict[str, dict[str, tuple[bool, ...]]] = {
     "FusedLayerNorm": {},
 }
 """Arguments that torch lacks or names differently, with the values that torch always uses."""
+_LAYER = "FusedLayerNorm"
+"""Its arguments are those of torch, so that it may be used as a value."""
 _UNCORRECTED = "adam-bias-correction"
 _BY_PLACE = {"FusedAdam": 2, "FusedSGD": 2, "FusedLayerNorm": 3}
 _NOTE = (
@@ -114,9 +116,10 @@ def _replace(name: Name, draft: Draft, allowed: frozenset[str]) -> Refusal | Non
     if name.what not in ("FusedAdam", "FusedSGD", "FusedLayerNorm"):
         message = f"apex.{name.family}.{name.what} is unknown"
         return _refuse(name, name.uses[0], message, "migrate it to torch by hand")
-    if name.others():
+    values = [use for use in name.others() if name.what != _LAYER or not _is_alias(name, use)]
+    if values:
         message = f"{name.what} is used as a value, so its arguments are not known"
-        return _refuse(name, name.others()[0], message, "create it where its arguments are visible")
+        return _refuse(name, values[0], message, "create it where its arguments are visible")
     if not removable([name]):
         message = f"the import of {name.what} shares its line with another statement"
         return _refuse(name, name.imports[0][0], message, "put it on its own line")
@@ -131,12 +134,24 @@ def _replace(name: Name, draft: Draft, allowed: frozenset[str]) -> Refusal | Non
         return _refuse(name, name.uses[0], message, "write Adam and AdamW by hand")
     torch = torch_in(draft)
     new = torch + _new(name).removeprefix("torch")
+    for use in name.others():
+        draft.replace(use, new)
     for call in name.calls():
         draft.replace(call.func, new)
         given = keywords_of(call) or {}
         decay = name.what == "FusedAdam" and "weight_decay" not in given and not _is_coupled(call)
         change_arguments(draft, call, _USUAL[name.what], "weight_decay=0.0" if decay else "")
     return None
+
+
+def _is_alias(name: Name, use: ast.expr) -> bool:
+    """Whether a class only gets another name, or is asked for in `isinstance`."""
+    match name.module.parent(use):
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return value is use
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+            return kind is use
+    return False
 
 
 def _wrong(name: Name, call: ast.Call, allowed: frozenset[str]) -> Refusal | None:

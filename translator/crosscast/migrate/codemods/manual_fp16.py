@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crosscast.sources.subject import Subject
 
 _HELPERS = {
+    "FP16_Optimizer": "it stores float32 copies and a loss scale",
     "network_to_half": "it converts the weights to half",
     "prep_param_lists": "it creates float32 copies of the weights",
     "master_params_to_model_params": "it copies float32 weights back",
@@ -62,11 +63,14 @@ def _helpers(module: Module) -> Iterator[Refusal]:
     seen: set[str] = set()
     for call in module.calls:
         word = call.name.rpartition(".")[2]
-        if word in _HELPERS and call.name.startswith(_HOMES) and word not in seen:
+        word = word.rpartition(":")[2]
+        of_apex = call.name.startswith(_HOMES)
+        if word in _HELPERS and word not in seen and (of_apex or ":" in call.name):
             seen.add(word)
+            owner = "apex" if of_apex else "this program"
             yield Refusal(
                 span=module.span(call.node),
-                message=f"{word} of apex: {_HELPERS[word]}; other code may depend on it",
+                message=f"{word} of {owner}: {_HELPERS[word]}; other code may depend on it",
                 hint="remove it and model.half(), wrap the forward pass in "
                 'torch.amp.autocast("cuda", dtype=torch.float16), and use a GradScaler for the '
                 "loss and the step",
