@@ -82,7 +82,7 @@ def test_a_helper_that_does_more_stays() -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        "def save(model):\n    torch.save({k: v.half() for k, v in model.state_dict().items()}, p)\n",
+        "def save(model):\n    torch.save([v.half() for v in model.state_dict().values()], p)\n",
         "@torch.no_grad()\ndef evaluate(model):\n    model.half()\n    model(x.half())\n"
         "    model.float()\nevaluate(model)\n",
         "class Net(torch.nn.Module):\n    def infer(self, x):\n"
@@ -106,6 +106,7 @@ def test_casts_of_the_model_or_of_inputs_of_an_evaluation_do(function: str) -> N
 
 # gradients of micro-batches
 
+WEIGHTS = '[p for group in optimizer.param_groups for p in group["params"]]'
 EARLY = WINDOW.format(
     early="torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)", late="pass"
 )
@@ -126,18 +127,15 @@ def test_clips_of_micro_batches_stay_and_the_hint_says_how_to_allow_it() -> None
 
 def test_clips_of_micro_batches_move_to_the_step_if_allowed() -> None:
     text = allowed(HEAD + START + EARLY)
-    assert (
-        """\
+    assert """\
     scaler.scale(loss).backward()
     if (step + 1) % 4 == 0:
         pass
         scaler.unscale_(optimizer)
-        torch.nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], 1.0)
+        torch.nn.utils.clip_grad_norm_(WEIGHTS, 1.0)
         scaler.step(optimizer)
         scaler.update()
-"""
-        in text
-    )
+""" in text.replace(WEIGHTS, "WEIGHTS")
 
 
 def test_a_norm_that_is_used_afterwards_is_not_moved() -> None:
@@ -213,7 +211,7 @@ def test_functions_that_another_program_registers_hold_the_loop() -> None:
     "text",
     [
         "from apex.fp16_utils import *\nx = 1\n",
-        "try:\n    from apex.fp16_utils import *\n    import numpy\nexcept ImportError:\n    pass\nx = 1\n",
+        "try:\n    from apex.fp16_utils import *\nexcept ImportError:\n    pass\nx = 1\n",
         "from apex.fp16_utils import to_python_float\nx = 1\n",
     ],
 )

@@ -20,6 +20,7 @@ for inputs, targets in loader:
     optimizer.step()
     optimizer.zero_grad()
 """
+WEIGHTS = '[p for group in optimizer.param_groups for p in group["params"]]'
 MADE = "optimizer = FP16_Optimizer(optimizer)\n"
 NEVER = "growth_interval=2**31 - 1"
 
@@ -96,7 +97,7 @@ def test_micro_batches_are_unscaled_once() -> None:
     norm = torch.nn.utils.clip_grad_norm_(WEIGHTS, args.clip)
     scaler.step(optimizer)
     scaler.update()
-""" in text.replace('[p for group in optimizer.param_groups for p in group["params"]]', "WEIGHTS")
+""" in text.replace(WEIGHTS, "WEIGHTS")
 
 
 def test_reads_of_the_scale_ask_the_scaler() -> None:
