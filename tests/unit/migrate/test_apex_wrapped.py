@@ -94,7 +94,9 @@ def test_micro_batches_are_unscaled_once() -> None:
     scaler.scale(loss).backward()
     scaler.scale(loss).backward(retain_graph=True)
     scaler.unscale_(optimizer)
-    norm = torch.nn.utils.clip_grad_norm_(WEIGHTS, args.clip)
+    norm = torch.nn.utils.clip_grad_norm_(
+        WEIGHTS, args.clip
+    )
     scaler.step(optimizer)
     scaler.update()
 """ in text.replace(WEIGHTS, "WEIGHTS")

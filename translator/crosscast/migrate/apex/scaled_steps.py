@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _READS = re.compile(r"clip|grad_norm|gradnorm|grads?$|gradient|norm_of|unscale")
+_NO_READERS = frozenset(
+    {"zero_grad", "no_grad", "enable_grad", "set_grad_enabled", "update_master_grads"}
+)
 _ONCE = "clip-once"
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
@@ -299,7 +302,7 @@ def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
                 continue
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
-            if name in ("zero_grad", "no_grad", "enable_grad", "set_grad_enabled"):
+            if name in _NO_READERS:
                 continue
             if name in ("parameters", "named_parameters", "master_params"):
                 pass
