@@ -77,11 +77,11 @@ def test_an_original_that_does_not_repeat_itself_proves_nothing() -> None:
 
 
 def test_an_original_that_fails_proves_nothing() -> None:
-    gone = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="apex")
+    gone = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="horovod")
     found, _ = proven(old=[gone])
     assert found.outcome == "cannot be verified here"
     assert found.wording == "the original: it ended with exit code 1: x"
-    assert found.hint == "--old-python names an interpreter that has apex"
+    assert found.hint == "--old-python names an interpreter that has horovod"
     once: list[Recording | Ran] = [
         times(3),
         Ran(recording=Recording(), problem="it was stopped after 5 s"),

@@ -18,7 +18,7 @@ from crosscast_parity.side_by_side.comparison import (
 )
 from crosscast_parity.side_by_side.places import Place, places_of, unreached
 from crosscast_parity.side_by_side.recording import Recording
-from crosscast_parity.side_by_side.running import Limits, Program, Ran, run
+from crosscast_parity.side_by_side.running import Limits, Program, Ran, run, stand_in
 from crosscast_parity.side_by_side.shown_fields import FIELD_OF, shown, shown_by_overflow
 
 Outcome = Literal["same", "different", "cannot be verified here"]
@@ -28,6 +28,7 @@ POISONED = 2
 """The attempt, from 0, whose gradients overflow in the runs with an overflow, if there are more."""
 AFTER_POISON = 4
 """Attempts of such runs: the skipped one and one that shows the scale afterwards."""
+_PER_PASS = "the library adjusted its scale after every backward pass, GradScaler does after steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,12 @@ def prove(
         return run(program, most, **how)
 
     old = ran("original", original)
+    stood_in: tuple[str, ...] = ()
+    folder = stand_in(original.framework, old.missing)
+    if folder is not None:
+        original = replace(original, stand_ins=(folder,))
+        old = ran(f"original, with a stand-in for {folder.name}", original)
+        stood_in = (f"{folder.name} is not installed: a stand-in did what it does",)
     if old.problem:
         return _cannot(f"the original: {old.problem}", _hint(old, original))
     again = ran("original again", original)
@@ -121,7 +128,7 @@ def prove(
         updates=updates,
         exact=exact,
         shown=shown(old.recording, new.recording, updates),
-        notes=tuple(_notes(old.recording, left_out)),
+        notes=(*stood_in, *_notes(old.recording, left_out)),
     )
     if not old.recording.scaled:
         return same
@@ -132,10 +139,13 @@ def prove(
         bounds,
         ran("original, with an overflow", original, few, poison=at),
         lambda: ran("migrated, with an overflow", migrated, few, poison=at),
+        stood_in=bool(stood_in),
     )
 
 
-def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[], Ran]) -> Execution:
+def _with_overflow(
+    same: Execution, bounds: Bounds, old: Ran, make: Callable[[], Ran], *, stood_in: bool
+) -> Execution:
     """Hold both sides against each other where gradients overflow once."""
     if old.problem or not any(attempt.skipped for attempt in old.recording.attempts):
         why = old.problem or "it does not skip the update"
@@ -153,6 +163,9 @@ def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[],
         left, right = up_to_skip(left), up_to_skip(right)
         notes = (*notes, counted)
     difference = first_of(differences(left, right, bounds))
+    if difference and difference.what == "scale" and stood_in:
+        note = f"with an overflow injected, {difference.words}: {_PER_PASS}"
+        return replace(same, notes=(*notes, note))
     if difference:
         words = f"with an overflow injected, {difference.words}"
         return _different(replace(difference, words=words), same.updates)

@@ -199,6 +199,13 @@ def run(
         return _judged(outcome, replace(recording, reached=reached))
 
 
+def stand_in(framework: str, missing: str) -> Path | None:
+    """Return the folder of what stands in for a missing module, if there is one."""
+    harness = harness_of(framework)
+    package = missing.partition(".")[0]
+    return harness.stand_in(package) if harness is not None and package else None
+
+
 def _job(program: Program, root: Path, copy: Path, spec: Path, limits: Limits) -> Job:
     (root / "tmp").mkdir()
     environment = child_environment(threads=1, device=program.device)

@@ -50,13 +50,11 @@ def test_arguments_of_initialize(arguments: str, expected: str | None) -> None:
     [
         ('opt_level="O3"', "opt_level O3"),
         ('opt_level="O4"', "opt_level O4"),
-        ('opt_level="O%d" % number', "the level is computed"),
         ('opt_level="O1" if half else "O3"', "the level is computed"),
         ('opt_level="O1" if ready() else "O0"', "the level is computed"),
         ('opt_level=name if half else "O0"', "the level is computed"),
         ('opt_level="O1" if half else "O2"', "the level is computed"),
         ("loss_scale=options.pop()", "is constant or dynamic is known"),
-        ('loss_scale="dynamic" if auto else 128.0', "is constant or dynamic is known"),
         ("loss_scale=0", "constant or dynamic"),
         ('opt_level="O2", min_loss_scale=args.least', "no lower limit"),
         ('opt_level="O2", max_loss_scale=-1', "no upper limit"),

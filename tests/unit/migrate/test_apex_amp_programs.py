@@ -261,9 +261,18 @@ def test_a_class_keeps_the_scaler() -> None:
     assert 'state["amp"] = self.scaler.state_dict()' in text
 
 
-def test_a_state_that_is_saved_without_the_condition_stays() -> None:
-    text = CLASS.replace("        if self.fp16:\n            state", "        state")
-    assert "without the condition" in refused("CM102", text)
+def test_a_state_that_is_saved_without_the_condition_is_that_of_a_disabled_scaler() -> None:
+    text = changed(
+        "CM102", CLASS.replace("        if self.fp16:\n            state", "        state")
+    )
+    assert (
+        """\
+        self.scaler = torch.amp.GradScaler("cuda", enabled=False)
+        if self.fp16:
+            self.scaler = torch.amp.GradScaler("cuda")
+"""
+        in text
+    )
 
 
 # what is not apex, or not only

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
+from crosscast.migrate.registry import codemods_to
+from unit.migrate.apex_loops import code
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 HEAD = "import torch\nfrom apex.parallel import DistributedDataParallel as DDP\n\n"
@@ -68,7 +72,32 @@ def test_batch_norm() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["LARC", "Reducer", "create_syncbn_process_group"])
+def test_groups_of_batch_norm_are_subgroups() -> None:
+    head = "import torch\nimport apex\n"
+    text = changed("CM104", f"{head}g = apex.parallel.create_syncbn_process_group(args.size)\n")
+    assert "g = torch.distributed.new_subgroups(args.size)[0] if args.size else None\n" in text
+    line = "g = apex.parallel.create_syncbn_process_group(group_size=size())\n"
+    assert "used in an expression" in refused("CM104", head + line)
+
+
+def test_data_parallelism_does_not_move_beside_an_old_loop() -> None:
+    old = HEAD + "from apex import amp\nmodel, opt = amp.initialize(model, opt)\nDDP(model)\n"
+    assert "cannot be migrated yet" in refused("CM104", old)
+
+
+def test_data_parallelism_waits_for_a_loop_that_moves() -> None:
+    loop = code().replace(
+        "import torch\n", "import torch\nfrom apex.parallel import Reducer as R\n"
+    )
+    text = loop.replace("Reducer as R", "DistributedDataParallel as R") + "model = R(model)\n"
+    stays("CM104", text)
+    source = Source("train.py", text)
+    [after] = migrate_in_place([source], codemods_to("torch.amp")).texts.values()
+    assert "apex" not in after
+    assert "torch.nn.parallel.DistributedDataParallel(model" in after
+
+
+@pytest.mark.parametrize("name", ["LARC", "Reducer"])
 def test_what_torch_has_not(name: str) -> None:
     assert "no equivalent" in refused("CM104", f"from apex.parallel import {name}\nx = {name}(m)\n")
 

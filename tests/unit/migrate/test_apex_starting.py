@@ -25,10 +25,15 @@ def test_a_scale_by_flag_means_what_it_meant(more: str) -> None:
     flags = FLAGS.format(more=more).replace(", )", ")")
     text = changed("CM102", flags + level("loss_scale=args.scale"))
     assert (
-        'GradScaler("cuda", init_scale=2.0**16 if args.scale in (None, "dynamic") else '
-        "float(args.scale), growth_interval=2000 if args.scale in "
-        '(None, "dynamic") else 2**31 - 1)'
-    ) in text
+        """\
+scaler = torch.amp.GradScaler(
+    "cuda",
+    init_scale=2.0**16 if args.scale in (None, "dynamic") else float(args.scale),
+    growth_interval=2000 if args.scale in (None, "dynamic") else 2**31 - 1,
+)
+"""
+        in text
+    )
 
 
 @pytest.mark.parametrize("more", ["type=float, default=0", "type=int, default=-1", "default=0.0"])
@@ -43,9 +48,55 @@ def test_both_notes_hold_for_a_scale_that_only_the_run_tells() -> None:
     assert "apex stopped at 2**24" in change.hint
 
 
-def test_a_scale_that_is_computed_stays() -> None:
-    text = level('loss_scale="dynamic" if auto else 128.0')
-    assert "is constant or dynamic is known" in refused("CM102", text)
+@pytest.mark.parametrize(
+    ("scale", "dynamic", "constant"),
+    [
+        ('"dynamic" if args.s == 0 else args.s', "args.s == 0", "float(args.s)"),
+        ('128 if args.s else "dynamic"', "not args.s", "128.0"),
+        ("args.s if args.s > 0 else None", "not (args.s > 0)", "float(args.s)"),
+        ('args.s or "dynamic"', "not args.s", "float(args.s)"),
+        ("a[0] if b else c", '(a[0] if b else c) in (None, "dynamic")', "float(a[0] if b else c)"),
+    ],
+)
+def test_a_scale_that_is_chosen_at_run_time(scale: str, dynamic: str, constant: str) -> None:
+    text = changed("CM102", level(f"loss_scale={scale}"))
+    assert f"    init_scale=2.0**16 if {dynamic} else {constant},\n" in text
+    assert f"    growth_interval=2000 if {dynamic} else 2**31 - 1,\n" in text
+
+
+def test_a_scale_of_a_call_stays() -> None:
+    assert "is constant or dynamic is known" in refused("CM102", level("loss_scale=choose(args)"))
+
+
+# a level that only the run tells
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['"O%i" % args.amp', '"O%d" % (args.amp,)', '"O{:d}".format(args.amp)', 'f"O{args.amp:d}"'],
+)
+def test_a_number_with_the_letter_before_it_is_compared_as_a_number(written: str) -> None:
+    text = changed("CM102", level(f"opt_level={written}"))
+    assert 'if args.amp == 3:\n    raise ValueError("torch.amp has no level O3")\n' in text
+    assert 'GradScaler("cuda", enabled=args.amp != 0)' in text
+
+
+def test_numbers_without_three_need_no_check() -> None:
+    flags = FLAGS.format(more="type=int, default=1, choices=[0, 1]")
+    text = changed("CM102", flags + level('opt_level="O%d" % args.scale'))
+    assert "raise" not in text
+
+
+@pytest.mark.parametrize("written", ['f"O{args.amp}"', '("O%s" % args.amp)'])
+def test_a_text_with_the_letter_before_it_is_compared_as_a_text(written: str) -> None:
+    text = changed("CM102", level(f"opt_level={written}"))
+    assert f'if {written} == "O3":\n' in text
+    assert f'GradScaler("cuda", enabled={written} != "O0")' in text
+
+
+@pytest.mark.parametrize("written", ['"P%d" % args.amp', 'f"O{args.amp!r}"', '"O%d" % choose()'])
+def test_other_formats_stay(written: str) -> None:
+    assert "the level is computed" in refused("CM102", level(f"opt_level={written}"))
 
 
 # bounds of a dynamic scale

@@ -148,7 +148,7 @@ def test_loops_that_do_something_else(old: str, new: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["FP16_Optimizer", "network_to_half", "prep_param_lists", "master_params_to_model_params"],
+    ["network_to_half", "prep_param_lists", "master_params_to_model_params"],
 )
 def test_helpers_of_apex(name: str) -> None:
     text = f"from apex.fp16_utils import *\nfrom apex.fp16_utils import {name}\nx = {name}(y)\n"

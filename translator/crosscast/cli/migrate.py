@@ -9,6 +9,7 @@ import typer
 from crosscast.cli.compile import targets_of
 from crosscast.cli.error_handling import positive
 from crosscast.cli.lift import VersionOption, named_versions
+from crosscast.messages.console import EXIT_OK, print_table
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 if TYPE_CHECKING:
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
 
 
 def migrate(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders.")],
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH...", help="Files and folders.")
+    ] = None,
     to: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--to",
             metavar="API|T,...",
             help="In place: torch.amp, keras3, paddle3 or tf.compat.v1. With -o: targets, as for "
             "compile.",
         ),
-    ],
+    ] = None,
     output: Annotated[
         str,
         typer.Option(
@@ -75,6 +78,15 @@ def migrate(
     memory: Annotated[
         float, typer.Option(min=0, help="With --run: memory limit of a run in GiB; 0 for none.")
     ] = 0.0,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="In place: allow a change of meaning, see --list-changes."
+        ),
+    ] = None,
+    list_changes: Annotated[
+        bool, typer.Option("--list-changes", help="List the changes of meaning for --allow.")
+    ] = False,
     keep_bugs: Annotated[
         bool, typer.Option("--keep-bugs", help="Keep mistakes that a recipe can express.")
     ] = False,
@@ -93,6 +105,11 @@ def migrate(
     """Update programs to the current API of their framework, or with -o to another framework."""
     from crosscast.migrate.codemod import APIS
 
+    if list_changes:
+        return _list_changes()
+    if not paths or not to:
+        message = "name at least one file or folder, and with --to what to migrate it to"
+        raise DiagnosticError(Diagnostic(code="CC970", message=message))
     in_place = [name for name in to if name in APIS]
     if in_place and (output or say or keep_bugs or force or len(to) > 1):
         message = (
@@ -108,6 +125,7 @@ def migrate(
             message = "--run needs --verify"
             raise DiagnosticError(Diagnostic(code="CC970", message=message))
         from crosscast.cli.migrate_in_place import in_place as command
+        from crosscast.migrate.allowed_changes import allowed
         from crosscast.migrate.executed_proof import Demand
 
         demand = Demand(
@@ -122,6 +140,7 @@ def migrate(
         return command(
             paths,
             _api(to[0]),
+            allowed=allowed(allow or (), _api(to[0])),
             check=check,
             write=write,
             verify=verify,
@@ -130,8 +149,10 @@ def migrate(
         )
     if not output:
         raise DiagnosticError(_no_folder(to))
-    if diff or check or write or old_python:
-        message = "--diff, --check, --write and --old-python apply only to a migration in place"
+    if diff or check or write or old_python or allow:
+        message = (
+            "--diff, --check, --write, --old-python and --allow apply only to a migration in place"
+        )
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     if run and not verify:
         message = "--run needs --verify"
@@ -160,6 +181,16 @@ def migrate(
         force=force,
         json=json,
     )
+
+
+def _list_changes() -> int:
+    from crosscast.migrate.allowed_changes import CHANGES
+
+    rows = [
+        (name, change.api, change.before, change.after) for name, change in sorted(CHANGES.items())
+    ]
+    print_table(("name", "to", "before", "after"), rows, long=("before", "after"))
+    return EXIT_OK
 
 
 def _no_folder(to: list[str]) -> Diagnostic:

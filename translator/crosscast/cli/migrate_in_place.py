@@ -32,6 +32,7 @@ def in_place(
     paths: list[str],
     api: Api,
     *,
+    allowed: frozenset[str],
     check: bool,
     write: bool,
     verify: bool,
@@ -43,6 +44,7 @@ def in_place(
     Args:
         paths: files and folders.
         api: the API to migrate to.
+        allowed: names of changes of meaning that may be made.
         check: only list the changes.
         write: change the files, unless a run shows that they train differently.
         verify: compare both sides.
@@ -58,7 +60,7 @@ def in_place(
 
     files, problems = read_all(paths)
     sources = [file.source for file in files.values()]
-    migrated = migrate_in_place(sources, codemods_to(api))
+    migrated = migrate_in_place(sources, codemods_to(api), allowed)
     problems += migrated.problems
     compared: list[Comparison] = []
     execution: Execution | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -123,6 +123,29 @@ class Draft:
             if self.module.lines[number - 1].strip():
                 column = len(indent) + 1 if number == first.lineno else 1
                 self.edits.append(insert(self.module, number, column, unit))
+
+    def unwrap(self, block: ast.stmt, text: str, rest: Sequence[ast.stmt]) -> None:
+        """Replace a `with` by a line and the last statements of its body, one level up."""
+        first, last = rest[0], rest[-1]
+        before = next(
+            number
+            for number in range(first.lineno - 1, block.lineno - 1, -1)
+            if not self.module.lines[number - 1].lstrip().startswith("#")
+        )
+        indent, unit = indent_of(self.module, block), indent_of(self.module, first)
+        end = (last.end_lineno or last.lineno) + 1
+        rows = self.module.lines[before : end - 1]
+        rows = [indent + row.removeprefix(unit) if row.startswith(unit) else row for row in rows]
+        self.edits.append(
+            Edit(
+                file=self.module.source.name,
+                line=block.lineno,
+                column=len(indent) + 1,
+                end_line=end - 1,
+                end_column=len(self.module.lines[end - 2]) + 1,
+                text="\n".join((text, *rows)),
+            )
+        )
 
     def remove(self, *statements: ast.stmt) -> None:
         """Remove statements, and enclosing conditions that become empty."""

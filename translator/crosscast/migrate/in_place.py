@@ -33,18 +33,23 @@ class InPlaceMigration:
     """Failures: errors in crosscast, and edits that would have broken a file."""
 
 
-def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> InPlaceMigration:
+def migrate_in_place(
+    sources: Sequence[Source],
+    codemods: Sequence[Codemod],
+    allowed: frozenset[str] = frozenset(),
+) -> InPlaceMigration:
     """Return sources with the codemods applied until none finds anything to change.
 
     Args:
         sources: programs with their modules, launch scripts and settings.
         codemods: the codemods to apply, see `crosscast.migrate.registry.codemods_to`.
+        allowed: changes of meaning that may be made, see `crosscast.migrate.allowed_changes`.
     """
 
     spoilt: set[str] = set()
     problems: list[Diagnostic] = []
     while True:
-        fixed = repair(sources, partial(_run_codemods, codemods, spoilt))
+        fixed = repair(sources, partial(_run_codemods, codemods, spoilt, allowed))
         problems += fixed.problems
         if fixed.spoilt <= spoilt:
             break
@@ -67,7 +72,10 @@ def _added(codemods: Sequence[Codemod], sources: Sequence[Source]) -> dict[str, 
 
 
 def _run_codemods(
-    codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
+    codemods: Sequence[Codemod],
+    spoilt: set[str],
+    allowed: frozenset[str],
+    sources: Sequence[Source],
 ) -> list[Result]:
     found = distinct(
         result
@@ -75,7 +83,7 @@ def _run_codemods(
         if (chosen := [codemod for codemod in codemods if codemod.every_file == every])
         for members in grouping(sources)
         if _concerns(chosen, members)
-        for result in outcomes(members, chosen)
+        for result in outcomes(members, chosen, allowed, sources)
     )
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
@@ -93,11 +101,17 @@ def _not_applied(result: Result) -> Result:
     )
 
 
-def outcomes(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Result]:
+def outcomes(
+    sources: Sequence[Source],
+    codemods: Sequence[Codemod],
+    allowed: frozenset[str] = frozenset(),
+    beside: Sequence[Source] = (),
+) -> list[Result]:
     """Return the results of codemods for one group of sources; a failure affects only itself."""
     from crosscast.sources.subject_builder import subject_of
 
     subject, failures = subject_of(sources)
+    subject = replace(subject, allowed=allowed, beside=beside)
     results = [of_diagnostic(diagnostic) for diagnostic in failures]
     for codemod in codemods:
         if _concerns([codemod], sources):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
-from crosscast.migrate.apex.scaler_creation import as_bool
+from crosscast.migrate.apex.conditions import as_bool
 from crosscast.migrate.paddle_fluid import CannotError, is_bound
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.module import Module

@@ -31,6 +31,10 @@ class Subject:
     commands: Sequence[Command]
     unread: Sequence[Diagnostic] = ()
     """Problems of the readers: syntax errors, Python 2, contradictory settings."""
+    allowed: frozenset[str] = frozenset()
+    """Names of changes of meaning that a migration may make."""
+    beside: Sequence[Source] = ()
+    """All sources of a migration, including those of other programs."""
 
     @property
     def trains(self) -> bool:

@@ -28,6 +28,7 @@ class Scaler:
         self.scale = min(most, HIGHEST_FIRST) if self.dynamic else float(loss_scale)
         self.used = self.scale
         self.overflow = False
+        self.growth, self.window = GROWTH, WINDOW
         self._least, self._most, self._clean = least, most, 0
 
     def loss_scale(self) -> float:
@@ -41,13 +42,13 @@ class Scaler:
             return
         self.overflow = self.overflow or overflow
         if overflow:
-            lower = self.scale / GROWTH
+            lower = self.scale / self.growth
             self.scale = lower if self._least is None else max(self._least, lower)
             self._clean = 0
             return
         self._clean += 1
-        if self._clean == WINDOW:
-            self.scale, self._clean = min(self._most, self.scale * GROWTH), 0
+        if self._clean == self.window:
+            self.scale, self._clean = min(self._most, self.scale * self.growth), 0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -56,9 +57,9 @@ class Scaler:
             return {"dynamic": False}
         return {
             "dynamic": True,
-            "growth_factor": GROWTH,
-            "backoff_factor": 1.0 / GROWTH,
-            "growth_interval": WINDOW,
+            "growth_factor": self.growth,
+            "backoff_factor": 1.0 / self.growth,
+            "growth_interval": self.window,
         }
 
 

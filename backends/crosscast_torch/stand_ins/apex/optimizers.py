@@ -152,3 +152,12 @@ class FusedSGD(torch.optim.SGD):
         if wd_after_momentum:
             raise RuntimeError("the stand-in for FusedSGD has no wd_after_momentum")
         super().__init__(params, lr, momentum, dampening, weight_decay, nesterov)
+
+
+def __getattr__(name: str) -> Any:
+    """Return FP16_Optimizer as apex.optimizers had it, only where a program asks for it."""
+    if name != "FP16_Optimizer":
+        raise AttributeError(name)
+    from apex import fp16_utils  # type: ignore[import-not-found]
+
+    return type(name, (fp16_utils.FP16_Optimizer,), {"window": 1000})

@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 
+_FP16_UTILS = frozenset(
+    {
+        *("BN_convert_float", "network_to_half", "prep_param_lists", "tofp16", "to_python_float"),
+        *("model_grads_to_master_grads", "master_params_to_model_params", "clip_grad_norm"),
+        *("convert_module", "convert_network", "FP16Model", "FP16_Optimizer", "LossScaler"),
+        "DynamicLossScaler",
+    }
+)
+"""The public names of apex.fp16_utils."""
+
+
 def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
     """Remove imports of apex.amp from a module, and the tests of its availability.
 
@@ -33,29 +44,62 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
         )
         if whole and _apex_is_used(module, consumed, draft):
             continue
-        _remove(draft, statement, taken, stops)
+        remove_aliases(draft, statement, taken, stops)
 
 
 def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
-    """Return unused imports of apex or apex.amp; without apex they would fail.
+    """Return unused imports of apex, apex.amp or apex.fp16_utils; without apex they would fail.
 
-    Imports in `try` or under a condition, and names imported by other modules, are excluded.
+    Imports in `try` or under a condition, and names imported by other modules, are excluded;
+    except a star import of apex.fp16_utils in `try`.
     """
     named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
         return []
     return [
         statement
-        for statement in module.tree.body
+        for statement in module.nodes
         if isinstance(statement, ast.Import | ast.ImportFrom)
         and is_alone(module, statement)
+        and (_is_idle_star if _has_star(statement) else _is_idle)(module, statement, named)
+    ]
+
+
+def _has_star(statement: ast.Import | ast.ImportFrom) -> bool:
+    return any(alias.name == "*" for alias in statement.names)
+
+
+def _is_idle(module: Module, statement: ast.Import | ast.ImportFrom, named: set[str]) -> bool:
+    return (
+        statement in module.tree.body
         and all(
-            _is_amp(statement, a) and (a.asname or a.name) not in named for a in statement.names
+            _is_loop_name(statement, alias) and (alias.asname or alias.name) not in named
+            for alias in statement.names
         )
-        and not any(alias.name == "*" for alias in statement.names)
         and not ("apex" in named and isinstance(statement, ast.Import))
         and not is_reexported(module, statement)
-    ]
+    )
+
+
+def _is_idle_star(module: Module, statement: ast.Import | ast.ImportFrom, named: set[str]) -> bool:
+    """Whether nothing in a module uses a name of `from apex.fp16_utils import *`."""
+    if not isinstance(statement, ast.ImportFrom) or statement.module != "apex.fp16_utils":
+        return False
+    around = module.parent(statement)
+    plain = around is module.tree or (isinstance(around, ast.Try) and statement in around.body)
+    return plain and not named & _FP16_UTILS and not _is_imported(module)
+
+
+def _is_imported(module: Module) -> bool:
+    """Whether another module of the program imports names of fp16_utils from a module."""
+    return any(
+        alias.name == "*" or alias.name in _FP16_UTILS
+        for importer in module.program.modules
+        if importer is not module
+        for other in importer.every(ast.ImportFrom)
+        if module.program.find_module(other.module or "", importer) is module
+        for alias in other.names
+    )
 
 
 def is_reexported(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
@@ -67,6 +111,12 @@ def is_reexported(module: Module, statement: ast.Import | ast.ImportFrom) -> boo
         for other in importer.every(ast.ImportFrom)
         for alias in other.names
     )
+
+
+def _is_loop_name(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    if isinstance(statement, ast.ImportFrom) and statement.module == "apex.fp16_utils":
+        return not statement.level and alias.name in _FP16_UTILS
+    return _is_amp(statement, alias)
 
 
 def _is_amp(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
@@ -172,9 +222,10 @@ def _apex_is_used(module: Module, consumed: set[int], draft: Draft) -> bool:
     return False
 
 
-def _remove(
+def remove_aliases(
     draft: Draft, statement: ast.Import | ast.ImportFrom, taken: list[ast.alias], stops: Stops
 ) -> None:
+    """Remove names from an import, and a `try` around it that only tests for apex."""
     module = draft.module
     rest = [alias for alias in statement.names if alias not in taken]
     if rest:

@@ -8,17 +8,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from crosscast.edits.layout import Draft, indent_of, unit_of
+from crosscast.migrate.apex.amp_values import AmpValue
+from crosscast.migrate.apex.conditions import as_bool
 from crosscast.migrate.apex.forward import Region
 from crosscast.migrate.apex.imports import remove_imports
 from crosscast.migrate.apex.scaled_steps import Step, branch_of
-from crosscast.migrate.apex.scaler_creation import Start, as_bool
+from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.scaler_paths import ScalerPaths
-from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses
+from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses, ifs_around
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
+
+
+WIDTH = 100
+"""Columns of a line before it is broken."""
 
 
 @dataclass(slots=True)
@@ -31,7 +37,17 @@ class Loop:
     steps: Sequence[Step]
     paths: ScalerPaths
     stops: Stops
+    values: Sequence[AmpValue] = ()
     drafts: dict[Module, Draft] = field(default_factory=dict)
+
+    @property
+    def states(self) -> list[tuple[Module, ast.AST]]:
+        """The nodes that read, save or load the state of the scaler."""
+        calls = [*self.uses.of("state_dict"), *self.uses.of("load_state_dict")]
+        return [
+            *((call.module, call.node) for call in calls),
+            *((value.module, value.node) for value in self.values if value.kind != "is there"),
+        ]
 
     def draft(self, module: Module) -> Draft:
         """Return the draft of a module."""
@@ -43,24 +59,34 @@ class Loop:
 
 
 def write(loop: Loop) -> dict[Module, Draft]:
-    """Return the drafts of all modules of a loop."""
+    """Return the drafts of all modules of a loop with apex.amp."""
+    write_loop(loop)
+    for word in ("master_params", "state_dict", "load_state_dict", "disable_casts"):
+        for call in loop.uses.of(word):
+            _call(loop, call, word)
+    for call in loop.uses.of(REGISTERED):
+        loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
+    for value in loop.values:
+        _value(loop, value)
+    for module in loop.uses.modules():
+        calls = (call for found in loop.uses.calls.values() for call in found)
+        consumed = {id(call.node.func) for call in calls if call.module is module}
+        consumed |= {id(value.home) for value in loop.values}
+        remove_imports(loop.draft(module), consumed, loop.stops)
+    return loop.drafts
+
+
+def write_loop(loop: Loop) -> None:
+    """Write the scaler, autocast, the backward passes and the steps into the drafts."""
     _start(loop)
     for region in loop.regions:
         _autocast(loop, region)
     for site in loop.uses.sites:
         _backward(loop, site)
     for step in loop.steps:
+        if step.moved:
+            _move_clips(loop, step)
         _step(loop, step)
-    for word in ("master_params", "state_dict", "load_state_dict", "disable_casts"):
-        for call in loop.uses.of(word):
-            _call(loop, call, word)
-    for call in loop.uses.of(REGISTERED):
-        loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
-    for module in loop.uses.modules():
-        calls = (call for found in loop.uses.calls.values() for call in found)
-        consumed = {id(call.node.func) for call in calls if call.module is module}
-        remove_imports(loop.draft(module), consumed, loop.stops)
-    return loop.drafts
 
 
 def torch_in(draft: Draft) -> str:
@@ -96,10 +122,11 @@ def _create_scaler(loop: Loop, start: Start) -> None:
     if not start.off:
         if start.refuses and start.by_flag:
             unit = unit_of(start.module, start.statement)
-            lines.append(f'if {start.level} == "O3":')
+            lines.append(f"if {start.at_level(3)}:")
             lines.append(f'{unit}raise ValueError("torch.amp has no level O3")')
         torch = torch_in(draft)
-        lines.append(f'{loop.paths.made} = {torch}.amp.GradScaler("cuda"{start.scaler})')
+        given = ('"cuda"', *start.scaler)
+        lines += _broken(f"{loop.paths.made} = {torch}.amp.GradScaler", given, start)
         _define_scaler(loop, draft)
     if lines:
         joint = f"\n{indent_of(start.module, start.statement)}"
@@ -108,22 +135,46 @@ def _create_scaler(loop: Loop, start: Start) -> None:
         draft.remove(start.statement)
 
 
+def _broken(head: str, given: Sequence[str], start: Start) -> list[str]:
+    """Return a call in one line, or with a line for every argument if that is too long."""
+    line = f"{head}({', '.join(given)})"
+    if len(indent_of(start.module, start.statement)) + len(line) <= WIDTH:
+        return [line]
+    unit = unit_of(start.module, start.statement)
+    return [f"{head}(", *(f"{unit}{argument}," for argument in given), ")"]
+
+
 def _define_scaler(loop: Loop, draft: Draft) -> None:
-    """Define the scaler as None where it is passed on without having been created."""
+    """Define the scaler before a condition, if it is used outside of it.
+
+    It is disabled if its state is read there, None if it is only passed on.
+    """
     start, module = loop.start, loop.start.module
     handed = [place.node for place in loop.paths.handed if place.module is module]
-    if not loop.paths.handed:
-        return
+    states = [node for home, node in loop.states if home is module]
     outermost: ast.If | None = None
     here = module.parent(start.statement)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(here, ast.If):
-            if any(inner is node for node in handed for inner in walk(here)):
+            if any(inner is node for node in (*handed, *states) for inner in walk(here)):
                 break
             outermost = here
         here = module.parent(here)
-    if outermost is not None:
+    if outermost is None:
+        return
+    texts = _tests_around(module, start.statement)
+    if any(not _tests_around(home, node) & texts for home, node in loop.states):
+        disabled = f'{torch_in(draft)}.amp.GradScaler("cuda", enabled=False)'
+        draft.before(outermost, f"{loop.paths.made} = {disabled}")
+    elif loop.paths.handed:
         draft.before(outermost, f"{loop.paths.made} = None")
+
+
+def _tests_around(module: Module, node: ast.AST) -> set[str]:
+    """Return the conditions under which a node is evaluated, as text."""
+    found = {module.text(branch.test) for branch in ifs_around(module, node)}
+    choice = module.enclosing(node, ast.IfExp)
+    return found | {module.text(choice.test)} if choice is not None else found
 
 
 def _autocast(loop: Loop, region: Region) -> None:
@@ -171,7 +222,11 @@ def _backward(loop: Loop, site: Site) -> None:
         scaled = loss if atom else f"({loss})"
     else:
         scaled = f"{loop.scaler(module, site.node)}.scale({loss})"
-    loop.draft(module).replace(site.node, f"{scaled}.backward({given})")
+    text = f"{scaled}.backward({given})"
+    if not site.rest:
+        loop.draft(module).replace(site.node, text)
+        return
+    loop.draft(module).unwrap(site.node, text, site.rest)
 
 
 def _step(loop: Loop, step: Step) -> None:
@@ -179,8 +234,9 @@ def _step(loop: Loop, step: Step) -> None:
         return
     module, draft = step.module, loop.draft(step.module)
     scaler = loop.scaler(module, step.node)
-    lines = [f"{scaler}.step({step.optimizer})"]
     unit = unit_of(module, step.node)
+    before = [line.replace("\t", unit) for line in step.before]
+    lines = [*before, f"{scaler}.step({step.optimizer})"]
     if step.last:
         lines += [f"{scaler}.update()", *_bounds(loop.start, scaler, unit)]
     if step.test is None:
@@ -200,6 +256,29 @@ def _step(loop: Loop, step: Step) -> None:
             draft.before(
                 statement, f"if {_plain(test, module)}:", unit_of(module, statement) + line
             )
+
+
+def _move_clips(loop: Loop, step: Step) -> None:
+    """Move clips of every micro-batch next to the step."""
+    module, draft = step.module, loop.draft(step.module)
+    texts = []
+    for statement in step.moved:
+        text = module.text(statement)
+        for call in loop.uses.of("master_params"):
+            if call.node in walk(statement):
+                text = text.replace(module.text(call.node), _weights(module, call))
+        texts.append(text)
+        draft.remove(statement)
+    unscale = (
+        () if step.unscale else (f"{loop.scaler(module, step.node)}.unscale_({step.optimizer})",)
+    )
+    step.before = (*unscale, *texts)
+
+
+def _weights(module: Module, call: Call) -> str:
+    """Return the weights of the optimizer in `amp.master_params(optimizer)`, as text."""
+    optimizer = module.text(call.node.args[0] if call.node.args else call.bound()["optimizer"])
+    return f'[p for group in {optimizer}.param_groups for p in group["params"]]'
 
 
 def _bounds(start: Start, scaler: str, unit: str) -> Iterator[str]:
@@ -225,12 +304,26 @@ def _plain(test: Test, module: Module) -> str:
 def _call(loop: Loop, call: Call, word: str) -> None:
     module, draft = call.module, loop.draft(call.module)
     if word == "master_params":
-        optimizer = module.text(call.node.args[0] if call.node.args else call.bound()["optimizer"])
-        draft.replace(
-            call.node, f'[p for group in {optimizer}.param_groups for p in group["params"]]'
-        )
+        moved = [statement for step in loop.steps for statement in step.moved]
+        if module.statement_of(call.node) not in moved:
+            draft.replace(call.node, _weights(module, call))
     elif word == "disable_casts":
         torch = torch_in(draft)
         draft.replace(call.node, f'{torch}.amp.autocast("cuda", enabled=False)')
     else:
         draft.replace(call.node.func, f"{loop.scaler(module, call.node)}.{word}")
+
+
+def _value(loop: Loop, value: AmpValue) -> None:
+    """Replace a use of apex.amp as a value."""
+    module, draft = value.module, loop.draft(value.module)
+    scaler = loop.scaler(module, value.node)
+    if value.kind != "is there":
+        draft.replace(value.node, scaler if value.kind == "state" else f"{scaler}.get_scale()")
+        return
+    parent = module.parent(value.node)
+    if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+        rest = [module.text(part) for part in parent.values if part is not value.node]
+        draft.replace(parent, " and ".join(rest))
+    else:
+        draft.replace(value.node, "True")

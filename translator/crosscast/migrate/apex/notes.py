@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.migrate.apex.scaled_steps import Step
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import REGISTERED, Uses
 
@@ -13,9 +14,25 @@ if TYPE_CHECKING:
     from crosscast.trainstep.events import TrainingStep
 
 
-def notes_of(uses: Uses, start: Start, steps: Iterable[TrainingStep]) -> str:
-    """Return the notes as text; empty for level O0."""
-    return " ".join(_notes(uses, start, list(steps))) if not start.off else ""
+def notes_of(uses: Uses, start: Start, steps: Iterable[Step], read: Iterable[TrainingStep]) -> str:
+    """Return the notes as text; empty for level O0.
+
+    Args:
+        uses: of apex.amp.
+        start: the replacement of `amp.initialize`.
+        steps: the optimizer steps of scaled losses.
+        read: the training steps of the program.
+    """
+    if start.off:
+        return ""
+    moved = any(step.moved for step in steps)
+    return " ".join((*_notes(uses, start, list(read)), *((_MOVED,) if moved else ())))
+
+
+_MOVED = (
+    "Gradients are clipped once per step, as --allow clip-once says; without half precision the "
+    "program clips as before."
+)
 
 
 def _notes_import(uses: Uses) -> bool:

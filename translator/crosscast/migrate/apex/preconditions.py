@@ -6,9 +6,10 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from crosscast.migrate.apex.halves import casts_in, is_apart, is_guarded
 from crosscast.migrate.apex.scaled_steps import Step, branch_of, loop_of
 from crosscast.migrate.apex.scaler_creation import Start
-from crosscast.migrate.apex.uses import Site, Stops, Uses, ifs_around, starting_ifs
+from crosscast.migrate.apex.uses import Site, Stops, Uses, starting_ifs
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
@@ -34,15 +35,34 @@ def check_calls(
             "pass the file with the training loop, too",
         )
     for site in uses.sites:
-        _of_site(site, uses, start, stops)
+        check_site(site, uses, start, stops)
     for call in uses.of("master_params"):
         _masters(call, uses, steps, stops)
     for word in ("state_dict", "load_state_dict"):
         for call in uses.of(word):
-            _state(call, uses, start, stops)
+            if start.off:
+                message = f"{call.module.text(call.node.func)} is called, but level O0 has no scale"
+                stops.add(call.module, call.node, message, "remove it from the checkpoint")
+    if not start.off:
+        check_unsafe(program, stops)
+    homes = [(site.module, site.function) for site in uses.sites]
+    models = {name.rpartition(".")[2] for name in start.models}
+    for call in casts_in(program):
+        if is_guarded(call) or is_apart(call, homes, models):
+            continue
+        stops.add(
+            call.module,
+            call.node,
+            f"{call.module.text(call.node)} casts to half explicitly; autocast casts automatically",
+            "remove the cast first, or keep float16 out of the model's code",
+        )
+
+
+def check_unsafe(program: Program, stops: Stops) -> None:
+    """Report losses that autocast rejects."""
     for module in program.modules:
         for call in module.calls:
-            if call.name in _UNSAFE and not start.off:
+            if call.name in _UNSAFE:
                 stops.add(
                     module,
                     call.node,
@@ -50,17 +70,10 @@ def check_calls(
                     "is not safe",
                     "remove the sigmoid and use the variant with logits",
                 )
-            if call.method == "half" and not call.node.args and call.receiver is not None:
-                stops.add(
-                    module,
-                    call.node,
-                    f"{module.text(call.node)} casts to half explicitly; autocast casts "
-                    "automatically",
-                    "remove the cast first, or keep float16 out of the model's code",
-                )
 
 
-def _of_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
+def check_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
+    """Report what prevents the rewrite of one backward pass."""
     module, home = site.module, site.function or site.module.tree
     for node in walk(home):
         if isinstance(node, ast.Call):
@@ -105,7 +118,7 @@ def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> Non
     if call.has_star or "optimizer" not in call.bound():
         stops.add(module, call.node, "amp.master_params without an optimizer", "pass the optimizer")
         return
-    if any(statement in step.readers for step in steps):
+    if any(statement in (*step.readers, *step.moved) for step in steps):
         return
     own = [site for site in uses.sites if site.module is module]
     if any(branch_of(module, call.node, site.test) is False for site in own):
@@ -121,16 +134,3 @@ def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> Non
         "within one function",
         "call GradScaler.unscale_(optimizer) once per step, before gradients are read",
     )
-
-
-def _state(call: Call, uses: Uses, start: Start, stops: Stops) -> None:
-    """Report a saved or loaded state outside of the condition under which the scaler exists."""
-    module = call.module
-    around = {module.text(branch.test) for branch in ifs_around(module, call.node)}
-    if start.off or (starting_ifs(uses) and not around):
-        stops.add(
-            module,
-            call.node,
-            f"{module.text(call.node.func)} is called without the condition of amp.initialize",
-            "save and load the state of the scaler under the same condition",
-        )

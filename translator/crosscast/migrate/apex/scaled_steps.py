@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import block_of
+from crosscast.migrate.allowed_changes import or_allow
 from crosscast.migrate.apex.uses import Site, Stops, Test
 from crosscast.pysource.syntax.nodes import walk
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _READS = re.compile(r"clip|grad_norm|gradnorm|grads?$|gradient|norm_of|unscale")
+_NO_READERS = frozenset(
+    {"zero_grad", "no_grad", "enable_grad", "set_grad_enabled", "update_master_grads"}
+)
+_ONCE = "clip-once"
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
@@ -34,10 +39,22 @@ class Step:
     """Statements that need unscaled gradients, each with whether it is inside the condition."""
     readers: list[ast.stmt] = field(default_factory=list)
     """Statements between the backward pass and the step that read gradients."""
+    moved: list[ast.stmt] = field(default_factory=list)
+    """Clips of every micro-batch that move next to the step."""
+    before: tuple[str, ...] = ()
+    """Lines to write before the step, with a tab for one level of indentation."""
 
 
-def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
-    """Return the steps of the optimizers of scaled losses."""
+def steps_of(
+    sites: Sequence[Site], stops: Stops, allowed: frozenset[str] = frozenset()
+) -> list[Step]:
+    """Return the steps of the optimizers of scaled losses.
+
+    Args:
+        sites: the scaled losses.
+        stops: receives the reasons why the loop cannot be migrated.
+        allowed: changes of meaning that may be made.
+    """
     found: list[Step] = []
     homes = dict.fromkeys((site.module, site.function) for site in sites)
     for module, function in homes:
@@ -46,7 +63,7 @@ def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
         steps = list(_of_home(module, home, own, stops))
         _order(steps, own, stops)
         for step in steps:
-            _reads(step, steps, home, own, stops)
+            _reads(step, steps, home, own, stops, allowed)
         found += steps
     return found
 
@@ -89,6 +106,8 @@ def _of_home(module: Module, home: ast.AST, sites: Sequence[Site], stops: Stops)
                 stops.add(module, call, message, "GradScaler.step takes no closure")
                 continue
             assert isinstance(statement, ast.Expr)
+            if all(_precedes(module, statement, site) for site in own):
+                continue  # without gradients: it has no effect
             if not any(_follows(module, statement, site) for site in own):
                 message = f"there is no scaled loss before this step of {name}"
                 stops.add(
@@ -117,6 +136,16 @@ def _step_calls(module: Module, home: ast.AST, name: str) -> Iterator[ast.Call]:
             and (module.function_of(node) or module.tree) is home
         ):
             yield node
+
+
+def _precedes(module: Module, statement: ast.stmt, site: Site) -> bool:
+    """Whether a step runs once, after `zero_grad`, before the loop of a scaled loss."""
+    loop, home = loop_of(module, site.node), loop_of(module, statement)
+    block = block_of(module, statement)
+    place = block.index(statement)
+    cleared = place > 0 and ".zero_grad(" in module.text(block[place - 1])
+    inside = loop is not home and any(node is loop for node in walk(home))
+    return inside and cleared and statement.lineno < loop.lineno  # type: ignore[attr-defined]
 
 
 def _follows(module: Module, statement: ast.stmt, site: Site) -> bool:
@@ -168,22 +197,25 @@ def _are_separate(steps: Sequence[Step], sites: Sequence[Site]) -> bool:
 
 
 def _reads(
-    step: Step, steps: Sequence[Step], home: ast.AST, sites: Sequence[Site], stops: Stops
+    step: Step,
+    steps: Sequence[Step],
+    home: ast.AST,
+    sites: Sequence[Site],
+    stops: Stops,
+    allowed: frozenset[str],
 ) -> None:
     module = step.module
     own = [site for site in sites if step.optimizer in site.optimizers]
     test = own[0].test
     block, place = _window(step, own)
-    begin = max(
-        (site.node.lineno for site in own if site.node.lineno < step.node.lineno), default=0
-    )
+    begin = max((_end(site.node) for site in own if site.node.lineno < step.node.lineno), default=0)
     begin = max(
         [begin, *(s.node.lineno for s in steps if s.optimizer == step.optimizer and s is not step
                   and s.node.lineno < step.node.lineno and branch_of(module, s.node, test) is None
                   and s.node in block)]
     )  # fmt: skip
     readers: list[ast.stmt] = []
-    for statement in _readers(module, home):
+    for statement in dict.fromkeys(_readers(module, home)):
         if not begin < statement.lineno < step.node.lineno:
             continue
         if branch_of(module, statement, test) is False or _are_alternatives(
@@ -193,16 +225,38 @@ def _reads(
         if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
         else:
+            movable = _is_movable(statement, step, steps, test)
+            if movable and _ONCE in allowed:
+                step.moved.append(statement)
+                continue
+            hint = "move this next to the step: torch.amp unscales gradients once per step"
             stops.add(
                 module,
                 statement,
                 "gradients are read or clipped after every backward pass, not once before the step",
-                "move this next to the step: torch.amp unscales gradients once per step",
+                or_allow(_ONCE, hint) if movable else hint,
             )
     step.readers = readers
     if readers:
         inside = branch_of(module, step.node, test) is True and step.node in block
         step.unscale += _places(module, block, readers, test, inside=inside or test is None)
+
+
+def _end(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
+def _is_movable(statement: ast.stmt, step: Step, steps: Sequence[Step], test: Test | None) -> bool:
+    """Whether a statement only clips, in half precision, before the one step of its optimizer."""
+    module = step.module
+    match statement:
+        case ast.Expr(value=ast.Call() as call):
+            name = module.call(call).name
+        case _:
+            return False
+    alone = sum(other.optimizer == step.optimizer for other in steps) == 1
+    half = test is None or branch_of(module, statement, test) is True
+    return name.startswith("torch.nn.utils.clip_grad_") and alone and half
 
 
 def _window(step: Step, sites: Sequence[Site]) -> tuple[list[ast.stmt], int]:
@@ -248,7 +302,7 @@ def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
                 continue
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
-            if name in ("zero_grad", "no_grad", "enable_grad", "set_grad_enabled"):
+            if name in _NO_READERS:
                 continue
             if name in ("parameters", "named_parameters", "master_params"):
                 pass

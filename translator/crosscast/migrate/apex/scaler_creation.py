@@ -6,17 +6,16 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.migrate.apex.conditions import as_bool
+from crosscast.migrate.apex.run_time_choices import choose_level, choose_scale
 from crosscast.migrate.apex.uses import Stops, Uses, ifs_around, separating_if
-from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
-_LEVELS = ("O0", "O1", "O2")
 _TAKEN = frozenset(
     {"models", "optimizers", "opt_level", "loss_scale", "enabled", "num_losses", "verbosity"}
 )
@@ -38,18 +37,22 @@ class Start:
     level: str = "O1"
     """A level, or the expression of the level, as text."""
     by_flag: bool = False
+    number: str = ""
+    """The expression of the number in the level, if the program adds the letter to it."""
     switch: str = ""
     """Condition for that level; otherwise the level is O0."""
     refuses: bool = False
     """Whether O3 can be selected at run time."""
     scale: str = ""
-    """A constant loss scale; empty if dynamic."""
+    """A constant loss scale, a number; empty if dynamic."""
     dynamic: str = ""
     """Condition for a dynamic scale, if it is known only at run time."""
     lowest: float | None = None
     highest: float | None = None
     """Limits of a dynamic scale, if the source sets them."""
     enabled: str = ""
+    given: tuple[str, ...] | None = None
+    """The arguments of GradScaler, if they do not follow from the fields above."""
     losses: bool = False
     """Whether several losses had separate scales."""
     others: list[Start] = field(default_factory=list)
@@ -81,26 +84,40 @@ class Start:
         """Whether the level is O0, which has no effect."""
         return self.level == "O0" and not self.by_flag
 
+    def at_level(self, number: int, how: str = "==") -> str:
+        """Return the comparison of a level that is known at run time."""
+        return f"{self.number} {how} {number}" if self.number else f'{self.level} {how} "O{number}"'
+
     @property
-    def scaler(self) -> str:
+    def scaler(self) -> tuple[str, ...]:
         """The arguments of GradScaler after the device."""
-        scale = ""
-        if self.dynamic:
-            scale = (
-                f", init_scale=2.0**16 if {self.dynamic} else float({self.scale})"
-                f", growth_interval=2000 if {self.dynamic} else {NEVER}"
+        found: tuple[str, ...] = ()
+        if self.given is not None:
+            found = self.given
+        elif self.dynamic:
+            found = (
+                f"init_scale=2.0**16 if {self.dynamic} else {self.scale}",
+                f"growth_interval=2000 if {self.dynamic} else {NEVER}",
             )
         elif self.scale:
-            scale = f", init_scale={self.scale}, growth_interval={NEVER}"
+            found = (f"init_scale={self.scale}", f"growth_interval={NEVER}")
         elif self.highest is not None and self.highest < _FIRST:
-            scale = f", init_scale={self.highest!r}"
-        return scale + (f", enabled={self.enabled}" if self.enabled else "")
+            found = (f"init_scale={self.highest!r}",)
+        return (*found, f"enabled={self.enabled}") if self.enabled else found
 
     @property
     def arguments(self) -> tuple[object, ...]:
         """All values that determine the scaler and the level."""
         return (
-            *(self.level, self.by_flag, self.switch, self.refuses, self.scale, self.dynamic),
+            *(
+                self.level,
+                self.by_flag,
+                self.number,
+                self.switch,
+                self.refuses,
+                self.scale,
+                self.dynamic,
+            ),
             *(self.lowest, self.highest, self.enabled, self.losses),
         )
 
@@ -198,8 +215,8 @@ def _shape(node: ast.expr, module: Module) -> object:
 
 def _arguments(start: Start, stops: Stops) -> None:
     module, bound = start.module, start.call.bound()
-    _level(start, bound.get("opt_level"), stops)
-    _scale(start, bound.get("loss_scale"), stops)
+    choose_level(start, bound.get("opt_level"), stops)
+    choose_scale(start, bound.get("loss_scale"), stops)
     _enabled(start, bound.get("enabled"))
     start.losses = "num_losses" in bound
     for name, node in bound.items():
@@ -241,111 +258,14 @@ def _bound(start: Start, name: str, node: ast.expr, stops: Stops) -> None:
             start.highest = float(number)
 
 
-def _level(start: Start, node: ast.expr | None, stops: Stops) -> None:
-    module = start.module
-    if node is None:
-        return
-    if isinstance(node, ast.Constant):
-        start.level = str(node.value)
-        if start.level not in _LEVELS:
-            stops.add(
-                module,
-                node,
-                f"opt_level {start.level}: all weights and computations are half; torch.amp has "
-                "no such level",
-                "choose O1, or call model.half() and remove amp",
-            )
-        return
-    if isinstance(node, ast.IfExp) and (switch := _switch(node, module)):
-        start.level, start.switch = switch
-        return
-    if not is_plain(node):
-        message = f"the level is computed: {module.text(node)}"
-        stops.add(module, node, message, "choose a fixed level, or set it with a flag")
-        return
-    start.level, start.by_flag = module.text(node), True
-    flag = flag_read(node, module)
-    start.refuses = flag is None or not flag.choices or "O3" in flag.choices
-
-
-def _switch(node: ast.IfExp, module: Module) -> tuple[str, str] | None:
-    """Return level and condition of `"O1" if half else "O0"`; None for other expressions."""
-    arms = [arm.value if isinstance(arm, ast.Constant) else "" for arm in (node.body, node.orelse)]
-    if not all(arm in _LEVELS for arm in arms) or not is_plain(node.test):
-        return None
-    first, second = arms
-    if second == "O0" and first != "O0":
-        return str(first), as_bool(node.test, module)
-    if first == "O0" and second != "O0":
-        return str(second), f"not {module.text(node.test)}"
-    return None
-
-
-def _scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
-    if node is None or (isinstance(node, ast.Constant) and node.value in (None, "dynamic")):
-        return
-    if is_plain(node) and not _may_be_zero(node, start.module):
-        start.scale = start.module.text(node)
-        start.dynamic = f'{start.scale} in (None, "dynamic")'
-        return
-    value: float | None = None
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str):
-        try:
-            value = float(node.value)
-        except ValueError:
-            value = None
-    if value is None or value <= 0:
-        stops.add(
-            start.module,
-            node,
-            f"whether the loss scale {start.module.text(node)} is constant or dynamic is known "
-            "only at run time",
-            "write loss_scale='dynamic', or a number",
-        )
-        return
-    start.scale = repr(value)
-
-
-def _may_be_zero(node: ast.expr, module: Module) -> bool:
-    """Whether a flag defaults to 0, which has a different meaning in every script."""
-    flag = flag_read(node, module)
-    value = evaluate(node, module)
-    known = value.value if isinstance(value, Known) else None
-    defaults = [known, flag.default.value if flag and isinstance(flag.default, Known) else None]
-    return any(isinstance(default, int | float) and default <= 0 for default in defaults)
-
-
 def _enabled(start: Start, node: ast.expr | None) -> None:
     module = start.module
     parts: list[str] = [start.switch] if start.switch else []
     if node is not None and not (isinstance(node, ast.Constant) and node.value is True):
         parts.append(as_bool(node, module))
     if start.by_flag and not any(
-        module.text(branch.test).replace('"', "'") == f"{start.level} != 'O0'"
+        module.text(branch.test).replace("'", '"') == start.at_level(0, "!=")
         for branch in ifs_around(module, start.call.node)
     ):
-        parts.append(f'{start.level} != "O0"')
+        parts.append(start.at_level(0, "!="))
     start.enabled = " and ".join(parts)
-
-
-def is_plain(node: ast.expr) -> bool:
-    """Whether an expression is a name, attribute or item: `args.level`, `config["level"]`."""
-    return all(
-        isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
-        for part in walk(node)
-    ) and not isinstance(node, ast.Constant)
-
-
-def as_bool(node: ast.expr, module: Module) -> str:
-    """Return the text of a condition, with `bool(...)` unless it is certainly a boolean."""
-    text = module.text(node)
-    if isinstance(node, ast.Compare) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    ):
-        return text
-    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        return text
-    flag = flag_read(node, module)
-    if flag is not None and (flag.action in ("store_true", "store_false") or flag.type == "bool"):
-        return text
-    return f"bool({text})"

@@ -63,15 +63,17 @@ class Test:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """One `with amp.scale_loss(...)`."""
+    """One backward pass of a scaled loss, such as `with amp.scale_loss(...)`."""
 
     call: Call
-    node: ast.With
+    node: ast.stmt
     loss: ast.expr
     optimizers: tuple[str, ...]
     """As the source writes them."""
     backward: ast.Call
     test: Test | None
+    rest: tuple[ast.stmt, ...] = ()
+    """Statements of the block that work with the scaled gradients."""
 
     @property
     def module(self) -> Module:
@@ -172,7 +174,8 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         stops.add(module, call.node, message, "remove the argument or replace it by hand")
         return
     backward = _backward(node, name)
-    if backward is None:
+    rest = tuple(node.body[1:])
+    if backward is None or not all(_may_stay_scaled(statement, name) for statement in rest):
         stops.add(
             module,
             node,
@@ -182,7 +185,7 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         )
         return
     loss = bound["loss"]
-    if any(isinstance(node, ast.Call) and not _is_light(node) for node in walk(loss)):
+    if any(isinstance(node, ast.Call) and not is_light(node) for node in walk(loss)):
         message = "the loss is computed in the call of amp.scale_loss"
         stops.add(module, call.node, message, "assign it to a variable first")
         return
@@ -195,19 +198,36 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         message = f"{name} is used after its block"
         stops.add(module, node, message, "use the unscaled loss")
         return
-    yield Site(call, node, loss, optimizers, backward, test_of(module, node, uses))
+    yield Site(call, node, loss, optimizers, backward, test_of(module, node, uses), rest)
 
 
 def _backward(node: ast.With, name: str) -> ast.Call | None:
-    match node.body:
-        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=who))) as call)]:
+    match node.body[0]:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=who))) as call):
             plain = not call.args and all(k.arg and k.arg != "gradient" for k in call.keywords)
             method = call.func.attr  # type: ignore[attr-defined]
             return call if who == name and method == "backward" and plain else None
     return None
 
 
-def _is_light(call: ast.Call) -> bool:
+def _may_stay_scaled(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement only exchanges scaled gradients between processes."""
+    words = {
+        node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        for node in walk(statement)
+        if isinstance(node, ast.Attribute | ast.Name)
+    }
+    leaves = any(
+        isinstance(node, ast.Break | ast.Continue | ast.Return | ast.Yield)
+        for node in walk(statement)
+    )
+    reduces = any("reduce" in word or word == "div_" for word in words)
+    gathers = isinstance(statement, ast.Assign) and "grad" in words
+    wrong = words & {name, "amp", "step", "backward", "zero_grad"}
+    return (reduces or gathers) and not leaves and not wrong
+
+
+def is_light(call: ast.Call) -> bool:
     """Whether a call only takes a mean or a sum."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("mean", "sum", "float")
 

@@ -2,77 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from crosscast.edits.layout import Draft, every_edit
+from crosscast.migrate.apex.amp_loop import outcomes
 from crosscast.migrate.apex.examples import AMP
-from crosscast.migrate.apex.forward import Region, regions_of
-from crosscast.migrate.apex.imports import unused
-from crosscast.migrate.apex.loop_rewrite import Loop, write
-from crosscast.migrate.apex.notes import notes_of
-from crosscast.migrate.apex.preconditions import check_calls
-from crosscast.migrate.apex.scaled_steps import steps_of
-from crosscast.migrate.apex.scaler_creation import start_of
-from crosscast.migrate.apex.scaler_paths import scaler_paths
-from crosscast.migrate.apex.uses import Stops, uses_of
-from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.migrate.codemod import Codemod, Outcome
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
 
 
 def run(subject: Subject) -> Iterable[Outcome]:
     """Migrate all uses of apex.amp in a program, or report why that is not possible."""
-    program = subject.program
-    stops = Stops()
-    uses = uses_of(program, stops)
-    if not uses.calls:
-        return [_removal(module, found) for module in program.modules if (found := unused(module))]
-    start = start_of(uses, stops)
-    if start is None or stops.refusals:
-        return stops.refusals
-    regions: list[Region] = []
-    if not start.off:
-        regions = regions_of(uses.sites, subject.steps, start.models, stops)
-    steps = steps_of(uses.sites, stops)
-    check_calls(program, uses, start, steps, stops)
-    calls = [site.call for site in uses.sites if not start.off]
-    calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
-    needs = [(call.module, call.module.function_of(call.node), call.node) for call in calls]
-    paths = scaler_paths(program, start, needs, stops)
-    if stops.refusals:
-        return stops.refusals
-    drafts = write(Loop(uses, start, regions, steps, paths, stops))
-    if stops.refusals:
-        return stops.refusals
-    return [
-        Change(
-            span=start.module.span(start.statement),
-            message=_message(start.off),
-            edits=every_edit(drafts.values()),
-            note=notes_of(uses, start, subject.steps),
-        )
-    ]
-
-
-def _removal(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
-    """Return the change that removes unused imports."""
-    draft = Draft(module)
-    draft.remove(*imports)
-    return Change(
-        span=module.span(imports[0]),
-        message="this import of apex is unused: removed",
-        edits=tuple(draft.finish()),
-    )
-
-
-def _message(off: bool) -> str:
-    if off:
-        return "apex.amp at level O0 has no effect: removed"
-    return "apex.amp becomes torch.amp: autocast around forward pass and loss, and a GradScaler"
+    return outcomes(subject)
 
 
 CODEMOD = Codemod(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft
+from crosscast.migrate.apex.conditions import is_plain
 from crosscast.migrate.apex.examples_fused import PARALLEL
 from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.moved_names import (
@@ -18,27 +19,29 @@ from crosscast.migrate.apex.moved_names import (
     removable,
     remove_names,
 )
-from crosscast.migrate.apex.scaler_creation import is_plain
+from crosscast.migrate.apex.whole_loops import state_of, with_its_loop
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
 
+_GROUPS = "create_syncbn_process_group"
 _NEW = {
     "DistributedDataParallel": ".nn.parallel.DistributedDataParallel",
     "convert_syncbn_model": ".nn.SyncBatchNorm.convert_sync_batchnorm",
     "SyncBatchNorm": ".nn.SyncBatchNorm",
+    _GROUPS: ".distributed.new_subgroups",
 }
 _HINTS = {
     "LARC": "torch has no LARC: keep apex for it, or compute the layers' rates by hand",
     "Reducer": "use torch.distributed.all_reduce on the gradients",
-    "create_syncbn_process_group": "create the groups with torch.distributed.new_subgroups",
 }
 _DROPPED = {"delay_allreduce": (True, False), "gradient_average": (True,)}
 _KEPT = {
     "DistributedDataParallel": {"module"},
     "convert_syncbn_model": {"module", "process_group"},
+    _GROUPS: {"group_size"},
     "SyncBatchNorm": {
         *("num_features", "eps", "momentum", "affine", "track_running_stats", "process_group"),
     },
@@ -53,16 +56,19 @@ _NOTE = (
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate data parallelism and synchronized batch norm of apex."""
+    state = state_of(subject)
     for module in subject.program.modules:
         draft, done = Draft(module), []
         for name in names_of(module, "parallel"):
             refusal = _wrong(name)
+            if refusal is None and state == "stays":
+                refusal = with_its_loop(name.what, module, name.uses[0])
             if refusal is not None:
                 yield refusal
                 continue
             _replace(name, draft)
             done.append(name)
-        if done:
+        if done and state == "none":
             remove_names(draft, done)
             parallel = any(name.what == "DistributedDataParallel" for name in done)
             summary = ", ".join(
@@ -92,6 +98,11 @@ def _wrong(name: Name) -> Refusal | None:
         return Refusal(
             span=module.span(handed), message=message, hint="first import it from torch there"
         )
+    if name.what == _GROUPS and not all(map(_is_group, name.calls())):
+        message = "the group of create_syncbn_process_group is used in an expression"
+        return Refusal(
+            span=module.span(name.uses[0]), message=message, hint="assign it to a variable first"
+        )
     for call in name.calls():
         given = keywords_of(call)
         most = len(_KEPT[name.what])
@@ -113,8 +124,19 @@ def _wrong(name: Name) -> Refusal | None:
     return None
 
 
+def _is_group(call: ast.Call) -> bool:
+    """Whether a call has one plain argument, so that it can be evaluated twice."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return len(given) == 1 and (is_plain(given[0]) or isinstance(given[0], ast.Constant))
+
+
 def _replace(name: Name, draft: Draft) -> None:
     new = torch_in(draft) + _NEW[name.what]
+    if name.what == _GROUPS:
+        for call in name.calls():
+            size = name.module.text([*call.args, *(k.value for k in call.keywords)][0])
+            draft.replace(call, f"{new}({size})[0] if {size} else None")
+        return
     for use in name.uses:
         draft.replace(use, new)
     if name.what != "DistributedDataParallel":

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft
+from crosscast.migrate.allowed_changes import or_allow
 from crosscast.migrate.apex.examples_fused import FUSED
 from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.moved_names import (
@@ -18,6 +19,8 @@ from crosscast.migrate.apex.moved_names import (
     removable,
     remove_names,
 )
+from crosscast.migrate.apex.whole_loops import state_of, with_its_loop
+from crosscast.migrate.apex.wrapped import WRAPPER
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 
 if TYPE_CHECKING:
@@ -42,12 +45,17 @@ _USUAL: dict[str, dict[str, tuple[bool, ...]]] = {
         "adam_w_mode": (True, False),
         "set_grad_none": (True,),
         "capturable": (False,),
+        "eps_inside_sqrt": (False,),
+        "use_mt": (True, False),
         "master_weights": (False,),
     },
     "FusedSGD": {"wd_after_momentum": (False,)},
     "FusedLayerNorm": {},
 }
 """Arguments that torch lacks or names differently, with the values that torch always uses."""
+_LAYER = "FusedLayerNorm"
+"""Its arguments are those of torch, so that it may be used as a value."""
+_UNCORRECTED = "adam-bias-correction"
 _BY_PLACE = {"FusedAdam": 2, "FusedSGD": 2, "FusedLayerNorm": 3}
 _NOTE = (
     "The fused optimizers of apex make the same updates as those of torch, which are as fast with "
@@ -58,16 +66,22 @@ _NOTE = (
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate names with an exact equivalent in torch; refuse the others."""
+    state = state_of(subject)
     for module in subject.program.modules:
         draft, done = Draft(module), []
         for family in ("optimizers", "normalization"):
             for name in names_of(module, family):
-                refusal = _replace(name, draft)
+                if name.what == WRAPPER:
+                    continue  # see CM106
+                if state == "stays" and family == "optimizers":
+                    yield with_its_loop(name.what, module, name.uses[0])
+                    continue
+                refusal = _replace(name, draft, subject.allowed)
                 if refusal is None:
                     done.append(name)
                 else:
                     yield refusal
-        if done:
+        if done and state != "moves":
             remove_names(draft, done)
             first = done[0].uses[0]
             summary = ", ".join(dict.fromkeys(f"{name.what} becomes {_new(name)}" for name in done))
@@ -95,23 +109,24 @@ def _refuse(name: Name, node: ast.AST, message: str, hint: str) -> Refusal:
     return Refusal(span=name.module.span(node), message=message, hint=hint)
 
 
-def _replace(name: Name, draft: Draft) -> Refusal | None:
+def _replace(name: Name, draft: Draft, allowed: frozenset[str]) -> Refusal | None:
     if name.what in _NO_FORM:
         message = f"{name.what} has no equivalent in torch"
         return _refuse(name, name.uses[0], message, _NO_FORM[name.what])
     if name.what not in ("FusedAdam", "FusedSGD", "FusedLayerNorm"):
         message = f"apex.{name.family}.{name.what} is unknown"
         return _refuse(name, name.uses[0], message, "migrate it to torch by hand")
-    if name.others():
+    values = [use for use in name.others() if name.what != _LAYER or not _is_alias(name, use)]
+    if values:
         message = f"{name.what} is used as a value, so its arguments are not known"
-        return _refuse(name, name.others()[0], message, "create it where its arguments are visible")
+        return _refuse(name, values[0], message, "create it where its arguments are visible")
     if not removable([name]):
         message = f"the import of {name.what} shares its line with another statement"
         return _refuse(name, name.imports[0][0], message, "put it on its own line")
     if (handed := name.reexport()) is not None:
         message = f"another file imports {name.what} from this file"
         return _refuse(name, handed, message, "first import it from torch there")
-    found = [_wrong(name, call) for call in name.calls()]
+    found = [_wrong(name, call, allowed) for call in name.calls()]
     if wrong := next((reason for reason in found if reason is not None), None):
         return wrong
     if name.what == "FusedAdam" and len({_is_coupled(call) for call in name.calls()}) > 1:
@@ -119,6 +134,8 @@ def _replace(name: Name, draft: Draft) -> Refusal | None:
         return _refuse(name, name.uses[0], message, "write Adam and AdamW by hand")
     torch = torch_in(draft)
     new = torch + _new(name).removeprefix("torch")
+    for use in name.others():
+        draft.replace(use, new)
     for call in name.calls():
         draft.replace(call.func, new)
         given = keywords_of(call) or {}
@@ -127,23 +144,36 @@ def _replace(name: Name, draft: Draft) -> Refusal | None:
     return None
 
 
-def _wrong(name: Name, call: ast.Call) -> Refusal | None:
+def _is_alias(name: Name, use: ast.expr) -> bool:
+    """Whether a class only gets another name, or is asked for in `isinstance`."""
+    match name.module.parent(use):
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return value is use
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+            return kind is use
+    return False
+
+
+def _wrong(name: Name, call: ast.Call, allowed: frozenset[str]) -> Refusal | None:
     """Return why a call has no exact equivalent."""
     given = keywords_of(call)
     if given is None or len(call.args) > _BY_PLACE[name.what] or not (call.args or given):
         message = f"not all arguments of {name.what} are keyword arguments"
         return _refuse(name, call, message, "pass them by name")
-    allowed = _KEPT[name.what]
+    known = _KEPT[name.what]
     usual = _USUAL[name.what]
     for word, value in given.items():
-        if word in allowed or any(is_constant(value, default) for default in usual.get(word, ())):
+        if word in known or any(is_constant(value, default) for default in usual.get(word, ())):
             continue
+        hint = "decide whether the training needs it; if not, remove it"
+        if word == "bias_correction" and is_constant(value, False):
+            if _UNCORRECTED in allowed:
+                continue
+            hint = or_allow(_UNCORRECTED, hint)
         message = (
             f"{name.what} with {word}={name.module.text(value)} has no exact equivalent in torch"
         )
-        return _refuse(
-            name, value, message, "decide whether the training needs it; if not, remove it"
-        )
+        return _refuse(name, value, message, hint)
     return None
 
 

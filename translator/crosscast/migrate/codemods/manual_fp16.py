@@ -11,6 +11,7 @@ from crosscast.migrate.apex.forward import Region, regions_of
 from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.scaler_creation import NEVER
 from crosscast.migrate.apex.uses import Site, Stops
+from crosscast.migrate.apex.wrapped import is_wrapped
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 from crosscast.migrate.manual.examples import MANUAL
 from crosscast.migrate.manual.masters import Masters, masters_in, understand
@@ -57,14 +58,19 @@ def run(subject: Subject) -> Iterator[Outcome]:
 
 def _helpers(module: Module) -> Iterator[Refusal]:
     """Yield refusals of the old helpers of apex."""
+    if is_wrapped(module.program):
+        return  # the helpers go with FP16_Optimizer
     seen: set[str] = set()
     for call in module.calls:
         word = call.name.rpartition(".")[2]
-        if word in _HELPERS and call.name.startswith(_HOMES) and word not in seen:
+        word = word.rpartition(":")[2]
+        of_apex = call.name.startswith(_HOMES)
+        if word in _HELPERS and word not in seen and (of_apex or ":" in call.name):
             seen.add(word)
+            owner = "apex" if of_apex else "this program"
             yield Refusal(
                 span=module.span(call.node),
-                message=f"{word} of apex: {_HELPERS[word]}; other code may depend on it",
+                message=f"{word} of {owner}: {_HELPERS[word]}; other code may depend on it",
                 hint="remove it and model.half(), wrap the forward pass in "
                 'torch.amp.autocast("cuda", dtype=torch.float16), and use a GradScaler for the '
                 "loss and the step",

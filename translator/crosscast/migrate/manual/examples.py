@@ -63,18 +63,16 @@ model = torch.nn.Linear(4, 2).cuda().half()
 with torch.no_grad():
     outputs = model(inputs.half())
 """
-_WRAPPED = """\
-from apex.fp16_utils import FP16_Optimizer
+_LISTS = """\
+from apex.fp16_utils import prep_param_lists
 
 model = model.half()
-optimizer = FP16_Optimizer(optimizer, static_loss_scale=128.0)
-optimizer.backward(loss)
-optimizer.step()
+parameters, masters = prep_param_lists(model)
 """
 MANUAL = (
     Example(before=_LOOP, after=_LOOP_NEW),
     Example(before=_UNPACKED, after=_UNPACKED_NEW),
     Example(before=_INFERENCE, after=_INFERENCE),
     Example(before=_DYNAMIC, after=_DYNAMIC, refused="it is not certain that SCALE is a constant"),
-    Example(before=_WRAPPED, after=_WRAPPED, refused="FP16_Optimizer of apex"),
+    Example(before=_LISTS, after=_LISTS, refused="prep_param_lists of apex"),
 )

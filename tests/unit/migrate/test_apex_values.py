@@ -1,0 +1,231 @@
+"""CM102: apex.amp as a value, casts that do not matter, statements with scaled gradients."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
+from crosscast.migrate.registry import all_codemods
+from unit.migrate.apex_loops import HEAD, LOOP, START, WINDOW, code
+from unit.migrate.migrating import changed, migrate, refused, stays
+
+# tests of parts of apex.amp, and its scale
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('if "amp" in saved and "load_state_dict" in amp.__dict__:', 'if "amp" in saved:'),
+        ('if "state_dict" in amp.__dict__:', "if True:"),
+        ('if hasattr(amp, "load_state_dict") and saved:', "if saved:"),
+    ],
+)
+def test_tests_of_parts_that_are_there_go(line: str, expected: str) -> None:
+    text = changed("CM102", code() + f'{line}\n    amp.load_state_dict(saved["amp"])\n')
+    assert f'{expected}\n    scaler.load_state_dict(saved["amp"])\n' in text
+
+
+@pytest.mark.parametrize("read", ["loss_scale()", "_loss_scale"])
+def test_the_scale_of_now(read: str) -> None:
+    text = changed("CM102", code() + f"    print(amp._amp_state.loss_scalers[0].{read})\n")
+    assert "    print(scaler.get_scale())\n" in text
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["amp._amp_state.loss_scalers[1].loss_scale()", '"lists" in amp.__dict__', "vars(amp)", "amp"],
+)
+def test_other_values_stay(use: str) -> None:
+    assert "used here as a value" in refused("CM102", code() + f"print({use})\n")
+
+
+HELPER = """\
+def restore(path, **parts):
+    saved = torch.load(path)
+    for key, value in parts.items():
+        if value is not None:
+            value.load_state_dict(saved[key])
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        HELPER,
+        HELPER.replace("**parts", "model, optimizer, amp").replace(
+            "    for key, value in parts.items():\n        if value is not None:\n"
+            "            value.load_state_dict(saved[key])\n",
+            "    amp.load_state_dict(saved['amp'])\n",
+        ),
+    ],
+)
+def test_a_helper_that_loads_the_state_gets_the_scaler(helper: str) -> None:
+    text = HEAD.replace("model =", f"{helper}model =", 1) + START + LOOP
+    text += "restore(path, model=model, optimizer=optimizer, amp=amp)\n"
+    after = changed("CM102", text)
+    assert "amp=scaler)" in after
+
+
+def test_a_helper_that_does_more_stays() -> None:
+    helper = HELPER.replace("value.load_state_dict(saved[key])", "value.initialize(saved[key])")
+    text = HEAD.replace("model =", f"{helper}model =", 1) + START + LOOP
+    text += "restore(path, model=model, amp=amp)\n"
+    assert "used here as a value" in refused("CM102", text)
+
+
+# casts to half
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "def save(model):\n    torch.save([v.half() for v in model.state_dict().values()], p)\n",
+        "@torch.no_grad()\ndef evaluate(model):\n    model.half()\n    model(x.half())\n"
+        "    model.float()\nevaluate(model)\n",
+        "class Net(torch.nn.Module):\n    def infer(self, x):\n"
+        "        if x.type() == 'torch.cuda.HalfTensor':\n            x = x.half()\n",
+    ],
+)
+def test_casts_apart_from_the_training_do_not_matter(function: str) -> None:
+    assert ".half()" in changed("CM102", code() + function)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        return x.half()\n",
+        "@torch.no_grad()\ndef evaluate(model):\n    model(x.half())\nevaluate(model)\n",
+    ],
+)
+def test_casts_of_the_model_or_of_inputs_of_an_evaluation_do(function: str) -> None:
+    assert "casts to half explicitly" in refused("CM102", code() + function)
+
+
+# gradients of micro-batches
+
+WEIGHTS = '[p for group in optimizer.param_groups for p in group["params"]]'
+EARLY = WINDOW.format(
+    early="torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)", late="pass"
+)
+
+
+def allowed(text: str) -> str:
+    sources = [Source("train.py", text)]
+    found = migrate_in_place(sources, [all_codemods()["CM102"]], frozenset({"clip-once"}))
+    assert not found.refusals
+    assert "clip-once" in found.changes[0].hint
+    return found.texts["train.py"]
+
+
+def test_clips_of_micro_batches_stay_and_the_hint_says_how_to_allow_it() -> None:
+    [refusal] = migrate("CM102", HEAD + START + EARLY).refusals
+    assert refusal.hint.endswith("or allow it: --allow clip-once")
+
+
+def test_clips_of_micro_batches_move_to_the_step_if_allowed() -> None:
+    text = allowed(HEAD + START + EARLY)
+    assert """\
+    scaler.scale(loss).backward()
+    if (step + 1) % 4 == 0:
+        pass
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(WEIGHTS, 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+""" in text.replace(WEIGHTS, "WEIGHTS")
+
+
+def test_a_norm_that_is_used_afterwards_is_not_moved() -> None:
+    text = HEAD + START + EARLY.replace("torch.nn.utils.clip", "norm = torch.nn.utils.clip")
+    [refusal] = migrate("CM102", text).refusals
+    assert "--allow" not in refusal.hint
+
+
+DELAYED = """\
+for step, (inputs, targets) in enumerate(loader):
+    loss = criterion(model(inputs), targets)
+    late = (step + 1) % 4 != 0
+    with amp.scale_loss(loss, optimizer, delay_unscale=late) as scaled_loss:
+        scaled_loss.backward()
+        if not late:
+            # every process has the same scale here
+            grads = [p.grad for p in model.parameters()]
+            all_reduce(grads)
+    if not late:
+        torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+        optimizer.step()
+"""
+
+
+def test_gradients_are_exchanged_while_they_are_scaled() -> None:
+    text = changed("CM102", HEAD + START + DELAYED)
+    assert (
+        """\
+    scaler.scale(loss).backward()
+    if not late:
+        # every process has the same scale here
+        grads = [p.grad for p in model.parameters()]
+        all_reduce(grads)
+    if not late:
+        scaler.unscale_(optimizer)
+"""
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["optimizer.step()", "print(scaled_loss)", "amp.state_dict()", "clip(model)"]
+)
+def test_other_statements_of_the_block_stay(line: str) -> None:
+    text = (
+        HEAD + START + DELAYED.replace("            all_reduce(grads)\n", f"            {line}\n")
+    )
+    refused("CM102", text)
+
+
+def test_a_step_without_gradients_before_the_loop_stays_as_it_is() -> None:
+    text = changed("CM102", HEAD + START + "optimizer.zero_grad()\noptimizer.step()\n" + LOOP)
+    assert "optimizer.zero_grad()\noptimizer.step()\nfor" in text
+
+
+# other files, and imports
+
+
+def test_functions_that_another_program_registers_hold_the_loop() -> None:
+    sources = [
+        Source("train.py", code()),
+        Source(
+            "layers.py",
+            "from apex import amp\nfrom ours import ops\n\nnms = amp.float_function(ops.nms)\n",
+        ),
+    ]
+    found = migrate_in_place(sources, [all_codemods()["CM102"]])
+    assert not found.texts
+    assert any("layers.py calls amp.float_function" in r.message for r in found.refusals)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from apex.fp16_utils import *\nx = 1\n",
+        "try:\n    from apex.fp16_utils import *\nexcept ImportError:\n    pass\nx = 1\n",
+        "from apex.fp16_utils import to_python_float\nx = 1\n",
+    ],
+)
+def test_names_of_fp16_utils_that_nothing_uses_go(text: str) -> None:
+    assert "apex" not in changed("CM102", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from apex.fp16_utils import *\nx = to_python_float(y)\n",
+        "if half:\n    from apex.fp16_utils import *\n",
+        "from apex.other import *\n",
+    ],
+)
+def test_star_imports_that_may_be_used_stay(text: str) -> None:
+    stays("CM102", text)

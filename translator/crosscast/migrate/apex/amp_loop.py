@@ -1,0 +1,106 @@
+"""Migrates the loop of a program with apex.amp, or says why that is not possible."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from crosscast.edits.layout import Draft, every_edit
+from crosscast.migrate.apex.amp_values import values_in
+from crosscast.migrate.apex.forward import Region, regions_of
+from crosscast.migrate.apex.imports import remove_aliases, unused
+from crosscast.migrate.apex.loop_rewrite import Loop, write
+from crosscast.migrate.apex.notes import notes_of
+from crosscast.migrate.apex.preconditions import check_calls
+from crosscast.migrate.apex.scaled_steps import steps_of
+from crosscast.migrate.apex.scaler_creation import start_of
+from crosscast.migrate.apex.scaler_paths import scaler_paths
+from crosscast.migrate.apex.uses import Stops, Uses, uses_of
+from crosscast.migrate.codemod import Change, Outcome
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+    from crosscast.sources.subject import Subject
+
+_REGISTERS = re.compile(r"amp\.(?:register_)?(?:half|float|promote)_function\b")
+"""Calls that apex 0.1 answers only after `amp.initialize`."""
+
+
+def outcomes(subject: Subject) -> list[Outcome]:
+    """Return the change of the loop, or the reasons against it; else what is unused."""
+    program = subject.program
+    if found := of_loops(subject):
+        return found
+    return [_removal(module, imports) for module in program.modules if (imports := unused(module))]
+
+
+def of_loops(subject: Subject) -> list[Outcome]:
+    """Return the change of the loop, or the reasons against it; empty without apex.amp."""
+    program = subject.program
+    stops = Stops()
+    uses = uses_of(program, stops)
+    if not uses.calls:
+        return []
+    _registered_elsewhere(subject, uses, stops)
+    start = start_of(uses, stops)
+    if start is None or stops.refusals:
+        return list(stops.refusals)
+    regions: list[Region] = []
+    if not start.off:
+        regions = regions_of(uses.sites, subject.steps, start.models, stops)
+    steps = steps_of(uses.sites, stops, subject.allowed)
+    check_calls(program, uses, start, steps, stops)
+    values = [value for value in values_in(program) if not start.off]
+    calls = [site.call for site in uses.sites if not start.off]
+    calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
+    nodes: list[tuple[Module, ast.expr]] = [(call.module, call.node) for call in calls]
+    nodes += [(value.module, value.node) for value in values if value.kind != "is there"]
+    needs = [(module, module.function_of(node), node) for module, node in nodes]
+    paths = scaler_paths(program, start, needs, stops)
+    if stops.refusals:
+        return list(stops.refusals)
+    drafts = write(Loop(uses, start, regions, steps, paths, stops, values))
+    if stops.refusals:
+        return list(stops.refusals)
+    return [
+        Change(
+            span=start.module.span(start.statement),
+            message=_message(start.off),
+            edits=every_edit(drafts.values()),
+            note=notes_of(uses, start, steps, subject.steps),
+        )
+    ]
+
+
+def _registered_elsewhere(subject: Subject, uses: Uses, stops: Stops) -> None:
+    """Report functions that another file of the sources registers with apex."""
+    own = {module.source.name for module in subject.program.modules}
+    starts = uses.of("initialize")
+    for source in subject.beside if starts else ():
+        found = None if source.name in own else _REGISTERS.search(source.text)
+        if found is not None:
+            stops.add(
+                starts[0].module,
+                starts[0].node,
+                f"{source.name} calls {found.group()}, which works only with the loop of apex",
+                "first replace it there: torch.amp has no lists of functions",
+            )
+
+
+def _removal(module: Module, imports: list[ast.Import | ast.ImportFrom]) -> Change:
+    """Return the change that removes unused imports."""
+    draft, stops = Draft(module), Stops()
+    for statement in imports:
+        remove_aliases(draft, statement, statement.names, stops)
+    return Change(
+        span=module.span(imports[0]),
+        message="this import of apex is unused: removed",
+        edits=tuple(draft.finish()),
+    )
+
+
+def _message(off: bool) -> str:
+    if off:
+        return "apex.amp at level O0 has no effect: removed"
+    return "apex.amp becomes torch.amp: autocast around forward pass and loss, and a GradScaler"
