@@ -12,6 +12,7 @@ from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.pysource.syntax.notebook import is_notebook
 from crosscast.sources.grouping import group
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
@@ -72,8 +73,8 @@ def _not_applied(result: Result) -> Result:
         result,
         severity=Severity.WARNING,
         message=f"not changed: {result.message}",
-        hint="cells of a notebook are not changed; export it as a script"
-        if result.file.endswith(".ipynb")
+        hint="the change goes beyond one cell or into a magic; make it by hand"
+        if is_notebook(result.file)
         else "it conflicts with another change; make it by hand",
         edits=(),
     )
