@@ -8,10 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.targets.backend import harness_of
 from crosscast_parity.reading.evidence import Evidence, Made
 from crosscast_parity.recordings.observations import ObservedWindow, read_observation
-from crosscast_parity.side_by_side.running import Keep, Limits, Program, Ran
+from crosscast_parity.side_by_side.running import (
+    STOOD_IN,
+    Keep,
+    Limits,
+    Program,
+    Ran,
+    stand_in_for,
+)
 from crosscast_parity.side_by_side.running import run as run_program
 
 MOST_BYTES = 128 << 20
@@ -46,13 +52,13 @@ def observe(
     on_run("program")
     first, windows = _run(program, limits, None)
     notes: list[str] = []
-    folder = _stand_in(program.framework, first.missing)
+    folder = stand_in_for(program.framework, first.missing)
     if folder is not None:
         package = folder.name
         on_run(f"program, with a stand-in for {package}")
         program = replace(program, stand_ins=(folder,))
         first, windows = _run(program, limits, None)
-        notes.append(f"{package} is not installed: a stand-in did what its amp and optimizers do")
+        notes.append(STOOD_IN.format(package=package))
     made = [Made(name="its run", recording=first.recording, windows=windows)]
     if not first.problem and first.recording.scaled:
         at = min(POISONED, len(first.recording.attempts) - 1)
@@ -70,13 +76,6 @@ def observe(
     if missing:
         notes.append(f"updates were not computed again: {program.python} has no {missing}")
     return Observed(ran=first, evidence=Evidence(made=tuple(made)), notes=tuple(notes))
-
-
-def _stand_in(framework: str, missing: str) -> Path | None:
-    """Return the folder of what stands in for a missing module, if there is one."""
-    harness = harness_of(framework)
-    package = missing.partition(".")[0]
-    return harness.stand_in(package) if harness is not None and package else None
 
 
 def _run(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from crosscast_parity.side_by_side.comparison import (
@@ -18,7 +20,14 @@ from crosscast_parity.side_by_side.comparison import (
 )
 from crosscast_parity.side_by_side.places import Place, places_of, unreached
 from crosscast_parity.side_by_side.recording import Recording
-from crosscast_parity.side_by_side.running import Limits, Program, Ran, run
+from crosscast_parity.side_by_side.running import (
+    STOOD_IN,
+    Limits,
+    Program,
+    Ran,
+    run,
+    stand_in_for,
+)
 from crosscast_parity.side_by_side.shown_fields import FIELD_OF, shown, shown_by_overflow
 
 Outcome = Literal["same", "different", "cannot be verified here"]
@@ -48,6 +57,8 @@ class Execution:
     notes: tuple[str, ...] = ()
     """What the runs do not show."""
     hint: str = ""
+    alone: int = 0
+    """Updates that the migrated script makes where the original cannot be run."""
 
 
 def prove(
@@ -73,8 +84,13 @@ def prove(
         return run(program, most, **how)
 
     old = ran("original", original)
+    folder = stand_in_for(original.framework, old.missing)
+    if folder is not None:
+        original = replace(original, stand_ins=(folder,))
+        old = ran(f"original, with a stand-in for {folder.name}", original)
     if old.problem:
-        return _cannot(f"the original: {old.problem}", _hint(old, original))
+        unable = _cannot(f"the original: {old.problem}", _hint(old, original))
+        return _with_one_side(unable, ran("migrated", migrated))
     again = ran("original again", original)
     if again.problem:
         return _cannot(f"the original, run again: {again.problem}")
@@ -121,7 +137,7 @@ def prove(
         updates=updates,
         exact=exact,
         shown=shown(old.recording, new.recording, updates),
-        notes=tuple(_notes(old.recording, left_out)),
+        notes=tuple(_notes(old.recording, left_out, folder)),
     )
     if not old.recording.scaled:
         return same
@@ -192,6 +208,21 @@ def _new_failed(new: Ran, migrated: Program, old: Recording) -> Execution:
     return _different(Difference(update=update, what="ended", words=words), update - 1)
 
 
+def _with_one_side(found: Execution, new: Ran) -> Execution:
+    """Add what a run of the migrated script alone shows: that it trains, with finite numbers."""
+    if new.problem:
+        wording = f"{found.wording}; the migrated script: {new.problem}"
+        return replace(found, wording=wording)
+    updates = new.recording.updates
+    sizes = [change.norm for update in updates for change in update.changes if change]
+    if not all(map(math.isfinite, sizes)):
+        wording = f"{found.wording}; the migrated script alone makes weights that are not finite"
+        return replace(found, wording=wording)
+    many = f"{len(updates)} update{'s' * (len(updates) != 1)}"
+    wording = f"{found.wording}; the migrated script alone makes {many}"
+    return replace(found, wording=wording, alone=len(updates))
+
+
 def _cannot(words: str, hint: str = "") -> Execution:
     return Execution(outcome="cannot be verified here", wording=words, hint=hint)
 
@@ -232,9 +263,11 @@ def _listed(places: Sequence[Place]) -> str:
     return listed + ", ..." * (len(places) > 5)
 
 
-def _notes(recording: Recording, left_out: Sequence[Place]) -> list[str]:
-    """Say what a pair of runs leaves open."""
+def _notes(recording: Recording, left_out: Sequence[Place], folder: Path | None) -> list[str]:
+    """Say what a pair of runs leaves open. `folder`: of what stands in for a package, if any."""
     found = []
+    if folder is not None:
+        found.append(STOOD_IN.format(package=folder.name))
     if left_out:
         found.append(f"changed lines that were not executed: {_listed(left_out)}")
     if not {"float16", "bfloat16"} & recording.types:

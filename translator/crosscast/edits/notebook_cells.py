@@ -1,8 +1,8 @@
 """Edits of the code cells of a notebook.
 
-Only the strings of the changed lines are written again: outputs, metadata and the layout of the JSON
-text stay byte for byte. Lines of edits count through the text that `cells_as_source` makes of the
-cells.
+Only the strings of the changed lines are written again: outputs, metadata and the layout of the
+JSON text stay as they are, byte for byte. Lines of edits count through the text that
+`cells_as_source` makes of the cells.
 """
 
 from __future__ import annotations

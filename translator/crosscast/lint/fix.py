@@ -64,7 +64,7 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
             break
         changed = False
         for name, edits in chosen.items():
-            text = _edited(current[name], edits)
+            text = edited(current[name], edits)
             if text is None or not _parses(original[name], text):
                 fixed.spoilt.add(name)
                 current[name] = original[name]
@@ -117,7 +117,7 @@ def choose(
     return chosen, made
 
 
-def _edited(source: Source, edits: Sequence[Edit]) -> str | None:
+def edited(source: Source, edits: Sequence[Edit]) -> str | None:
     """Return the text with edits; None if a notebook cannot have them in its cells."""
     if is_notebook(source.name):
         return apply_to_notebook(source.text, edits)
@@ -128,7 +128,7 @@ def _editable(current: Mapping[str, Source], result: Result) -> bool:
     """Whether the edits of a finding can be made in the cells of notebooks."""
     names = {edit.file for edit in result.edits if is_notebook(edit.file)}
     return all(
-        _edited(current[name], [edit for edit in result.edits if edit.file == name]) is not None
+        edited(current[name], [edit for edit in result.edits if edit.file == name]) is not None
         for name in names
     )
 

@@ -12,6 +12,7 @@ from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.migrate.interactive import Review
 from crosscast.pysource.syntax.notebook import is_notebook
 from crosscast.sources.grouping import group
 from crosscast.sources.prefilter import has_word
@@ -32,18 +33,21 @@ class InPlaceMigration:
     """Failures: errors in crosscast, and edits that would have broken a file."""
 
 
-def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> InPlaceMigration:
+def migrate_in_place(
+    sources: Sequence[Source], codemods: Sequence[Codemod], review: Review | None = None
+) -> InPlaceMigration:
     """Return sources with the codemods applied until none finds anything to change.
 
     Args:
         sources: programs with their modules, launch scripts and settings.
         codemods: the codemods to apply, see `crosscast.migrate.registry.codemods_to`.
+        review: asks about every change; None makes all of them.
     """
 
     spoilt: set[str] = set()
     problems: list[Diagnostic] = []
     while True:
-        fixed = repair(sources, partial(_run_codemods, codemods, spoilt))
+        fixed = repair(sources, partial(_run_codemods, codemods, spoilt, review))
         problems += fixed.problems
         if fixed.spoilt <= spoilt:
             break
@@ -60,11 +64,15 @@ def migrate_in_place(sources: Sequence[Source], codemods: Sequence[Codemod]) -> 
 
 
 def _run_codemods(
-    codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
+    codemods: Sequence[Codemod],
+    spoilt: set[str],
+    review: Review | None,
+    sources: Sequence[Source],
 ) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
     found = distinct(result for members in wanted for result in outcomes(members, codemods))
-    return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
+    found = [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
+    return found if review is None else review.decide(found, sources)
 
 
 def _not_applied(result: Result) -> Result:
