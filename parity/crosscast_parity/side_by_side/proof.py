@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from crosscast.targets.harness import SmallEpsilon
 from crosscast_parity.side_by_side.comparison import (
     Bounds,
     Difference,
@@ -91,6 +92,13 @@ def prove(
     if old.problem:
         unable = _cannot(f"the original: {old.problem}", _hint(old, original))
         return _with_one_side(unable, ran("migrated", migrated))
+    small = small_epsilon_for(old.recording)
+    if small is not None:
+        original, migrated = (
+            replace(side, environment={**side.environment, small.variable: "1"})
+            for side in (original, migrated)
+        )
+        old = ran("original, with a small epsilon", original)
     again = ran("original again", original)
     if again.problem:
         return _cannot(f"the original, run again: {again.problem}")
@@ -137,7 +145,10 @@ def prove(
         updates=updates,
         exact=exact,
         shown=shown(old.recording, new.recording, updates),
-        notes=tuple(_notes(old.recording, left_out, folder)),
+        notes=(
+            *_notes(old.recording, left_out, folder),
+            *([] if small is None else [small.note]),
+        ),
     )
     if not old.recording.scaled:
         return same
@@ -208,6 +219,15 @@ def _new_failed(new: Ran, migrated: Program, old: Recording) -> Execution:
     return _different(Difference(update=update, what="ended", words=words), update - 1)
 
 
+def small_epsilon_for(recording: Recording) -> SmallEpsilon | None:
+    """Return how a run of an old version is made comparable; None if it is already."""
+    small = updates_of(recording).small_epsilon
+    major = recording.version.partition(".")[0]
+    if small is None or not major.isdigit() or int(major) >= small.below:
+        return None
+    return small if any(a.cls in small.classes for a in recording.attempts) else None
+
+
 def _with_one_side(found: Execution, new: Ran) -> Execution:
     """Add what a run of the migrated script alone shows: that it trains, with finite numbers."""
     if new.problem:
@@ -272,8 +292,9 @@ def _notes(recording: Recording, left_out: Sequence[Place], folder: Path | None)
         found.append(f"changed lines that were not executed: {_listed(left_out)}")
     if not {"float16", "bfloat16"} & recording.types:
         found.append("both sides computed in float32: half precision was not verified")
-    notes = updates_of(recording).notes
-    found += notes
-    if not notes and recording.forced and recording.scaled:
-        found.append("GradScaler, which is disabled without a GPU, was enabled on the CPU")
+    updates = updates_of(recording)
+    found += updates.notes
+    if updates.forced_scaler and recording.forced and recording.scaled:
+        scaler = updates.forced_scaler
+        found.append(f"{scaler}, which is disabled without a GPU, was enabled on the CPU")
     return found

@@ -210,7 +210,8 @@ def run(
 def _job(program: Program, root: Path, copy: Path, spec: Path, limits: Limits) -> Job:
     (root / "tmp").mkdir()
     environment = child_environment(threads=1, device=program.device)
-    paths = [environment.get("PYTHONPATH", ""), str(root / "runner")]
+    # First the observer's own copy: the interpreter may be too old for crosscast's modules.
+    paths = [str(root / "runner"), environment.get("PYTHONPATH", "")]
     paths += [str(root / STAND_INS)] if program.stand_ins else []
     environment |= {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
