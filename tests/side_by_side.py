@@ -37,12 +37,22 @@ class Bench:
             **more,
         )
 
-    def prove(self, before: str, after: str, old: dict[str, str] | None = None) -> Execution:
-        """Return what comes of two texts; `old`: more of the environment of the first."""
+    def prove(
+        self, before: str, after: str, old: dict[str, str] | None = None, old_python: str = ""
+    ) -> Execution:
+        """Return what comes of two texts.
+
+        Args:
+            before: the original.
+            after: what became of it.
+            old: more of the environment of the first.
+            old_python: its interpreter, if it is another one.
+        """
         places = places_of({"train.py": before.encode()}, {"train.py": after.encode()})
         self.names = []
+        original = self.program(before, lines_to_watch(places, after=False), environment=old or {})
         return prove(
-            self.program(before, lines_to_watch(places, after=False), environment=old or {}),
+            replace(original, python=old_python or self._python),
             self.program(after, lines_to_watch(places, after=True)),
             self._limits,
             on_run=self.names.append,
@@ -52,7 +62,8 @@ class Bench:
     def run(self, program: Program, limits: Limits, **how: Any) -> Ran:
         """Run a program, or return what the same run recorded before."""
         text = program.texts["train.py"]
-        key = (text, tuple(program.environment.items()), limits, tuple(how.items()))
+        where = (program.python, *program.environment.items())
+        key = (text, where, limits, tuple(how.items()))
         if key not in self._made:
             # All lines are watched, so that one run serves several pairs.
             every = tuple(range(1, text.count(b"\n") + 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.targets.harness import Bugs, Edit, Harness, Pace, Updates
+from crosscast.targets.harness import Bugs, Edit, Harness, Pace, SmallEpsilon, Updates
 
 _ENTROPY = "    return F.cross_entropy(logits, labels, reduction="
 
@@ -24,5 +24,16 @@ HARNESS = Harness(
             ),
         ),
     ),
-    updates=Updates(modules=("paddle",)),
+    updates=Updates(
+        modules=("paddle",),
+        notes=("initial weights were drawn alike: initializers are not compared",),
+        forced_scaler="loss scaling",
+        small_epsilon=SmallEpsilon(
+            below=2,
+            classes=("Adam", "AdamW"),
+            variable="CROSSCAST_SMALL_EPSILON",
+            note="Adam of Paddle 1 adds epsilon before the bias correction: for these runs both "
+            "sides had a very small epsilon",
+        ),
+    ),
 )

@@ -20,5 +20,5 @@ HARNESS = Harness(
         ),
         half_loss=(Edit("logits = model(**inputs).float()", "logits = model(**inputs)"),),
     ),
-    updates=Updates(modules=("torch",), stand_ins=("apex",)),
+    updates=Updates(modules=("torch",), forced_scaler="GradScaler", stand_ins=("apex",)),
 )

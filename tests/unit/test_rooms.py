@@ -26,7 +26,7 @@ CORE = {
     "memory": "messages recipe targets",
     "pysource": "messages facts",
     "trainstep": "messages pysource",
-    "edits": "pysource",
+    "edits": "messages pysource",
     "readers": "messages facts recipe plan targets pysource trainstep",
     "sources": "messages facts pysource trainstep readers",
     "weights": "messages recipe",

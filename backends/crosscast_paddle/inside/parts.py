@@ -54,6 +54,7 @@ def settings_of(optimizer: Any) -> tuple[list[dict[str, Any]], list[int]]:
     names = {"_momentum": "momentum", "_use_nesterov": "nesterov", "_epsilon": "eps"}
     for name, setting in names.items():
         value = getattr(optimizer, name, None)
+        value = optimizer.epsilon_as_said if is_replaced(optimizer, name) else value
         if value is not None:
             shared[setting] = value if isinstance(value, bool) else number(value)
     betas = [getattr(optimizer, name, None) for name in ("_beta1", "_beta2")]
@@ -78,6 +79,11 @@ def settings_of(optimizer: Any) -> tuple[list[dict[str, Any]], list[int]]:
         for place, (decay, factor) in enumerate(keys)
     ]
     return groups, of
+
+
+def is_replaced(optimizer: Any, name: str) -> bool:
+    """Whether an attribute is an epsilon that was made small (`alike`)."""
+    return name == "_epsilon" and hasattr(optimizer, "epsilon_as_said")
 
 
 def factor_of(group: Any, parameter: Any) -> float:

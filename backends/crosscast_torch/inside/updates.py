@@ -248,8 +248,8 @@ class Watch:
                 "scale": self._scale,
                 "settings": settings,
                 "clips": clips,
-                "gradients": gradients,
-                "changes": changes,
+                "gradients": [] if skipped else gradients,
+                "changes": [] if skipped else changes,
                 "types": types,
             }
         )

@@ -10,7 +10,14 @@ from pathlib import Path
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.reading.evidence import Evidence, Made
 from crosscast_parity.recordings.observations import ObservedWindow, read_observation
-from crosscast_parity.side_by_side.running import Keep, Limits, Program, Ran, stand_in
+from crosscast_parity.side_by_side.running import (
+    STOOD_IN,
+    Keep,
+    Limits,
+    Program,
+    Ran,
+    stand_in_for,
+)
 from crosscast_parity.side_by_side.running import run as run_program
 
 MOST_BYTES = 128 << 20
@@ -45,13 +52,13 @@ def observe(
     on_run("program")
     first, windows = _run(program, limits, None)
     notes: list[str] = []
-    folder = stand_in(program.framework, first.missing)
+    folder = stand_in_for(program.framework, first.missing)
     if folder is not None:
         package = folder.name
         on_run(f"program, with a stand-in for {package}")
         program = replace(program, stand_ins=(folder,))
         first, windows = _run(program, limits, None)
-        notes.append(f"{package} is not installed: a stand-in did what its amp and optimizers do")
+        notes.append(STOOD_IN.format(package=package))
     made = [Made(name="its run", recording=first.recording, windows=windows)]
     if not first.problem and first.recording.scaled:
         at = min(POISONED, len(first.recording.attempts) - 1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
+from crosscast.targets.harness import SmallEpsilon
 from crosscast_parity.side_by_side.comparison import (
     Bounds,
     Difference,
@@ -18,7 +21,14 @@ from crosscast_parity.side_by_side.comparison import (
 )
 from crosscast_parity.side_by_side.places import Place, places_of, unreached
 from crosscast_parity.side_by_side.recording import Recording
-from crosscast_parity.side_by_side.running import Limits, Program, Ran, run, stand_in
+from crosscast_parity.side_by_side.running import (
+    STOOD_IN,
+    Limits,
+    Program,
+    Ran,
+    run,
+    stand_in_for,
+)
 from crosscast_parity.side_by_side.shown_fields import FIELD_OF, shown, shown_by_overflow
 
 Outcome = Literal["same", "different", "cannot be verified here"]
@@ -49,6 +59,8 @@ class Execution:
     notes: tuple[str, ...] = ()
     """What the runs do not show."""
     hint: str = ""
+    alone: int = 0
+    """Updates that the migrated script makes where the original cannot be run."""
 
 
 def prove(
@@ -74,14 +86,20 @@ def prove(
         return run(program, most, **how)
 
     old = ran("original", original)
-    stood_in: tuple[str, ...] = ()
-    folder = stand_in(original.framework, old.missing)
+    folder = stand_in_for(original.framework, old.missing)
     if folder is not None:
         original = replace(original, stand_ins=(folder,))
         old = ran(f"original, with a stand-in for {folder.name}", original)
-        stood_in = (f"{folder.name} is not installed: a stand-in did what it does",)
     if old.problem:
-        return _cannot(f"the original: {old.problem}", _hint(old, original))
+        unable = _cannot(f"the original: {old.problem}", _hint(old, original))
+        return _with_one_side(unable, ran("migrated", migrated))
+    small = small_epsilon_for(old.recording)
+    if small is not None:
+        original, migrated = (
+            replace(side, environment={**side.environment, small.variable: "1"})
+            for side in (original, migrated)
+        )
+        old = ran("original, with a small epsilon", original)
     again = ran("original again", original)
     if again.problem:
         return _cannot(f"the original, run again: {again.problem}")
@@ -128,7 +146,10 @@ def prove(
         updates=updates,
         exact=exact,
         shown=shown(old.recording, new.recording, updates),
-        notes=(*stood_in, *_notes(old.recording, left_out)),
+        notes=(
+            *_notes(old.recording, left_out, folder),
+            *([] if small is None else [small.note]),
+        ),
     )
     if not old.recording.scaled:
         return same
@@ -139,7 +160,7 @@ def prove(
         bounds,
         ran("original, with an overflow", original, few, poison=at),
         lambda: ran("migrated, with an overflow", migrated, few, poison=at),
-        stood_in=bool(stood_in),
+        stood_in=folder is not None,
     )
 
 
@@ -205,6 +226,30 @@ def _new_failed(new: Ran, migrated: Program, old: Recording) -> Execution:
     return _different(Difference(update=update, what="ended", words=words), update - 1)
 
 
+def small_epsilon_for(recording: Recording) -> SmallEpsilon | None:
+    """Return how a run of an old version is made comparable; None if it is already."""
+    small = updates_of(recording).small_epsilon
+    major = recording.version.partition(".")[0]
+    if small is None or not major.isdigit() or int(major) >= small.below:
+        return None
+    return small if any(a.cls in small.classes for a in recording.attempts) else None
+
+
+def _with_one_side(found: Execution, new: Ran) -> Execution:
+    """Add what a run of the migrated script alone shows: that it trains, with finite numbers."""
+    if new.problem:
+        wording = f"{found.wording}; the migrated script: {new.problem}"
+        return replace(found, wording=wording)
+    updates = new.recording.updates
+    sizes = [change.norm for update in updates for change in update.changes if change]
+    if not all(map(math.isfinite, sizes)):
+        wording = f"{found.wording}; the migrated script alone makes weights that are not finite"
+        return replace(found, wording=wording)
+    many = f"{len(updates)} update{'s' * (len(updates) != 1)}"
+    wording = f"{found.wording}; the migrated script alone makes {many}"
+    return replace(found, wording=wording, alone=len(updates))
+
+
 def _cannot(words: str, hint: str = "") -> Execution:
     return Execution(outcome="cannot be verified here", wording=words, hint=hint)
 
@@ -245,15 +290,18 @@ def _listed(places: Sequence[Place]) -> str:
     return listed + ", ..." * (len(places) > 5)
 
 
-def _notes(recording: Recording, left_out: Sequence[Place]) -> list[str]:
-    """Say what a pair of runs leaves open."""
+def _notes(recording: Recording, left_out: Sequence[Place], folder: Path | None) -> list[str]:
+    """Say what a pair of runs leaves open. `folder`: of what stands in for a package, if any."""
     found = []
+    if folder is not None:
+        found.append(STOOD_IN.format(package=folder.name))
     if left_out:
         found.append(f"changed lines that were not executed: {_listed(left_out)}")
     if not {"float16", "bfloat16"} & recording.types:
         found.append("both sides computed in float32: half precision was not verified")
-    notes = updates_of(recording).notes
-    found += notes
-    if not notes and recording.forced and recording.scaled:
-        found.append("GradScaler, which is disabled without a GPU, was enabled on the CPU")
+    updates = updates_of(recording)
+    found += updates.notes
+    if updates.forced_scaler and recording.forced and recording.scaled:
+        scaler = updates.forced_scaler
+        found.append(f"{scaler}, which is disabled without a GPU, was enabled on the CPU")
     return found

@@ -29,6 +29,7 @@ POLL_SECONDS = 0.05
 SLOW_POLL_SECONDS = 1.0
 RUNNER = "runner/crosscast_parity/inside/updates.py"
 STAND_INS = "stand_ins"
+STOOD_IN = "{package} is not installed: a stand-in did what its amp and optimizers do"
 MOST_PRINTED = 256 << 20
 """Bytes; a script that prints more is ended."""
 MOST_COPIED = 2 << 30
@@ -78,6 +79,13 @@ class Ran:
     """The end of what it printed."""
     stopped: bool = False
     """Whether it was stopped at a limit."""
+
+
+def stand_in_for(framework: str, missing: str) -> Path | None:
+    """Return the folder of what stands in for a missing module, if there is one."""
+    harness = harness_of(framework)
+    package = missing.partition(".")[0]
+    return harness.stand_in(package) if harness is not None and package else None
 
 
 def size_of(folder: Path, most: int) -> int:
@@ -199,17 +207,11 @@ def run(
         return _judged(outcome, replace(recording, reached=reached))
 
 
-def stand_in(framework: str, missing: str) -> Path | None:
-    """Return the folder of what stands in for a missing module, if there is one."""
-    harness = harness_of(framework)
-    package = missing.partition(".")[0]
-    return harness.stand_in(package) if harness is not None and package else None
-
-
 def _job(program: Program, root: Path, copy: Path, spec: Path, limits: Limits) -> Job:
     (root / "tmp").mkdir()
     environment = child_environment(threads=1, device=program.device)
-    paths = [environment.get("PYTHONPATH", ""), str(root / "runner")]
+    # First the observer's own copy: the interpreter may be too old for crosscast's modules.
+    paths = [str(root / "runner"), environment.get("PYTHONPATH", "")]
     paths += [str(root / STAND_INS)] if program.stand_ins else []
     environment |= {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),

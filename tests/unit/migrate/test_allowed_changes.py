@@ -50,7 +50,7 @@ def test_bias_correction_is_added_only_if_allowed() -> None:
     held = migrate_in_place(sources, codemods)
     assert not held.texts
     assert held.refusals[0].hint.endswith("--allow adam-bias-correction")
-    found = migrate_in_place(sources, codemods, frozenset({"adam-bias-correction"}))
+    found = migrate_in_place(sources, codemods, allowed=frozenset({"adam-bias-correction"}))
     assert found.texts["train.py"] == (
         "import torch\n\noptimizer = torch.optim.AdamW(weights, lr=1e-3, weight_decay=0.0)\n"
     )

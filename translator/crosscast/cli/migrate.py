@@ -42,6 +42,10 @@ def migrate(
         bool, typer.Option("--check", help="Only list the changes; exit with 1 if there are any.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Change the files.")] = False,
+    interactive: Annotated[
+        bool,
+        typer.Option("--interactive", help="Ask about every change; write those you accept."),
+    ] = False,
     verify: Annotated[
         bool,
         typer.Option(
@@ -118,8 +122,9 @@ def migrate(
         )
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     if in_place:
-        if sum((diff, check, write)) > 1:
-            message = "choose only one of --diff, --check and --write"
+        if sum((diff, check, write, interactive)) > 1 or (interactive and json):
+            message = "choose only one of --diff, --check, --write and --interactive, the last "
+            message += "without --json"
             raise DiagnosticError(Diagnostic(code="CC970", message=message))
         if run and not verify:
             message = "--run needs --verify"
@@ -146,12 +151,14 @@ def migrate(
             verify=verify,
             demand=demand if run else None,
             json=json,
+            interactive=interactive,
         )
     if not output:
         raise DiagnosticError(_no_folder(to))
-    if diff or check or write or old_python or allow:
+    if diff or check or write or interactive or old_python or allow:
         message = (
-            "--diff, --check, --write, --old-python and --allow apply only to a migration in place"
+            "--diff, --check, --write, --interactive, --old-python and --allow apply only to a "
+            "migration in place"
         )
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     if run and not verify:

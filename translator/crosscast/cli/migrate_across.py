@@ -48,6 +48,7 @@ def migrate_to_targets(
     from crosscast.migrate.across_frameworks import migrate_across
     from crosscast.migrate.report import report
     from crosscast.migrate.settings import parse_settings
+    from crosscast.migrate.summary import across_summary
 
     sources, problems = sources_of(paths)
     across = migrate_across(
@@ -77,8 +78,10 @@ def migrate_to_targets(
     if json:
         print_json(data)
     else:
+        print(*across_summary(data).lines, sep="\n", flush=True)
         print_diagnostics(diagnostics)
-        _print_summary(data, root)
+        _print_proof(data)
+        print(root / "report.md")
     if code := exit_code(diagnostics):
         return code
     if any(diagnostic.code in ("CC976", "CC979") for diagnostic in diagnostics):
@@ -156,30 +159,19 @@ def _is_open(data: Mapping[str, Any]) -> bool:
     return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])
 
 
-def _print_summary(data: Mapping[str, Any], root: Path) -> None:
-    """Print the locations of the files and a summary."""
-    for entry in data["targets"]:
-        fields = entry["fields"]
-        counts = dict.fromkeys(("exact", "adapted", "approximate"), 0)
-        for field in fields:
-            counts[field["verdict"]] += 1
-        print(f"{root / entry['folder']}: {', '.join(f'{n} {name}' for name, n in counts.items())}")
-    bugs = [entry for entry in data["bugs"] if entry["became"] != "of no recipe"]
-    for became in dict.fromkeys(bug["became"] for bug in bugs):
-        count = sum(bug["became"] == became for bug in bugs)
-        print(f"{count} mistake{'s' * (count != 1)} of the source: {became}")
-    fields, things = len(data["fill_in"]), len(data["not_carried"])
-    print(
-        f"{fields} field{'s' * (fields != 1)} to fill in, {things} "
-        f"setting{'s' * (things != 1)} not carried over"
-    )
-    for entry in (data["verification"] or {"targets": ()})["targets"]:
+def _print_proof(data: Mapping[str, Any]) -> None:
+    """Print what came of the runs, and why there is no stronger proof."""
+    from crosscast.migrate.summary import READ_ONLY
+
+    verification = data["verification"]
+    if verification is None:
+        return
+    for entry in verification["targets"]:
         print(f"{entry['target']}: {entry['outcome']}: {entry['wording']}")
         for verdict in dict.fromkeys(field["verdict"] for field in entry["fields"]):
             count = sum(field["verdict"] == verdict for field in entry["fields"])
             print(f"  {count} fields {verdict}")
         if entry["outcome"] == "same":
             print("  the emitted script does what this recipe says (proven)")
-    if (reading := (data["verification"] or {}).get("reading")) is not None:
-        print(reading["sentence"])
-    print(root / "report.md")
+    reading = verification["reading"]
+    print(READ_ONLY if reading is None else reading["sentence"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.console import (
@@ -13,6 +13,7 @@ from crosscast.messages.console import (
     EXIT_OK,
     exit_code,
     print_diagnostics,
+    print_diff,
     print_json,
 )
 from crosscast.messages.diagnostics import Diagnostic
@@ -21,9 +22,11 @@ from crosscast.sources.files import path_of
 if TYPE_CHECKING:
     from crosscast.lint.result import Result
     from crosscast.migrate.before_after import Comparison
+    from crosscast.migrate.chosen_proof import ChosenProof
     from crosscast.migrate.codemod import Api
     from crosscast.migrate.executed_proof import Demand
     from crosscast.migrate.in_place import InPlaceMigration
+    from crosscast.migrate.summary import Summary
     from crosscast.sources.files import Text
     from crosscast_parity.side_by_side.proof import Execution
 
@@ -32,12 +35,13 @@ def in_place(
     paths: list[str],
     api: Api,
     *,
-    allowed: frozenset[str],
+    allowed: frozenset[str] = frozenset(),
     check: bool,
     write: bool,
     verify: bool,
     demand: Demand | None,
     json: bool,
+    interactive: bool = False,
 ) -> int:
     """Change programs, or show what would change; return the exit code.
 
@@ -50,18 +54,33 @@ def in_place(
         verify: compare both sides.
         demand: the script to execute, if any.
         json: print JSON.
+        interactive: ask about every change, and write those that are accepted.
 
     Raises:
-        DiagnosticError: the demand is invalid, or a requirement is missing.
+        DiagnosticError: the demand is invalid, a requirement is missing, or nothing here can be
+            migrated to the API (CC971).
     """
+    from crosscast.cli.migrate_review import review_on_terminal, show_refusals
+    from crosscast.migrate.chosen_proof import in_place_proof
     from crosscast.migrate.in_place import migrate_in_place
+    from crosscast.migrate.nothing import unread_programs
     from crosscast.migrate.registry import codemods_to
+    from crosscast.migrate.summary import in_place_summary, unread
     from crosscast.sources.files import read_all
 
     files, problems = read_all(paths)
     sources = [file.source for file in files.values()]
-    migrated = migrate_in_place(sources, codemods_to(api), allowed)
+    review = review_on_terminal() if interactive else None
+    codemods = codemods_to(api)
+    migrated = migrate_in_place(sources, codemods, allowed=allowed, review=review)
+    if review is not None:
+        show_refusals(migrated.refusals)
+        write = True
     problems += migrated.problems
+    missed = unread_programs(sources, paths, codemods)
+    problems += [problem for problem in missed if problem not in problems]
+    if not migrated.texts and not migrated.refusals:
+        return _nothing(files, migrated, problems, api, verify=verify, json=json)
     compared: list[Comparison] = []
     execution: Execution | None = None
     if verify:
@@ -79,26 +98,38 @@ def in_place(
         from crosscast.lint.fix import write as write_texts
 
         problems += [*write_texts(files, migrated.texts), *_write_added(migrated.added)]
+    proof = in_place_proof(
+        verify=verify,
+        changed=bool(migrated.texts),
+        execution=execution,
+    )
+    summary = in_place_summary(
+        replace(migrated, problems=tuple(problems)),
+        mode="interactive" if interactive else "write" if write else "check" if check else "diff",
+        written=not differs,
+        compared=compared,
+        proof=proof.words,
+    )
     if json:
-        data = _plain(files, migrated, problems)
+        data = _plain(files, migrated, problems, summary)
         if verify:
-            data |= _plain_verification(compared, execution)
+            data |= _plain_verification(compared, execution, proof)
         print_json(data)
     else:
+        print(*summary.lines, sep="\n", file=sys.stderr, flush=True)
         if not check and not write:
             _print_diff(files, migrated)
-        _print_summary(migrated, listed=check or write)
+        _print_details(migrated, listed=check or write)
         if verify:
-            _print_comparison(compared, execution)
+            _print_comparison(compared, execution, proof)
         print_diagnostics(problems)
-        if write and differs:
-            print("No file was changed.", file=sys.stderr)
     if code := exit_code(problems):
         return code
     if execution is not None and execution.outcome == "cannot be verified here":
         return EXIT_CANNOT_RUN
     other = any(comparison.verdict == "different" for comparison in compared)
-    open_ = migrated.refusals or (check and migrated.texts) or other
+    undecided = migrated.refusals or unread(problems)
+    open_ = undecided or (check and migrated.texts) or other
     return EXIT_FINDINGS if open_ else EXIT_OK
 
 
@@ -119,6 +150,56 @@ def _write_added(added: Mapping[str, str]) -> list[Diagnostic]:
     return problems
 
 
+def _nothing(
+    files: Mapping[str, Text],
+    migrated: InPlaceMigration,
+    problems: Sequence[Diagnostic],
+    api: Api,
+    *,
+    verify: bool,
+    json: bool,
+) -> int:
+    """Say why there is nothing to change; that is fine only for programs of the present API."""
+    from crosscast.migrate.chosen_proof import in_place_proof
+    from crosscast.migrate.codemod import APIS
+    from crosscast.migrate.in_place import migrate_in_place
+    from crosscast.migrate.nothing import MODULES, already_there, nothing_for, programs_of
+    from crosscast.migrate.registry import codemods_to
+    from crosscast.migrate.summary import NO_RISK, NOTHING, Summary, unread
+
+    sources = [file.source for file in files.values()]
+    programs = programs_of(sources)
+    found = list(problems)
+    words = already_there(programs, api)
+    others: dict[Api, int] = {}
+    for other in APIS:
+        related = set(MODULES[other]) & set(MODULES[api])
+        if other != api and (related or not words):
+            there = migrate_in_place(sources, codemods_to(other))
+            others[other] = len(there.changes) + len(there.refusals)
+    fits = any(others.values())
+    way = ""
+    if not exit_code(found) and (fits or not words):  # a file that is missing says enough
+        found.append(nothing_for(programs, api, others))
+        way = found[-1].hint
+    missed = unread(found)
+    summary = Summary(
+        done=NOTHING if fits or not words else words,
+        decide=way or (f"not read: {', '.join(missed)}" if missed else NOTHING),
+        risk=NO_RISK,
+    )
+    if json:
+        data = _plain(files, migrated, found, summary)
+        if verify:
+            proof = in_place_proof(verify=True, changed=False, execution=None)
+            data |= _plain_verification((), None, proof)
+        print_json(data)
+    else:
+        print(*summary.lines, sep="\n", file=sys.stderr, flush=True)
+        print_diagnostics(found)
+    return exit_code(found) or (EXIT_FINDINGS if missed else EXIT_OK)
+
+
 def _on_run(name: str) -> None:
     """Print the current run on a terminal."""
     if sys.stderr.isatty():
@@ -126,20 +207,21 @@ def _on_run(name: str) -> None:
 
 
 def _plain_verification(
-    compared: Sequence[Comparison], execution: Execution | None
+    compared: Sequence[Comparison], execution: Execution | None, proof: ChosenProof
 ) -> Mapping[str, Any]:
     from crosscast.migrate.executed_proof import plain
 
     return {
+        "proof": proof.to_json(),
         "verification": [asdict(comparison) for comparison in compared],
         "execution": None if execution is None else plain(execution),
     }
 
 
-def _print_comparison(compared: Sequence[Comparison], execution: Execution | None) -> None:
-    """Print the differences, a summary, and the results of the execution."""
-    from crosscast.migrate.before_after import NOT_RUN
-
+def _print_comparison(
+    compared: Sequence[Comparison], execution: Execution | None, proof: ChosenProof
+) -> None:
+    """Print the differences, the number of each verdict, and which proof it is."""
     for comparison in compared:
         if comparison.verdict == "different":
             print(f"{comparison.name}: {comparison.field}: {comparison.why}", file=sys.stderr)
@@ -148,16 +230,11 @@ def _print_comparison(compared: Sequence[Comparison], execution: Execution | Non
         for verdict in ("same", "changed on purpose", "different", "not comparable")
     }
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    if execution is None:
-        print(f"verified: {words} ({NOT_RUN})", file=sys.stderr)
-        return
-    if execution.outcome == "cannot be verified here":
-        print(f"verified: {words} (by reading only)", file=sys.stderr)
-        return
     executed = sum(comparison.evidence == "executed" for comparison in compared)
-    print(f"verified: {words} ({executed} of these by execution)", file=sys.stderr)
-    print(f"executed: {execution.outcome}: {execution.wording}", file=sys.stderr)
-    for note in execution.notes:
+    shown = f" ({executed} of these by execution)" if proof.level == "both sides" else ""
+    print(f"compared: {words}{shown}", file=sys.stderr)
+    print(f"proof: {proof.sentence}", file=sys.stderr)
+    for note in execution.notes if execution is not None else ():
         print(f"  {note}", file=sys.stderr)
 
 
@@ -165,13 +242,14 @@ def _print_diff(files: dict[str, Text], migrated: InPlaceMigration) -> None:
     from crosscast.lint.fix import diff_of
 
     for name, text in migrated.texts.items():
-        print(diff_of(files[name].source, text), end="")
+        print_diff(diff_of(files[name].source, text))
+    sys.stdout.flush()
     for name, text in migrated.added.items():
         print(f"New file: {name} ({len(text.splitlines())} lines)")
 
 
-def _print_summary(migrated: InPlaceMigration, *, listed: bool) -> None:
-    """Print the changes if `listed`, then the refusals, then a summary."""
+def _print_details(migrated: InPlaceMigration, *, listed: bool) -> None:
+    """Print the changes if `listed`, then the refusals, then the notes."""
     from crosscast.lint.formats.text import text
 
     if listed:
@@ -183,21 +261,19 @@ def _print_summary(migrated: InPlaceMigration, *, listed: bool) -> None:
     print(text(migrated.refusals), end="", file=sys.stderr)
     for note in notes:
         print(f"Note: {note}", file=sys.stderr)
-    changed, left = len(migrated.changes), len(migrated.refusals)
-    print(
-        f"{changed} changed in {len(migrated.texts)} file{'s' * (len(migrated.texts) != 1)}, "
-        f"{left} left for you to decide",
-        file=sys.stderr,
-    )
 
 
 def _plain(
-    files: dict[str, Text], migrated: InPlaceMigration, problems: list[Diagnostic]
+    files: Mapping[str, Text],
+    migrated: InPlaceMigration,
+    problems: Sequence[Diagnostic],
+    summary: Summary,
 ) -> dict[str, Any]:
     def of(results: tuple[Result, ...]) -> list[dict[str, Any]]:
         return [result.diagnostic().to_json() | {"name": result.name} for result in results]
 
     return {
+        "summary": summary.to_json(),
         "files": {
             name: {"changed": name in migrated.texts, "text": migrated.texts.get(name)}
             for name in files

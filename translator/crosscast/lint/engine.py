@@ -10,6 +10,7 @@ from crosscast.lint.options import Options
 from crosscast.lint.result import Result, of_diagnostic, of_finding, order
 from crosscast.lint.rule import Rule
 from crosscast.messages.source import Source
+from crosscast.pysource.syntax.notebook import is_notebook
 from crosscast.sources.prefilter import has_word, may_train
 from crosscast.sources.subject import Subject
 
@@ -51,7 +52,7 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
 
 def _repairable(result: Result) -> Result:
     """Return a result without its edits in notebooks, whose locations refer to cells."""
-    if result.edits and result.file.endswith(".ipynb"):
+    if result.edits and is_notebook(result.file):
         return replace(result, edits=())
     return result
 

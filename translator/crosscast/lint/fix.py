@@ -8,12 +8,15 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from crosscast.edits.edit import Edit
+from crosscast.edits.notebook_cells import apply_to_notebook
 from crosscast.edits.text_edits import apply_edits, lines_of, overlap
 from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import Source
+from crosscast.pysource.syntax.notebook import cells_as_source, is_notebook
 from crosscast.sources.files import Text, kind_of, write_whole
 
 MAX_ROUNDS = 10
@@ -54,13 +57,15 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
     current = dict(original)
     fixed = Fixed(results=look(list(current.values())))
     for _ in range(MAX_ROUNDS):
-        chosen, made = choose(fixed.results, frozenset(fixed.spoilt), frozenset(current))
+        chosen, made = choose(
+            fixed.results, frozenset(fixed.spoilt), frozenset(current), partial(_editable, current)
+        )
         if not chosen:
             break
         changed = False
         for name, edits in chosen.items():
-            text = apply_edits(current[name].text, edits)
-            if not _parses(original[name], text):
+            text = edited(current[name], edits)
+            if text is None or not _parses(original[name], text):
                 fixed.spoilt.add(name)
                 current[name] = original[name]
                 fixed.problems.append(_refused(name))
@@ -79,11 +84,20 @@ def repair(sources: Sequence[Source], look: Look) -> Fixed:
 
 
 def choose(
-    results: Iterable[Result], spoilt: frozenset[str], files: frozenset[str]
+    results: Iterable[Result],
+    spoilt: frozenset[str],
+    files: frozenset[str],
+    editable: Callable[[Result], bool] = lambda result: True,
 ) -> tuple[dict[str, list[Edit]], list[Result]]:
     """Return file to compatible edits, and the findings that they fix.
 
     The edits of a finding are applied together; overlapping findings wait for the next round.
+
+    Args:
+        results: the findings.
+        spoilt: files that must not be changed.
+        files: all files.
+        editable: whether the edits of a finding can be made.
     """
     taken: list[Edit] = []
     made: list[Result] = []
@@ -91,17 +105,32 @@ def choose(
         fits = result.edits and all(
             edit.file in files
             and edit.file not in spoilt
-            and not edit.file.endswith(".ipynb")
             and (edit in taken or not any(overlap(edit, other) for other in taken))
             for edit in result.edits
         )
-        if fits:
+        if fits and editable(result):
             taken += [edit for edit in dict.fromkeys(result.edits) if edit not in taken]
             made.append(result)
     chosen: dict[str, list[Edit]] = {}
     for edit in taken:
         chosen.setdefault(edit.file, []).append(edit)
     return chosen, made
+
+
+def edited(source: Source, edits: Sequence[Edit]) -> str | None:
+    """Return the text with edits; None if a notebook cannot have them in its cells."""
+    if is_notebook(source.name):
+        return apply_to_notebook(source.text, edits)
+    return apply_edits(source.text, edits)
+
+
+def _editable(current: Mapping[str, Source], result: Result) -> bool:
+    """Whether the edits of a finding can be made in the cells of notebooks."""
+    names = {edit.file for edit in result.edits if is_notebook(edit.file)}
+    return all(
+        edited(current[name], [edit for edit in result.edits if edit.file == name]) is not None
+        for name in names
+    )
 
 
 def diff_of(before: Source, after: str) -> str:
@@ -138,8 +167,17 @@ def _replace(file: Text, text: str) -> None:
 
 def _parses(source: Source, text: str) -> bool:
     """Whether a text is valid Python, if its source was."""
-    if kind_of(source) != "python" or source.name.endswith(".ipynb"):
+    if kind_of(source) != "python":
         return True
+    if is_notebook(source.name):
+        before, after = (cells_as_source(Source(source.name, t))[0] for t in (source.text, text))
+        if before is None or after is None or not _is_python(before.text):
+            return after is not None
+        text = after.text
+    return _is_python(text)
+
+
+def _is_python(text: str) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -14,6 +14,7 @@ from crosscast.lint.registry import UNUSED_IGNORE, all_rules, matches
 from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
+from crosscast.pysource.syntax.notebook import cells_as_source, is_notebook
 from crosscast.sources.files import kind_of
 
 MARK = "crosscast:"
@@ -81,9 +82,8 @@ def find_ignores(source: Source) -> list[Ignore]:
 
 def _shown(source: Source) -> str:
     """Return the text that locations refer to; for a notebook, that of its code cells."""
-    if not source.name.endswith(".ipynb"):
+    if not is_notebook(source.name):
         return source.text
-    from crosscast.pysource.syntax.notebook import cells_as_source
 
     cells, _ = cells_as_source(source)
     return cells.text if cells is not None else ""

@@ -16,6 +16,8 @@ from crosscast.messages.text_tables import layout
 EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
+"""Start of a line of a diff to its style; the first that fits."""
 _FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC108", "CC5")
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
 _PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
@@ -109,3 +111,16 @@ def print_text(text: str) -> None:
 def cell_text(value: Any) -> str:
     """Return a value as the text of a cell: strings unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def print_diff(text: str) -> None:
+    """Print a unified diff to stdout, with colors on a terminal unless they are disabled."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        print(text, end="")
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for line in text.splitlines(keepends=True):
+        style = next((s for start, s in _DIFF_STYLES.items() if line.startswith(start)), None)
+        console.print(line, style=style, end="")

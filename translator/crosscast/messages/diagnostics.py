@@ -99,16 +99,16 @@ def _render_one(diagnostic: Diagnostic) -> str:
     place = f"{diagnostic.span}: " if diagnostic.span else ""
     path = f"{diagnostic.path}: " if diagnostic.path else ""
     line = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
-    lines = [_printable(line, keep="\n")]
+    lines = [printable(line, keep="\n")]
     if diagnostic.span and diagnostic.span.text:
         lines += _underline(diagnostic.span)
     if diagnostic.hint:
-        lines.append(_printable(f"  Hint: {diagnostic.hint}", keep="\n"))
+        lines.append(printable(f"  Hint: {diagnostic.hint}", keep="\n"))
     return "\n".join(lines)
 
 
-def _printable(text: str, keep: str = "") -> str:
-    """Replace control characters: messages quote keys and paths of untrusted files.
+def printable(text: str, keep: str = "") -> str:
+    """Return a text without control characters: messages quote names of untrusted files.
 
     A tab becomes one space, as columns count it.
     """
@@ -117,7 +117,7 @@ def _printable(text: str, keep: str = "") -> str:
 
 
 def _underline(span: Span, width: int = 160) -> Sequence[str]:
-    text = _printable(span.text)
+    text = printable(span.text)
     start = span.column - 1
     end = max(start + 1, min(span.end_column - 1 if span.end_column else start + 1, len(text)))
     if len(text) > width:  # keep the marked part in view on very long lines

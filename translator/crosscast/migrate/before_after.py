@@ -20,7 +20,6 @@ from crosscast.sources.grouping import group
 Verdict = Literal["same", "changed on purpose", "different", "not comparable"]
 _SEEN = ("backward", "clip", "step", "zero")
 """Operations that are visible in a program with its own training loop."""
-NOT_RUN = "nothing was executed: only the source texts before and after were compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,11 @@ from crosscast.sources.run_command import parse_command
 if TYPE_CHECKING:
     from crosscast_parity.side_by_side.proof import Execution
 
-FRAMEWORK_OF: Mapping[Api, str] = {"torch.amp": "torch", "keras3": "tensorflow"}
+FRAMEWORK_OF: Mapping[Api, str] = {
+    "torch.amp": "torch",
+    "keras3": "tensorflow",
+    "paddle3": "paddle",
+}
 """The APIs whose scripts can be observed while they run."""
 
 OLD_SIDE: Mapping[Api, Mapping[str, str]] = {"keras3": {"TF_USE_LEGACY_KERAS": "1"}}

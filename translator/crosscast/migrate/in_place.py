@@ -12,6 +12,8 @@ from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.migrate.interactive import Review
+from crosscast.pysource.syntax.notebook import is_notebook
 from crosscast.sources.grouping import group, group_all
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
@@ -36,7 +38,9 @@ class InPlaceMigration:
 def migrate_in_place(
     sources: Sequence[Source],
     codemods: Sequence[Codemod],
+    *,
     allowed: frozenset[str] = frozenset(),
+    review: Review | None = None,
 ) -> InPlaceMigration:
     """Return sources with the codemods applied until none finds anything to change.
 
@@ -44,12 +48,13 @@ def migrate_in_place(
         sources: programs with their modules, launch scripts and settings.
         codemods: the codemods to apply, see `crosscast.migrate.registry.codemods_to`.
         allowed: changes of meaning that may be made, see `crosscast.migrate.allowed_changes`.
+        review: asks about every change; None makes all of them.
     """
 
     spoilt: set[str] = set()
     problems: list[Diagnostic] = []
     while True:
-        fixed = repair(sources, partial(_run_codemods, codemods, spoilt, allowed))
+        fixed = repair(sources, partial(_run_codemods, codemods, spoilt, allowed, review))
         problems += fixed.problems
         if fixed.spoilt <= spoilt:
             break
@@ -75,6 +80,7 @@ def _run_codemods(
     codemods: Sequence[Codemod],
     spoilt: set[str],
     allowed: frozenset[str],
+    review: Review | None,
     sources: Sequence[Source],
 ) -> list[Result]:
     found = distinct(
@@ -85,7 +91,8 @@ def _run_codemods(
         if _concerns(chosen, members)
         for result in outcomes(members, chosen, allowed, sources)
     )
-    return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
+    found = [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
+    return found if review is None else review.decide(found, sources)
 
 
 def _not_applied(result: Result) -> Result:
@@ -94,8 +101,8 @@ def _not_applied(result: Result) -> Result:
         result,
         severity=Severity.WARNING,
         message=f"not changed: {result.message}",
-        hint="cells of a notebook are not changed; export it as a script"
-        if result.file.endswith(".ipynb")
+        hint="the change goes beyond one cell or into a magic; make it by hand"
+        if is_notebook(result.file)
         else "it conflicts with another change; make it by hand",
         edits=(),
     )

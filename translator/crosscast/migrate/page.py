@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from crosscast.migrate.summary import READ_ONLY
+
 _WIDTH = 90
 
 
@@ -29,13 +31,12 @@ def page(data: Mapping[str, Any]) -> str:
 def _head(data: Mapping[str, Any]) -> Iterator[str]:
     yield f"# Migration of {_code(data['name'])}"
     yield ""
+    yield from (
+        f"- **{name.capitalize()}:** {_cell(data['summary'][name])}"
+        for name in ("done", "decide", "risk")
+    )
+    yield ""
     yield f"From {', '.join(map(_code, data['sources']))}, with crosscast {data['crosscast']}."
-    for target in data["targets"]:
-        counts: dict[str, int] = {}
-        for field in target["fields"]:
-            counts[field["verdict"]] = counts.get(field["verdict"], 0) + 1
-        summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        yield f"To {_code(target['target'])}: {summary}."
     yield ""
 
 
@@ -150,6 +151,9 @@ def _verified(data: Mapping[str, Any]) -> Iterator[str]:
         if target["outcome"] == "same":
             yield "The emitted script does what this recipe says (proven)."
             yield ""
+    if found["reading"] is None:
+        yield f"{READ_ONLY[0].upper()}{READ_ONLY[1:]}."
+        yield ""
     reading = found["reading"]
     if reading is not None:
         sentence = reading["sentence"]

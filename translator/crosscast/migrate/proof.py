@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.missing_packages import parity_missing
 from crosscast.migrate.across_frameworks import CrossMigration
+from crosscast.migrate.chosen_proof import across_proof
 
 if TYPE_CHECKING:
     from crosscast_parity.compare.migration_proof import Proof
@@ -66,7 +67,8 @@ def _proof_without_script(target: str) -> Proof:
 def _plain(proof: Proof) -> dict[str, Any]:
     outcomes = [proof.outcome, *(stage.outcome for stage in proof.stages)]
     executed = any(outcome != "cannot be verified here" for outcome in outcomes)
-    return {**asdict(proof), "executed": executed}
+    plain = {**asdict(proof), "executed": executed}
+    return {**plain, "proof": across_proof(plain).to_json()}
 
 
 def _corrected(across: CrossMigration) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from crosscast.migrate.bugs import Fate
 from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
 from crosscast.migrate.field_lines import Line
 from crosscast.migrate.left_behind import left_behind
+from crosscast.migrate.summary import across_summary
 from crosscast.targets.capability import Judgement
 
 SCHEMA = 1
@@ -27,7 +28,7 @@ _UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904", "CC911", "CC918", "CC92
 
 def report(across: CrossMigration, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a migration in the format of `schema/migrate-v1.json`."""
-    return {
+    data: dict[str, Any] = {
         "version": SCHEMA,
         "crosscast": __version__,
         "name": across.recipe.name,
@@ -41,6 +42,7 @@ def report(across: CrossMigration, verification: Mapping[str, Any] | None = None
         "verification": dict(verification) if verification is not None else None,
         "diagnostics": [diagnostic.to_json() for diagnostic in across.diagnostics],
     }
+    return {**data, "summary": across_summary(data).to_json()}
 
 
 def _target(across: CrossMigration, arrived: TargetScripts) -> dict[str, Any]:

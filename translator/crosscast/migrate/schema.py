@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from crosscast.lift.schema import run_schema
+from crosscast.migrate.chosen_proof import LEVELS
 from crosscast.targets.capability import Verdict
 
 _TEXT = {"type": "string"}
@@ -35,6 +36,7 @@ def migrate_schema() -> dict[str, Any]:
             files=_TEXTS,
             verification={"anyOf": [{"type": "null"}, {"$ref": "#/$defs/verification"}]},
             diagnostics={"type": "array", "items": {"type": "object"}},
+            summary=_object(done=_TEXT, decide=_TEXT, risk=_TEXT),
         ),
         "$defs": _definitions(),
     }
@@ -79,6 +81,7 @@ def _definitions() -> dict[str, Any]:
         stages={"type": "array", "items": stage},
         checks=_TEXTS,
         fields={"type": "array", "items": judged},
+        proof=_object(level={"enum": list(LEVELS)}, words=_TEXT, stronger=_TEXT),
     )
     return {
         "place": place,

@@ -20,7 +20,7 @@ from crosscast.pysource.programs.memo import Memo
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Documents, Program
 from crosscast.pysource.programs.scopes import Binding, Scope
-from crosscast.pysource.syntax.notebook import cells_as_source
+from crosscast.pysource.syntax.notebook import cells_as_source, is_notebook
 from crosscast.pysource.syntax.parse import parse_source
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _read_all(
 ) -> None:
     parsed: list[tuple[Source, ast.Module]] = []
     for source in sources:
-        if source.name.endswith(".ipynb"):
+        if is_notebook(source.name):
             cells, problem = cells_as_source(source)
             if cells is None:
                 diagnostics.extend([problem] if problem is not None else [])

@@ -79,6 +79,21 @@ class Bugs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SmallEpsilon:
+    """How runs of a version with another Adam are made comparable.
+
+    `below`: the first major version without the difference. `classes`: the optimizers that have it.
+    `variable`: the environment variable with which both sides use a small epsilon. `note`: what is
+    not compared then.
+    """
+
+    below: int
+    classes: tuple[str, ...]
+    variable: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Updates:
     """Properties of the observed updates of a user's script (`updates`)."""
 
@@ -86,10 +101,14 @@ class Updates:
     """Modules whose import starts the observation."""
     notes: tuple[str, ...] = ()
     """Limitations of observed runs; empty if scripts run as usual."""
+    forced_scaler: str = ""
+    """Name of the scaler that is enabled without a GPU, where programs would have it disabled."""
     skips_counted: str = ""
     """Description of what is not compared if a version counts skipped updates; otherwise empty."""
     rounds_betas: bool = False
     """Whether versions differ in the rounding order of the moments' decay."""
+    small_epsilon: SmallEpsilon | None = None
+    """Versions whose Adam adds epsilon at another place; None if there are none."""
     stand_ins: tuple[str, ...] = ()
     """Packages of which the backend's folder `stand_ins` has one for programs that miss them."""
 

@@ -19,6 +19,11 @@ _PYTHON_CELL_MAGICS = frozenset(
 )
 
 
+def is_notebook(name: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return name.endswith(".ipynb")
+
+
 def cells_as_source(source: Source) -> tuple[Source | None, Diagnostic | None]:
     """Return the code cells of a notebook as one text, or why there are none (CC904)."""
     if len(source.text) > MAX_CHARACTERS:

@@ -1,0 +1,132 @@
+"""What a migration in place says first, and what it says where there is nothing to migrate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import migration_sources
+from crosscast.cli import app
+from crosscast.migrate.codemod import APIS
+from crosscast.migrate.nothing import MODULES
+
+OLD = migration_sources.TORCH.replace('torch.amp.GradScaler("cuda", ', "torch.cuda.amp.GradScaler(")
+TYPO = migration_sources.APEX.replace("amp.scale_loss", "amp.scaled_loss")
+PYTHON_2 = 'from apex import amp\nprint "loss"\n'
+KERAS = (
+    'import tensorflow as tf\ntf.keras.mixed_precision.experimental.set_policy("mixed_float16")\n'
+)
+
+
+def migrate(*words: object) -> Any:
+    return CliRunner().invoke(app, ["migrate", *map(str, words)])
+
+
+def three(found: Any) -> list[str]:
+    lines = found.stderr.splitlines()[:3]
+    assert [line.partition(": ")[0] for line in lines] == ["Done", "Decide", "Risk"]
+    return [str(line.partition(": ")[2]) for line in lines]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_api_has_modules() -> None:
+    assert set(MODULES) == set(APIS)
+
+
+@pytest.mark.parametrize(
+    ("option", "done"),
+    [
+        ("--diff", "1 change in 1 file, shown as a diff; --write makes it"),
+        ("--check", "1 change in 1 file, listed below; --write makes it"),
+        ("--write", "1 change in 1 file, written"),
+    ],
+)
+def test_what_was_done_comes_first(folder: Path, option: str, done: str) -> None:
+    (folder / "train.py").write_text(OLD)
+    found = migrate("train.py", "--to", "torch.amp", option)
+    assert three(found)[:2] == [done, "nothing"]
+    assert three(found)[2].endswith("not verified")
+    (folder / "train.py").write_text(OLD)
+    data = json.loads(migrate("train.py", "--to", "torch.amp", option, "--json").stdout)
+    assert data["summary"]["done"] == done
+
+
+def test_what_is_left_is_named(folder: Path) -> None:
+    (folder / "train.py").write_text(TYPO)
+    found = migrate("train.py", "--to", "torch.amp")
+    assert found.exit_code == 1
+    done, decide, risk = three(found)
+    assert (done, risk) == ("nothing", "none: no file changes")
+    assert decide.startswith("1 place left as it is: train.py:")
+    assert decide.endswith("apex.amp has no scaled_loss")
+
+
+def test_the_present_api_is_fine(folder: Path) -> None:
+    (folder / "train.py").write_text(migration_sources.TORCH)
+    found = migrate(".", "--to", "torch.amp")
+    assert found.exit_code == 0
+    assert three(found) == [
+        "nothing to change: train.py uses none of the old APIs that torch.amp replaces",
+        "nothing",
+        "none: no file changes",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "decide", "message"),
+    [
+        (KERAS, "use --to keras3", "the old APIs here belong to keras3 (1 place)"),
+        ("import paddle\n", "use --to paddle3", "train.py is for another framework"),
+        ("x = 1\n", "name the program that trains", "nothing here imports torch"),
+        ("def f(:\n", "convert Python 2", "train.py cannot be read"),
+        (PYTHON_2, "convert Python 2", "train.py cannot be read"),
+    ],
+    ids=["wrong API", "wrong framework", "no training", "broken", "Python 2"],
+)
+def test_nothing_to_migrate_is_a_finding(
+    folder: Path, text: str, decide: str, message: str
+) -> None:
+    (folder / "train.py").write_text(text)
+    for words in (("train.py",), (".",), ("train.py", "--check"), ("train.py", "--json")):
+        found = migrate(*words, "--to", "torch.amp")
+        assert found.exit_code == 1
+        if "--json" in words:
+            data = json.loads(found.stdout)
+            assert data["summary"]["decide"].startswith(decide)
+            assert "CC971" in [problem["code"] for problem in data["problems"]]
+        else:
+            assert three(found)[1].startswith(decide)
+            assert f"error CC971: nothing to migrate to torch.amp: {message}" in found.stderr
+
+
+def test_a_file_that_was_named_and_not_read_is_a_finding(folder: Path) -> None:
+    (folder / "new.py").write_text(migration_sources.TORCH)
+    (folder / "broken.py").write_text("def f(:\n")
+    assert migrate(".", "--to", "torch.amp").exit_code == 0
+    found = migrate("new.py", "broken.py", "--to", "torch.amp")
+    assert found.exit_code == 1
+    assert three(found)[1] == "not read: broken.py"
+    assert "CC901" in found.stderr
+
+
+def test_an_old_program_in_python_2_beside_others_is_a_finding(folder: Path) -> None:
+    (folder / "train.py").write_text(OLD)
+    (folder / "old.py").write_text(PYTHON_2)
+    found = migrate(".", "--to", "torch.amp")
+    assert found.exit_code == 1
+    assert three(found)[1] == "1 file not read: old.py"
+
+
+def test_a_missing_file_is_told_alone(folder: Path) -> None:
+    found = migrate("gone.py", "--to", "torch.amp")
+    assert found.exit_code == 2
+    assert "CC971" not in found.stderr

@@ -1,0 +1,74 @@
+"""Which proof of a migration was to be had, and why not a stronger one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    from crosscast_parity.side_by_side.proof import Execution
+
+Level = Literal["both sides", "migrated side", "reading", "none"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenProof:
+    """The strongest proof that could be had, from both sides run to nothing at all."""
+
+    level: Level
+    words: str
+    stronger: str
+    """Why there is no stronger one, and what would give it; empty if there is none."""
+
+    @property
+    def sentence(self) -> str:
+        """The proof in one line."""
+        return f"{self.words} ({self.stronger})" if self.stronger else self.words
+
+    def to_json(self) -> dict[str, str]:
+        """Return it for JSON."""
+        return {"level": self.level, "words": self.words, "stronger": self.stronger}
+
+
+_RUN = "--run 'SCRIPT ARG...' runs both sides and compares every update"
+
+
+def in_place_proof(*, verify: bool, changed: bool, execution: Execution | None) -> ChosenProof:
+    """Return the proof of a migration in place.
+
+    Args:
+        verify: whether one was asked for.
+        changed: whether anything changes.
+        execution: what came of the runs of the command that the user gave.
+    """
+    if not verify:
+        words = "not verified"
+        return ChosenProof(level="none", words=words, stronger="--verify compares both sides")
+    if execution is None:
+        why = _RUN if changed else "nothing changes"
+        words = "verified by reading only, nothing was executed"
+        return ChosenProof(level="reading", words=words, stronger=why)
+    if execution.outcome == "cannot be verified here":
+        if execution.alone:
+            words = "verified by reading, and by running the migrated side alone"
+            return ChosenProof(level="migrated side", words=words, stronger=execution.wording)
+        words = "verified by reading only"
+        return ChosenProof(level="reading", words=words, stronger=execution.wording)
+    words = f"both sides were run: {execution.outcome}: {execution.wording}"
+    return ChosenProof(level="both sides", words=words, stronger="")
+
+
+def across_proof(proof: Mapping[str, Any]) -> ChosenProof:
+    """Return the proof of the script for one target.
+
+    Args:
+        proof: an entry of `targets` of `verification` in a report.
+    """
+    if proof["outcome"] == "cannot be verified here":
+        words = "the new script was only read"
+        return ChosenProof(level="reading", words=words, stronger=proof["wording"])
+    does = "does" if proof["outcome"] == "same" else "does not do"
+    words = f"the new script was run: it {does} what the recipe says"
+    return ChosenProof(level="migrated side", words=words, stronger="")

@@ -1,0 +1,128 @@
+"""Why a migration in place finds nothing, and what to do then."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast.migrate.codemod import APIS, Api, Codemod
+from crosscast.pysource.syntax.notebook import cells_as_source, is_notebook
+from crosscast.pysource.syntax.parse import parse_source
+from crosscast.sources.files import kind_of
+from crosscast.sources.prefilter import has_word
+
+MODULES: Mapping[Api, tuple[str, ...]] = {
+    "torch.amp": ("torch",),
+    "keras3": ("tensorflow", "keras", "tf_keras"),
+    "paddle3": ("paddle",),
+}
+"""The modules that a program of an API imports."""
+_LISTED = 3
+
+
+@dataclass(slots=True)
+class Programs:
+    """The Python files among sources: what those that could be read import."""
+
+    imported: dict[str, set[str]] = field(default_factory=dict)
+    """File to the top-level modules that it imports."""
+    unread: list[Diagnostic] = field(default_factory=list)
+
+    def importing(self, modules: Sequence[str]) -> list[str]:
+        """Return the files that import any of some modules."""
+        return [name for name, found in self.imported.items() if found & set(modules)]
+
+
+def programs_of(sources: Sequence[Source]) -> Programs:
+    """Read the Python files among sources."""
+    found = Programs()
+    for source in sources:
+        if kind_of(source) != "python":
+            continue
+        tree, problem = _tree(source)
+        if tree is None:
+            found.unread += [problem] if problem is not None else []
+        else:
+            found.imported[source.name] = set(_imports(tree))
+    return found
+
+
+def _tree(source: Source) -> tuple[ast.Module | None, Diagnostic | None]:
+    if is_notebook(source.name):
+        cells, problem = cells_as_source(source)
+        return (None, problem) if cells is None else parse_source(cells)
+    return parse_source(source)
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def unread_programs(
+    sources: Sequence[Source], named: Sequence[str], codemods: Sequence[Codemod]
+) -> list[Diagnostic]:
+    """Return why Python files that matter cannot be read.
+
+    Args:
+        sources: all files.
+        named: files and folders that the user named; a named file matters.
+        codemods: a file with words of theirs matters, too.
+    """
+    words = tuple(word for codemod in codemods for word in codemod.hints)
+    wanted = [s for s in sources if s.name in named or has_word(s.text, words)]
+    return programs_of(wanted).unread
+
+
+def already_there(programs: Programs, api: Api) -> str:
+    """Say that the programs use an API already; "" if none of them is for its framework."""
+    names = programs.importing(MODULES[api])
+    if not names:
+        return ""
+    use = "uses" if len(names) == 1 else "use"
+    return f"nothing to change: {_listed(names)} {use} none of the old APIs that {api} replaces"
+
+
+def nothing_for(programs: Programs, api: Api, others: Mapping[Api, int]) -> Diagnostic:
+    """Return the error of sources that hold no program for an API.
+
+    Args:
+        programs: the Python files among the sources.
+        api: the API that was asked for.
+        others: API to the number of places that a migration to it would change or refuse.
+    """
+    fits = next((other for other, count in others.items() if count), None)
+    if fits is not None:
+        count = others[fits]
+        places = f"{count} place{'s' * (count != 1)}"
+        message = f"nothing to migrate to {api}: the old APIs here belong to {fits} ({places})"
+        return _error(message, f"use --to {fits}")
+    if not programs.imported and programs.unread:
+        files = [problem.span.file for problem in programs.unread if problem.span]
+        message = f"nothing to migrate to {api}: {_listed(files)} cannot be read"
+        hint = "convert Python 2 to Python 3 first, and correct what does not parse"
+        return _error(message, hint)
+    for other in APIS:
+        names = programs.importing(MODULES[other])
+        if names:
+            message = f"nothing to migrate to {api}: {_listed(names)} is for another framework"
+            return _error(message, f"use --to {other}")
+    if not programs.imported:
+        return _error(f"nothing to migrate to {api}: no Python file", "name the program")
+    message = f"nothing to migrate to {api}: nothing here imports {' or '.join(MODULES[api])}"
+    return _error(message, "name the program that trains, with the modules that it uses")
+
+
+def _error(message: str, hint: str) -> Diagnostic:
+    return Diagnostic(code="CC971", message=message, hint=hint)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
