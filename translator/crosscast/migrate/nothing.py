@@ -18,6 +18,7 @@ MODULES: Mapping[Api, tuple[str, ...]] = {
     "torch.amp": ("torch",),
     "keras3": ("tensorflow", "keras", "tf_keras"),
     "paddle3": ("paddle",),
+    "tf.compat.v1": ("tensorflow",),
 }
 """The modules that a program of an API imports."""
 _LISTED = 3
