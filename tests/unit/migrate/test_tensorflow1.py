@@ -249,3 +249,11 @@ def test_numpy_outside_of_tensorflow_1_stays() -> None:
         rows="import numpy as np\n\nrows = np.zeros(3, np.float_).astype(np.int)\n",
     )
     assert "np.zeros(3, np.float64).astype(int)" in found.texts["rows.py"]
+
+
+def test_a_session_after_the_function_that_makes_the_optimizer_is_late_enough() -> None:
+    make = "def make():\n    o = tf.train.AdamOptimizer(0.1)\n    return o\n\n\n"
+    text = f"import os\nimport tensorflow.compat.v1 as tf\n{HALF}{make}"
+    main = "def main():\n    {}\n    {}\n"
+    assert "get(" in changed("CM402", text + main.format("make()", "tf.Session()"))
+    assert "created before" in refused("CM402", text + main.format("tf.Session()", "make()"))

@@ -37,8 +37,18 @@ def run(subject: Subject) -> Iterator[Outcome]:
     where, exact = _requested(subject, program)
     if where is None:
         return
-    found = [_optimizer(module, node) for module, node in _optimizers(program)]
+    optimizers = list(_optimizers(program))
+    found = [_optimizer(module, node) for module, node in optimizers]
     if not found:
+        return
+    early = _early_session(program, optimizers)
+    if early is not None:
+        yield Refusal(
+            span=early,
+            message="the session may be created before the optimizer, and the graph rewrite "
+            "concerns only sessions that are created after its call",
+            hint=f"create the session after the optimizer, and {_WRITE}",
+        )
         return
     wrapped = [one for one in found if one is not None]
     if not exact or len(wrapped) < len(found):
@@ -88,6 +98,38 @@ def _optimizers(program: Program) -> Iterator[tuple[Module, ast.Call]]:
                 yield module, call  # type: ignore[misc]
 
 
+def _early_session(program: Program, optimizers: list[tuple[Module, ast.Call]]) -> Span | None:
+    """Return a session that is not certainly created after an optimizer; None if none is."""
+    makers = {name for module, call in optimizers for name in _around(module, call)}
+    for module in program.modules:
+        for use in uses_of(module, imports_of(module)):
+            session = module.parent(use.node)
+            if use.path not in ("Session", "InteractiveSession"):
+                continue
+            if not isinstance(session, ast.Call) or session.func is not use.node:
+                continue
+            scope = module.function_of(session)
+            before = [
+                call.node
+                for call in module.calls
+                if call.node.lineno < session.lineno and module.function_of(call.node) is scope
+            ]
+            made = {id(call) for other, call in optimizers if other is module}
+            known = any(
+                id(call) in made or module.text(call.func).rpartition(".")[2] in makers
+                for call in before
+            )
+            if not known:
+                return module.span(session)
+    return None
+
+
+def _around(module: Module, call: ast.Call) -> list[str]:
+    """Return the names of the function and the class around a call."""
+    around = (module.function_of(call), module.class_of(call))
+    return [node.name for node in around if node is not None]
+
+
 def _optimizer(module: Module, call: ast.Call) -> list[Edit] | None:
     """Return the edits that wrap an optimizer after its assignment; None if it is not assigned."""
     statement = module.parent(call)
@@ -125,6 +167,15 @@ def _first_import(module: Module) -> ast.stmt:
     )
 
 
+_EARLY = """\
+import os
+import tensorflow.compat.v1 as tf
+
+os.environ["TF_ENABLE_AUTO_MIXED_PRECISION"] = "1"
+session = tf.Session()
+optimizer = tf.train.AdamOptimizer(1e-3)
+train = optimizer.minimize(loss)
+"""
 CODEMOD = Codemod(
     code="CM402",
     name="tensorflow-1-rewrite-variable",
@@ -167,6 +218,11 @@ import tensorflow as tf
 os.environ["TF_ENABLE_AUTO_MIXED_PRECISION"] = "1"
 model.compile(tf.keras.optimizers.Adam(1e-3), "mse")
 """,
+        ),
+        Example(
+            before=_EARLY,
+            after=_EARLY,
+            refused="created before the optimizer",
         ),
         Example(
             before="""\
