@@ -257,3 +257,15 @@ def test_a_session_after_the_function_that_makes_the_optimizer_is_late_enough() 
     main = "def main():\n    {}\n    {}\n"
     assert "get(" in changed("CM402", text + main.format("make()", "tf.Session()"))
     assert "created before" in refused("CM402", text + main.format("tf.Session()", "make()"))
+
+
+def test_the_variable_of_one_of_two_scripts_with_an_early_session_is_refused() -> None:
+    net = "import tensorflow as tf\n\n\ndef make():\n    o = tf.train.AdamOptimizer(0.1)\n"
+    main = f"import os\nimport tensorflow as tf\nimport net\n{HALF}{{}}\n{{}}\n"
+    found = program(
+        main.format("net.make()", "tf.Session()"),
+        other=main.format("tf.Session()", "net.make()"),
+        net=net,
+    )
+    assert "created before the optimizer" in found.refusals[0].message
+    assert "environ.get" not in found.texts["net.py"]

@@ -2,7 +2,6 @@
 
 import tensorflow.compat.v1 as tf
 
-
 Average, Sum, Adasum = "average", "sum", "adasum"
 
 

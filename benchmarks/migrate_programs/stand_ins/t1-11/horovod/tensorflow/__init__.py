@@ -3,7 +3,6 @@
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-
 Average, Sum, Adasum = "average", "sum", "adasum"
 
 
