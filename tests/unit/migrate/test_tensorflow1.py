@@ -222,6 +222,7 @@ def test_the_variable_of_a_launch_script_reaches_the_optimizer() -> None:
     "line",
     [
         "tf.train.AdamOptimizer(0.1).minimize(x)",
+        "MyOptimizer().minimize(tf.placeholder(tf.float32))",
         "optimizers = {'adam': tf.train.AdamOptimizer}; x = 1; y = tf.train.AdamOptimizer(0.1)",
     ],
 )

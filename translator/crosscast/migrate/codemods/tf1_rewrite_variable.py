@@ -10,7 +10,7 @@ from crosscast.edits.layout import indent_of, is_alone, unit_of
 from crosscast.edits.node_edits import insert, insert_before
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.migrate.tensorflow1.module_names import imports_of, uses_of
+from crosscast.migrate.tensorflow1.module_names import imports_of, is_for_v1, uses_of
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.tensorflow.rewrite import VARIABLE
@@ -39,7 +39,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         return
     optimizers = list(_optimizers(program))
     found = [_optimizer(module, node) for module, node in optimizers]
-    if not found:
+    if not found and not is_for_v1(program):
         return
     early = _early_session(program, optimizers)
     if early is not None:
@@ -51,7 +51,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         )
         return
     wrapped = [one for one in found if one is not None]
-    if not exact or len(wrapped) < len(found):
+    if not exact or not found or len(wrapped) < len(found):
         yield Refusal(
             span=where,
             message="published builds of TensorFlow never read the variable, and how it is set or "
