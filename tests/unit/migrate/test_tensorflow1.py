@@ -270,3 +270,10 @@ def test_the_variable_of_one_of_two_scripts_with_an_early_session_is_refused() -
     )
     assert "created before the optimizer" in found.refusals[0].message
     assert "environ.get" not in found.texts["net.py"]
+
+
+def test_an_optimizer_of_a_class_of_the_program_is_wrapped() -> None:
+    lamb = "import tensorflow.compat.v1 as tf\n\n\nclass Lamb(tf.train.Optimizer):\n    pass\n"
+    text = f"import os\nimport tensorflow.compat.v1 as tf\nimport lamb\n{HALF}"
+    text += "optimizer = lamb.Lamb()\noptimizer.minimize(x)\n"
+    assert WRAPPED in changed("CM402", text, lamb=lamb)

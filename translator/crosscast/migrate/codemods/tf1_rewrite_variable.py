@@ -88,14 +88,22 @@ def _requested(subject: Subject, program: Program) -> tuple[Span | None, bool]:
 
 
 def _optimizers(program: Program) -> Iterator[tuple[Module, ast.Call]]:
-    """Yield the calls that make an optimizer of TensorFlow 1."""
+    """Yield the calls that make an optimizer of TensorFlow 1, or one of a class derived from it."""
+    own: set[str] = set()
     for module in program.modules:
         for use in uses_of(module, imports_of(module)):
             place, _, name = use.path.rpartition(".")
-            call = module.parent(use.node)
-            made = isinstance(call, ast.Call) and call.func is use.node
-            if made and place == "train" and name.endswith("Optimizer") and name != "Optimizer":
-                yield module, call  # type: ignore[misc]
+            if place != "train" or not name.endswith("Optimizer"):
+                continue
+            around = module.parent(use.node)
+            if isinstance(around, ast.ClassDef):
+                own.add(around.name)
+            elif isinstance(around, ast.Call) and around.func is use.node:
+                yield module, around
+    for module in program.modules:
+        for call in module.calls:
+            if module.text(call.node.func).rpartition(".")[2] in own:
+                yield module, call.node
 
 
 def _early_session(program: Program, optimizers: list[tuple[Module, ast.Call]]) -> Span | None:
