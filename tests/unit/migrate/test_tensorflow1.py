@@ -222,6 +222,7 @@ def test_the_variable_of_a_launch_script_reaches_the_optimizer() -> None:
     "line",
     [
         "tf.train.AdamOptimizer(0.1).minimize(x)",
+        "MyOptimizer().minimize(tf.placeholder(tf.float32))",
         "optimizers = {'adam': tf.train.AdamOptimizer}; x = 1; y = tf.train.AdamOptimizer(0.1)",
     ],
 )
@@ -249,3 +250,30 @@ def test_numpy_outside_of_tensorflow_1_stays() -> None:
         rows="import numpy as np\n\nrows = np.zeros(3, np.float_).astype(np.int)\n",
     )
     assert "np.zeros(3, np.float64).astype(int)" in found.texts["rows.py"]
+
+
+def test_a_session_after_the_function_that_makes_the_optimizer_is_late_enough() -> None:
+    make = "def make():\n    o = tf.train.AdamOptimizer(0.1)\n    return o\n\n\n"
+    text = f"import os\nimport tensorflow.compat.v1 as tf\n{HALF}{make}"
+    main = "def main():\n    {}\n    {}\n"
+    assert "get(" in changed("CM402", text + main.format("make()", "tf.Session()"))
+    assert "created before" in refused("CM402", text + main.format("tf.Session()", "make()"))
+
+
+def test_the_variable_of_one_of_two_scripts_with_an_early_session_is_refused() -> None:
+    net = "import tensorflow as tf\n\n\ndef make():\n    o = tf.train.AdamOptimizer(0.1)\n"
+    main = f"import os\nimport tensorflow as tf\nimport net\n{HALF}{{}}\n{{}}\n"
+    found = program(
+        main.format("net.make()", "tf.Session()"),
+        other=main.format("tf.Session()", "net.make()"),
+        net=net,
+    )
+    assert "created before the optimizer" in found.refusals[0].message
+    assert "environ.get" not in found.texts["net.py"]
+
+
+def test_an_optimizer_of_a_class_of_the_program_is_wrapped() -> None:
+    lamb = "import tensorflow.compat.v1 as tf\n\n\nclass Lamb(tf.train.Optimizer):\n    pass\n"
+    text = f"import os\nimport tensorflow.compat.v1 as tf\nimport lamb\n{HALF}"
+    text += "optimizer = lamb.Lamb()\noptimizer.minimize(x)\n"
+    assert WRAPPED in changed("CM402", text, lamb=lamb)

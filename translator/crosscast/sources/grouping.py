@@ -67,14 +67,23 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
 
 
 def group_all(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
-    """Return all Python files in groups that import each other, also those that do not train."""
+    """Return all Python files in groups that import each other, with the scripts that launch them.
+
+    They need not train.
+    """
+    files = Files(sources)
     wanted = [source for source in sources if kind_of(source) == "python"]
-    imports = Imports(Files(sources), MAX_DEPTH, MAX_HELPERS)
+    imports = Imports(files, MAX_DEPTH, MAX_HELPERS)
     near: dict[str, list[Source]] = {source.name: [] for source in wanted}
     for source in wanted:
         for other in imports.of(source):
             near[source.name].append(other)
             near[other.name].append(source)
+    for script in sources:
+        started = _started(script, files) if kind_of(script) == "shell" else None
+        if started is not None:
+            near[script.name] = []
+            near[started.name].append(script)
     groups: list[tuple[Source, ...]] = []
     covered: set[str] = set()
     for source in wanted:

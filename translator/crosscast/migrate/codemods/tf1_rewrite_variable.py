@@ -10,7 +10,7 @@ from crosscast.edits.layout import indent_of, is_alone, unit_of
 from crosscast.edits.node_edits import insert, insert_before
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
-from crosscast.migrate.tensorflow1.module_names import imports_of, uses_of
+from crosscast.migrate.tensorflow1.module_names import imports_of, is_for_v1, uses_of
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.tensorflow.rewrite import VARIABLE
@@ -37,11 +37,21 @@ def run(subject: Subject) -> Iterator[Outcome]:
     where, exact = _requested(subject, program)
     if where is None:
         return
-    found = [_optimizer(module, node) for module, node in _optimizers(program)]
-    if not found:
+    optimizers = list(_optimizers(program))
+    found = [_optimizer(module, node) for module, node in optimizers]
+    if not found and not is_for_v1(program):
+        return
+    early = _early_session(program, optimizers)
+    if early is not None:
+        yield Refusal(
+            span=early,
+            message="the session may be created before the optimizer, and the graph rewrite "
+            "concerns only sessions that are created after its call",
+            hint=f"create the session after the optimizer, and {_WRITE}",
+        )
         return
     wrapped = [one for one in found if one is not None]
-    if not exact or len(wrapped) < len(found):
+    if not exact or not found or len(wrapped) < len(found):
         yield Refusal(
             span=where,
             message="published builds of TensorFlow never read the variable, and how it is set or "
@@ -78,14 +88,54 @@ def _requested(subject: Subject, program: Program) -> tuple[Span | None, bool]:
 
 
 def _optimizers(program: Program) -> Iterator[tuple[Module, ast.Call]]:
-    """Yield the calls that make an optimizer of TensorFlow 1."""
+    """Yield the calls that make an optimizer of TensorFlow 1, or one of a class derived from it."""
+    own: set[str] = set()
     for module in program.modules:
         for use in uses_of(module, imports_of(module)):
             place, _, name = use.path.rpartition(".")
-            call = module.parent(use.node)
-            made = isinstance(call, ast.Call) and call.func is use.node
-            if made and place == "train" and name.endswith("Optimizer") and name != "Optimizer":
-                yield module, call  # type: ignore[misc]
+            if place != "train" or not name.endswith("Optimizer"):
+                continue
+            around = module.parent(use.node)
+            if isinstance(around, ast.ClassDef):
+                own.add(around.name)
+            elif isinstance(around, ast.Call) and around.func is use.node:
+                yield module, around
+    for module in program.modules:
+        for call in module.calls:
+            if module.text(call.node.func).rpartition(".")[2] in own:
+                yield module, call.node
+
+
+def _early_session(program: Program, optimizers: list[tuple[Module, ast.Call]]) -> Span | None:
+    """Return a session that is not certainly created after an optimizer; None if none is."""
+    makers = {name for module, call in optimizers for name in _around(module, call)}
+    for module in program.modules:
+        for use in uses_of(module, imports_of(module)):
+            session = module.parent(use.node)
+            if use.path not in ("Session", "InteractiveSession"):
+                continue
+            if not isinstance(session, ast.Call) or session.func is not use.node:
+                continue
+            scope = module.function_of(session)
+            before = [
+                call.node
+                for call in module.calls
+                if call.node.lineno < session.lineno and module.function_of(call.node) is scope
+            ]
+            made = {id(call) for other, call in optimizers if other is module}
+            known = any(
+                id(call) in made or module.text(call.func).rpartition(".")[2] in makers
+                for call in before
+            )
+            if not known:
+                return module.span(session)
+    return None
+
+
+def _around(module: Module, call: ast.Call) -> list[str]:
+    """Return the names of the function and the class around a call."""
+    around = (module.function_of(call), module.class_of(call))
+    return [node.name for node in around if node is not None]
 
 
 def _optimizer(module: Module, call: ast.Call) -> list[Edit] | None:
@@ -125,6 +175,15 @@ def _first_import(module: Module) -> ast.stmt:
     )
 
 
+_EARLY = """\
+import os
+import tensorflow.compat.v1 as tf
+
+os.environ["TF_ENABLE_AUTO_MIXED_PRECISION"] = "1"
+session = tf.Session()
+optimizer = tf.train.AdamOptimizer(1e-3)
+train = optimizer.minimize(loss)
+"""
 CODEMOD = Codemod(
     code="CM402",
     name="tensorflow-1-rewrite-variable",
@@ -169,6 +228,11 @@ model.compile(tf.keras.optimizers.Adam(1e-3), "mse")
 """,
         ),
         Example(
+            before=_EARLY,
+            after=_EARLY,
+            refused="created before the optimizer",
+        ),
+        Example(
             before="""\
 import os
 import tensorflow.compat.v1 as tf
@@ -187,4 +251,5 @@ train = tf.train.AdamOptimizer(1e-3).minimize(loss)
         ),
     ),
     run=run,
+    every_file=True,
 )

@@ -159,6 +159,8 @@ _RENAMED = {
     "examples.tutorials.mnist.input_data": MNIST,
     "contrib.learn.python.learn.datasets.mnist": MNIST,
     "contrib.training.HParams": f"{HPARAMS}.HParams",
+    "contrib.compiler.jit.experimental_jit_scope": f"{V1}.xla.experimental.jit_scope",
+    "contrib.compiler.xla.compile": f"{V1}.xla.experimental.compile",
     "contrib.util.constant_value": f"{V1}.get_static_value",
     "contrib.util.make_tensor_proto": f"{V1}.make_tensor_proto",
     "pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
