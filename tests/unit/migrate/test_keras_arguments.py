@@ -159,3 +159,55 @@ def test_refused_arguments(line: str, why: str) -> None:
 )
 def test_what_must_stay(text: str) -> None:
     assert untouched(text, "CM210", "CM211")
+
+
+@pytest.mark.parametrize("base", ["tf.keras.Model", "keras.layers.Layer"])
+@pytest.mark.parametrize("made", ["super()", "super(Mine, self)"])
+def test_a_constructor_that_passes_itself(base: str, made: str) -> None:
+    text = f"{TF}class Mine({base}):\n    def __init__(self):\n        {made}.__init__(self)\n"
+    assert after(text, "CM210") == text.replace("__init__(self)\n", "__init__()\n").replace(
+        "def __init__():", "def __init__(self):"
+    )
+
+
+def test_a_constructor_of_something_else_stays() -> None:
+    assert untouched(
+        f"{TF}class A(ours.Model):\n    def __init__(self):\n        super().__init__(self)\n",
+        "CM210",
+    )
+
+
+def test_fit_without_eager_execution() -> None:
+    text = f"{TF}tf.compat.v1.disable_eager_execution()\nmodel.compile('sgd', loss='mse')\n"
+    assert "fails without eager execution" in refused(text, "CM210")
+    assert untouched(text.replace("model.compile('sgd', loss='mse')", ""), "CM210")
+
+
+BLOCKS = """\
+import tensorflow as tf
+
+
+class Block(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.drop = tf.keras.layers.Dropout(0.1)
+        self.other = make()
+
+    def call(self, x, training):
+        return self.other(self.drop(x, training), True)
+
+
+class Net(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+
+    def call(self, x, training=False):
+        return self.block(x, training)
+"""
+
+
+def test_training_is_passed_by_name() -> None:
+    wanted = BLOCKS.replace("self.drop(x, training)", "self.drop(x, training=training)")
+    wanted = wanted.replace("self.block(x, training)", "self.block(x, training=training)")
+    assert after(BLOCKS, "CM210") == wanted
