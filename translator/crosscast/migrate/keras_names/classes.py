@@ -79,11 +79,11 @@ def eager(module: Module, program: Program, out: Outcomes) -> None:
     """Refuse programs that train Keras models in graphs of TensorFlow 1."""
     for call in module.calls:
         names = [canonical(name) for name in call.names]
-        if any(name in _GRAPHS for name in names) and not module.is_dead(call.node):
-            if compiles(program):
-                out.refuse(
-                    module,
-                    call.node,
-                    "fit of Keras 3 fails without eager execution",
-                    "remove this line; fit compiles its steps by itself",
-                )
+        off = any(name in _GRAPHS for name in names) and not module.is_dead(call.node)
+        if off and compiles(program):
+            out.refuse(
+                module,
+                call.node,
+                "fit of Keras 3 fails without eager execution",
+                "remove this line; fit compiles its steps by itself",
+            )
