@@ -41,6 +41,12 @@ def test_names(old: str, new: str) -> None:
             "import tensorflow.keras.layers as p",
         ),
         (
+            "from keras.layers.convolutional import Conv2D, UpSampling2D",
+            "from keras.layers import Conv2D, UpSampling2D",
+        ),
+        ("from keras.utils.vis_utils import plot_model", "from keras.utils import plot_model"),
+        ("from keras.utils import np_utils", "from keras import utils as np_utils"),
+        (
             "from keras.callbacks.experimental import BackupAndRestore",
             "from keras.callbacks import BackupAndRestore",
         ),
@@ -137,6 +143,7 @@ def test_a_file_is_read_under_its_new_name() -> None:
         ("model.save_weights('a.h5')\nnames = glob('*.h5')", "depends on its old end"),
         ("model.save_weights('a.h5')\nn = int(p.replace('.h5', ''))", "depends on its old end"),
         ("model.save_weights('a')\ntf.train.latest_checkpoint('.')", "depends on its old end"),
+        ("model.save('trained', overwrite=True)", "not the folder of a SavedModel"),
         ("rnn.reset_states()", "reset_states of rnn was removed"),
     ],
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _WEIGHTS = ".weights.h5"
 _OLD = (".h5", ".hdf5", ".keras")
 _PATTERN = re.compile(r".*\*\.?(h5|hdf5)|\.?(h5|hdf5)")
+_MODEL = re.compile(r"(^|[._])model\w*$|^(net|network)$", re.I)
 _CHECKPOINTS = ("latest_checkpoint", "load_checkpoint", "get_checkpoint_state", "CheckpointManager")
 _NOTE = "files of weights end in .weights.h5; older files are read by load_weights as before"
 
@@ -30,9 +31,29 @@ def files(module: Module, program: Program, out: Outcomes) -> None:
     for call in module.calls:
         if module.is_dead(call.node):
             continue
+        _folder(call, program, out)
         path = _weights_path(call, program)
         if path is not None:
             _rename(path, module, program, out)
+
+
+def _folder(call: Call, program: Program, out: Outcomes) -> None:
+    """Refuse `model.save("folder")`: Keras 3 writes single files only."""
+    if call.method != "save" or call.receiver is None or program.function(call) is not None:
+        return
+    path = next(iter(call.node.args), None)
+    if path is None or not _MODEL.search(call.receiver_text):
+        return
+    end = _end(path, call.module)
+    if end is None or not isinstance(end.value, str) or end.value.endswith((*_OLD, ".pb", ".pt")):
+        return
+    name = call.receiver_text
+    out.refuse(
+        call.module,
+        path,
+        "save of Keras 3 writes a file that ends in .keras or .h5, not the folder of a SavedModel",
+        f'write {name}.save("NAME.keras") to train on, or {name}.export("NAME") to serve',
+    )
 
 
 def _weights_path(call: Call, program: Program) -> ast.expr | None:
