@@ -143,6 +143,12 @@ def test_a_file_is_read_under_its_new_name() -> None:
         ("model.save_weights('a.h5')\nnames = glob('*.h5')", "depends on its old end"),
         ("model.save_weights('a.h5')\nn = int(p.replace('.h5', ''))", "depends on its old end"),
         ("model.save_weights('a')\ntf.train.latest_checkpoint('.')", "depends on its old end"),
+        ("keras.callbacks.ModelCheckpoint('a.hdf5')", "writes files that end in .keras"),
+        ("keras.callbacks.ModelCheckpoint('a', save_weights_only=w)", "writes files that end in"),
+        (
+            "p = join(d, f'{n}.hdf5')\nkeras.callbacks.ModelCheckpoint(p, save_weights_only=w)",
+            "writes files that end in .keras",
+        ),
         ("model.save('trained', overwrite=True)", "not the folder of a SavedModel"),
         ("rnn.reset_states()", "reset_states of rnn was removed"),
     ],
@@ -161,6 +167,7 @@ def test_refused_arguments(line: str, why: str) -> None:
         "tf.keras.optimizers.SGD(lr=0.1)\n",
         "import tf_keras\nimport tensorflow as tf\ntf_keras.optimizers.SGD(lr=0.1)\n",
         f"{TF}model.save_weights('a.weights.h5')\nmodel.save('a.h5')\n",
+        f"{TF}keras.callbacks.ModelCheckpoint('a/{{epoch}}.h5')\n",
         f"{TF}class A:\n    def fit(self, workers): ...\nA().fit(workers=2)\n",
     ],
 )
