@@ -41,6 +41,12 @@ def test_names(old: str, new: str) -> None:
             "import tensorflow.keras.layers as p",
         ),
         (
+            "from keras.layers.convolutional import Conv2D, UpSampling2D",
+            "from keras.layers import Conv2D, UpSampling2D",
+        ),
+        ("from keras.utils.vis_utils import plot_model", "from keras.utils import plot_model"),
+        ("from keras.utils import np_utils", "from keras import utils as np_utils"),
+        (
             "from keras.callbacks.experimental import BackupAndRestore",
             "from keras.callbacks import BackupAndRestore",
         ),
@@ -137,6 +143,13 @@ def test_a_file_is_read_under_its_new_name() -> None:
         ("model.save_weights('a.h5')\nnames = glob('*.h5')", "depends on its old end"),
         ("model.save_weights('a.h5')\nn = int(p.replace('.h5', ''))", "depends on its old end"),
         ("model.save_weights('a')\ntf.train.latest_checkpoint('.')", "depends on its old end"),
+        ("keras.callbacks.ModelCheckpoint('a.hdf5')", "writes files that end in .keras"),
+        ("keras.callbacks.ModelCheckpoint('a', save_weights_only=w)", "writes files that end in"),
+        (
+            "p = join(d, f'{n}.hdf5')\nkeras.callbacks.ModelCheckpoint(p, save_weights_only=w)",
+            "writes files that end in .keras",
+        ),
+        ("model.save('trained', overwrite=True)", "not the folder of a SavedModel"),
         ("rnn.reset_states()", "reset_states of rnn was removed"),
     ],
 )
@@ -154,8 +167,61 @@ def test_refused_arguments(line: str, why: str) -> None:
         "tf.keras.optimizers.SGD(lr=0.1)\n",
         "import tf_keras\nimport tensorflow as tf\ntf_keras.optimizers.SGD(lr=0.1)\n",
         f"{TF}model.save_weights('a.weights.h5')\nmodel.save('a.h5')\n",
+        f"{TF}keras.callbacks.ModelCheckpoint('a/{{epoch}}.h5')\n",
         f"{TF}class A:\n    def fit(self, workers): ...\nA().fit(workers=2)\n",
     ],
 )
 def test_what_must_stay(text: str) -> None:
     assert untouched(text, "CM210", "CM211")
+
+
+@pytest.mark.parametrize("base", ["tf.keras.Model", "keras.layers.Layer"])
+@pytest.mark.parametrize("made", ["super()", "super(Mine, self)"])
+def test_a_constructor_that_passes_itself(base: str, made: str) -> None:
+    text = f"{TF}class Mine({base}):\n    def __init__(self):\n        {made}.__init__(self)\n"
+    assert after(text, "CM210") == text.replace("__init__(self)\n", "__init__()\n").replace(
+        "def __init__():", "def __init__(self):"
+    )
+
+
+def test_a_constructor_of_something_else_stays() -> None:
+    assert untouched(
+        f"{TF}class A(ours.Model):\n    def __init__(self):\n        super().__init__(self)\n",
+        "CM210",
+    )
+
+
+def test_fit_without_eager_execution() -> None:
+    text = f"{TF}tf.compat.v1.disable_eager_execution()\nmodel.compile('sgd', loss='mse')\n"
+    assert "fails without eager execution" in refused(text, "CM210")
+    assert untouched(text.replace("model.compile('sgd', loss='mse')", ""), "CM210")
+
+
+BLOCKS = """\
+import tensorflow as tf
+
+
+class Block(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.drop = tf.keras.layers.Dropout(0.1)
+        self.other = make()
+
+    def call(self, x, training):
+        return self.other(self.drop(x, training), True)
+
+
+class Net(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+
+    def call(self, x, training=False):
+        return self.block(x, training)
+"""
+
+
+def test_training_is_passed_by_name() -> None:
+    wanted = BLOCKS.replace("self.drop(x, training)", "self.drop(x, training=training)")
+    wanted = wanted.replace("self.block(x, training)", "self.block(x, training=training)")
+    assert after(BLOCKS, "CM210") == wanted

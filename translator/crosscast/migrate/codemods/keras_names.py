@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.optimizers import own_optimizers
 from crosscast.migrate.keras_names.scope import apart, uses_keras_2
@@ -22,6 +23,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
         out = Outcomes()
         names(module, out)
         own_optimizers(module, program, out)
+        constructors(module, program, out)
+        training_arguments(module, program, out)
+        eager(module, program, out)
         yield from dict.fromkeys(out.refusals)
         if out.edits:
             edit = min(out.edits, key=lambda edit: (edit.line, edit.column))

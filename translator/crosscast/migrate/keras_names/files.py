@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _WEIGHTS = ".weights.h5"
 _OLD = (".h5", ".hdf5", ".keras")
 _PATTERN = re.compile(r".*\*\.?(h5|hdf5)|\.?(h5|hdf5)")
+_MODEL = re.compile(r"(^|[._])model\w*$|^(net|network)$", re.I)
 _CHECKPOINTS = ("latest_checkpoint", "load_checkpoint", "get_checkpoint_state", "CheckpointManager")
 _NOTE = "files of weights end in .weights.h5; older files are read by load_weights as before"
 
@@ -30,9 +31,61 @@ def files(module: Module, program: Program, out: Outcomes) -> None:
     for call in module.calls:
         if module.is_dead(call.node):
             continue
+        _folder(call, program, out)
+        if canonical(call.name) == "keras.callbacks.ModelCheckpoint":
+            _checkpoint(call, out)
         path = _weights_path(call, program)
         if path is not None:
             _rename(path, module, program, out)
+
+
+def _folder(call: Call, program: Program, out: Outcomes) -> None:
+    """Refuse `model.save("folder")`: Keras 3 writes single files only."""
+    if call.method != "save" or call.receiver is None or program.function(call) is not None:
+        return
+    path = next(iter(call.node.args), None)
+    if path is None or not _MODEL.search(call.receiver_text):
+        return
+    end = _end(path, call.module)
+    if end is None or not isinstance(end.value, str) or end.value.endswith((*_OLD, ".pb", ".pt")):
+        return
+    name = call.receiver_text
+    out.refuse(
+        call.module,
+        path,
+        "save of Keras 3 writes a file that ends in .keras or .h5, not the folder of a SavedModel",
+        f'write {name}.save("NAME.keras") to train on, or {name}.export("NAME") to serve',
+    )
+
+
+def _checkpoint(call: Call, out: Outcomes) -> None:
+    """Refuse a ModelCheckpoint of whole models, or of perhaps whole ones, to files of old names."""
+    if _only_weights(call) is True:
+        return
+    named = [k.value for k in call.node.keywords if k.arg == "filepath"]
+    path = next(iter([*call.node.args[:1], *named]), None)
+    end = _end(path, call.module) if path is not None else None
+    if end is not None and isinstance(end.value, str):
+        old = not end.value.endswith((".h5", ".keras")) and "{" not in end.value[-1:]
+    else:
+        old = any(
+            isinstance(node.value, str) and node.value.endswith(".hdf5")
+            for node in call.module.every(ast.Constant)
+        )
+    if old:
+        out.refuse(
+            call.module,
+            call.node,
+            "ModelCheckpoint of Keras 3 writes files that end in .keras, .h5 or .weights.h5",
+            "let the file of a whole model end in .keras, that of weights in .weights.h5",
+        )
+
+
+def _only_weights(call: Call) -> bool | None:
+    """Whether a ModelCheckpoint saves only weights; None if that is not known."""
+    only = [k.value for k in call.node.keywords if k.arg == "save_weights_only"]
+    value = value_of(only[0], call.module) if only else Known(False)
+    return bool(value.value) if isinstance(value, Known) else None
 
 
 def _weights_path(call: Call, program: Program) -> ast.expr | None:
@@ -43,9 +96,7 @@ def _weights_path(call: Call, program: Program) -> ast.expr | None:
         return path if program.function(call) is None else None
     if canonical(call.name) != "keras.callbacks.ModelCheckpoint":
         return None
-    only = [k.value for k in call.node.keywords if k.arg == "save_weights_only"]
-    value = value_of(only[0], call.module) if only else Known(False)
-    return path if isinstance(value, Known) and value.value is True else None
+    return path if _only_weights(call) is True else None
 
 
 def _rename(path: ast.expr, module: Module, program: Program, out: Outcomes) -> None:

@@ -11,6 +11,19 @@ _PREPROCESSING = (
     "RandomTranslation", "RandomZoom", "Rescaling", "Resizing", "StringLookup",
     "TextVectorization",
 )  # fmt: skip
+_LAYER_MODULES = {
+    "core": ("Activation", "Dense", "Dropout", "Flatten", "Lambda", "Permute", "RepeatVector",
+             "Reshape"),
+    "convolutional": ("Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "UpSampling2D",
+                      "ZeroPadding2D"),
+    "pooling": ("AveragePooling2D", "GlobalAveragePooling2D", "MaxPooling1D", "MaxPooling2D"),
+    "normalization": ("BatchNormalization",),
+    "recurrent": ("GRU", "LSTM", "SimpleRNN"),
+    "embeddings": ("Embedding",),
+    "advanced_activations": ("ELU", "LeakyReLU", "PReLU"),
+    "merge": ("Add", "Concatenate", "Multiply", "add", "concatenate", "multiply"),
+    "wrappers": ("Bidirectional", "TimeDistributed"),
+}  # fmt: skip
 _NADAM = "the momentum schedule of Nadam differs (0.8 % of the weights after 6 updates)"
 
 
@@ -70,6 +83,18 @@ MOVED = (
     ),
     Moved("keras.layers.experimental.EinsumDense", "keras.layers.EinsumDense"),
     Moved("keras.callbacks.experimental.BackupAndRestore", "keras.callbacks.BackupAndRestore"),
+    Moved("keras.utils.vis_utils.plot_model", "keras.utils.plot_model"),
+    Moved("keras.utils.vis_utils.model_to_dot", "keras.utils.model_to_dot"),
+    Moved("keras.utils.np_utils.to_categorical", "keras.utils.to_categorical"),
+    Moved("keras.utils.generic_utils.get_custom_objects", "keras.utils.get_custom_objects"),
+    Moved("keras.utils.generic_utils.CustomObjectScope", "keras.utils.CustomObjectScope"),
+    *(
+        Moved(f"keras.layers.{module}.{name}", f"keras.layers.{name}")
+        for module, names in _LAYER_MODULES.items()
+        for name in names
+    ),
+    Moved("keras.engine.topology.Layer", "keras.layers.Layer"),
+    Moved("keras.engine.training.Model", "keras.Model"),
     Moved("keras.losses.Reduction.AUTO", "keras.losses.Reduction.SUM_OVER_BATCH_SIZE"),
 )
 """Old names to new ones."""
@@ -79,6 +104,9 @@ PACKAGES = {
     "keras.optimizers.experimental": "keras.optimizers",
     "keras.layers.experimental.preprocessing": "keras.layers",
     "keras.callbacks.experimental": "keras.callbacks",
+    "keras.utils.vis_utils": "keras.utils",
+    "keras.utils.np_utils": "keras.utils",
+    "keras.utils.generic_utils": "keras.utils",
 }
 """Modules whose names moved to another module."""
 
