@@ -64,7 +64,9 @@ def test_a_loss_of_probabilities_is_that_of_the_logits(
     assert across.fields["loss.kind"].how == "derived"
     assert "softmax" not in across.files["paddle/own_model.py"].text
     assert "sigmoid" not in across.files["paddle/own_model.py"].text
-    assert not [path for path in across.fill_in if path.startswith(("loss.", "accumulation.normalize"))]
+    assert not [
+        path for path in across.fill_in if path.startswith(("loss.", "accumulation.normalize"))
+    ]
 
 
 @pytest.mark.parametrize(("text", "loss", "last", "kind"), LOGITS)
