@@ -25,6 +25,8 @@ from crosscast.migrate.losses import FILE as LOSS_FILE
 from crosscast.migrate.losses import CarriedLoss, carried_loss
 from crosscast.migrate.operation_lines import operation_lines
 from crosscast.migrate.own_model import FACTORY, FILE, stub
+from crosscast.migrate.own_rows import FILE as ROWS_FILE
+from crosscast.migrate.own_rows import CarriedRows, carried_rows
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
@@ -70,6 +72,8 @@ class CrossMigration:
     """Target to what became of the model there."""
     loss: CarriedLoss | None
     """What became of a loss that a recipe has no kind for."""
+    rows: CarriedRows | None
+    """What became of the data; None for what the user has named."""
     weights: str
     """Name of the pretrained weights that the source loads; empty for none."""
     text: str
@@ -125,6 +129,9 @@ def migrate_across(
     if loss is not None:
         fields = {**fields, **loss.fields}
         model = replace(model, network=loss.network) if model and loss.network else model
+    rows = _rows_of(lifted, fields, model)
+    if rows is not None and rows.text:
+        fields = {**fields, **rows.fields()}
     own_models = _own_models(model, targets)
     fields = _for_targets(_with_settings(fields, settings or {}), targets, model, own_models)
     written = recipe_yaml(fields, [source.name for source in sources])
@@ -142,6 +149,8 @@ def migrate_across(
             own = own_models.get(emitted.target.name, OwnModelText())
             text = own.text or stub(emitted.target.backend.name, seen, own.reason)
             files[f"{folder}/{FILE}"] = OutputFile(text)
+        if rows is not None and recipe.data.source == "custom" and rows.text:
+            files[f"{folder}/{ROWS_FILE}"] = OutputFile(rows.text)
         if loss is not None and recipe.loss.kind == "custom" and emitted.target.runs:
             files[f"{folder}/{LOSS_FILE}"] = OutputFile(loss.text(emitted.target.backend.name))
     return CrossMigration(
@@ -151,6 +160,7 @@ def migrate_across(
         model=model if recipe.model.kind == "custom" else None,
         own_models=own_models if recipe.model.kind == "custom" else {},
         loss=loss,
+        rows=rows if rows is not None and recipe.model.kind == "custom" else None,
         weights=encoder.weights if encoder is not None and recipe.model.kind == "bert" else "",
         recipe=recipe,
         text=written,
@@ -161,7 +171,7 @@ def migrate_across(
         diagnostics=(
             *lifted.diagnostics,
             *diagnostics_of(fates),
-            *_to_fill_in(fields, own_models),
+            *_to_fill_in(fields, own_models, rows),
             *(diagnostic for emitted in compiled for diagnostic in emitted.diagnostics),
         ),
     )
@@ -219,6 +229,18 @@ def _loss_of(
     return carried_loss(next(iter(named), None), fields, network, backends)
 
 
+def _rows_of(
+    lifted: Lifted, fields: Mapping[str, Filled], model: CarriedModel | None
+) -> CarriedRows | None:
+    """Return the rows of the source, unless a file or the user defines others."""
+    if fields["data.source"].how != "assumed" or model is None:
+        return None
+    subject, network = lifted.analysis.subject, model.network
+    inputs = network.inputs if network is not None else ("x",)
+    classes = fields["loss.kind"].value == "cross_entropy"
+    return carried_rows(subject.program, subject.steps, inputs, classes=classes)
+
+
 def _own_models(model: CarriedModel | None, targets: Sequence[str]) -> dict[str, OwnModelText]:
     """Return the text of the model for every target."""
     found = [find_target(name) for name in targets] if model is not None else []
@@ -261,7 +283,9 @@ def _for_targets(
 
 
 def _to_fill_in(
-    fields: Mapping[str, Filled], own_models: Mapping[str, OwnModelText]
+    fields: Mapping[str, Filled],
+    own_models: Mapping[str, OwnModelText],
+    rows: CarriedRows | None,
 ) -> list[Diagnostic]:
     """Return a diagnostic for every missing field; one each for the model and the data."""
     unsaid = {path: filled for path, filled in fields.items() if filled.how == "assumed"}
@@ -280,8 +304,9 @@ def _to_fill_in(
     elif any(path.startswith("model.") for path in unsaid):
         names = ", ".join(path for path in unsaid if path.startswith("model."))
         found.append(_missing("model", f"the source does not define {names}", "set it with --set"))
-    if any(path.startswith("data.") for path in unsaid):
+    if any(path.startswith("data.") for path in unsaid if path != "data.shuffle"):
         message = "the data is not migrated: write it with `crosscast data`"
+        message += f" ({rows.reason})" if rows is not None and rows.reason else ""
         found.append(_missing("data", message, "or set the file: --set data.train=FILE"))
     for path, filled in unsaid.items():
         if not path.startswith(OWN):

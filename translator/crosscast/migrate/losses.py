@@ -79,7 +79,7 @@ class CarriedLoss:
 
     def text(self, backend: str) -> str:
         """Return the file with the function; empty for a loss of the recipe."""
-        return _text(self.name, self.row, backend) if self.row.kind == "custom" else ""
+        return function_text(self.name, backend) if self.row.kind == "custom" else ""
 
 
 def carried_loss(
@@ -141,7 +141,14 @@ def without_last(network: Network, kind: str) -> Network | None:
     return replace(network, steps=network.steps[:-1], output=last.inputs[0])
 
 
-def _text(name: str, row: LossRow, backend: str) -> str:
+def function_text(name: str, backend: str) -> str:
+    """Return the file with the function of a loss.
+
+    Args:
+        name: of the loss; its row is a custom one.
+        backend: one of the frameworks.
+    """
+    row = ROWS[name]
     word = "one_hot" if name == "one_hot_probabilities" else name
     code = _CODE[backend][word]
     total = "sum" if word == "one_hot" else "mean"

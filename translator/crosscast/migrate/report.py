@@ -240,6 +240,8 @@ def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
             yield {"what": f"model, to {name}", "places": places, "why": why}
         for note in own.notes:
             yield {"what": f"model, to {name}", "places": places, "why": note}
+    for note in across.rows.notes if across.rows is not None else ():
+        yield {"what": "data", "places": [], "why": note}
     if across.loss is not None and across.loss.row.note:
         yield {"what": "loss", "places": [], "why": across.loss.row.note}
 

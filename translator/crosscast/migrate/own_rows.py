@@ -1,0 +1,253 @@
+"""The data of a source: its own class of rows, where that is free of the old framework.
+
+The class is copied with what it needs of the program, and wrapped in an object with `rows`, which
+emitted scripts read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.emit.render import py_literal
+from crosscast.lift.recipe_draft import Filled
+from crosscast.migrate.copied_code import ForeignError, copied
+from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values.value import Known, Value
+
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+    from crosscast.pysource.programs.scopes import Scope
+    from crosscast.trainstep.events import TrainingStep
+
+FILE = "own_rows.py"
+_LOADERS = ("torch.utils.data.DataLoader", "paddle.io.DataLoader")
+_AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
+_ADAPTER = '''class Rows:
+    """The rows of a data set, by number."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def rows(self, indices):
+        found = [self.items[int(index)] for index in indices]
+        columns = {columns}
+        arrays = {{name: np.stack([np.asarray(v) for v in c]) for name, c in columns.items()}}
+{flat}        return arrays
+'''
+_FLAT = """\
+        if arrays["labels"].shape[1:] == (1,):  # a class of every row, as Paddle takes it
+            arrays["labels"] = arrays["labels"][:, 0]
+"""
+_TUPLES = "dict(zip(NAMES, zip(*found)))"
+_DICTS = "{name: [row[name] for row in found] for name in found[0]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedRows:
+    """The rows that were read, or why they were not."""
+
+    text: str = ""
+    """Of the file; empty if there is none."""
+    reason: str = ""
+    place: Span | None = None
+    shuffle: bool | None = None
+    notes: tuple[str, ...] = ()
+    """What is to be told."""
+
+    def fields(self) -> dict[str, Filled]:
+        """Return the fields of the recipe."""
+        places = (self.place,) if self.place is not None else ()
+        note = f"written to {FILE}"
+        module = FILE.removesuffix(".py")
+        found = {
+            "data.source": Filled(value="custom", how="derived", places=places, note=note),
+            "data.train": Filled(value=f"{module}:train_rows", how="derived", places=places),
+            "data.eval": Filled(value=f"{module}:eval_rows", how="derived", places=places),
+        }
+        if self.shuffle is not None:
+            found["data.shuffle"] = Filled(value=self.shuffle, places=places)
+        return found
+
+
+def carried_rows(
+    program: Program, steps: Sequence[TrainingStep], inputs: Sequence[str], *, classes: bool
+) -> CarriedRows:
+    """Return the rows that a program trains on. Never raises.
+
+    Args:
+        program: the program.
+        steps: its training steps.
+        inputs: names of the inputs of its model.
+        classes: whether the labels are classes.
+    """
+    loaders = [call for call in program.calls(*_LOADERS) if _dataset(call) is not None]
+    used = [call for call in _iterated(steps) if call in loaders]
+    if not used:
+        return CarriedRows(reason="the class of the rows is not seen")
+    train = used[0]
+    others = [call for call in loaders if call not in used]
+    try:
+        return _written(train, others[0] if len(others) == 1 else None, inputs, classes)
+    except ForeignError as error:
+        place = train.module.span(train.node)
+        return CarriedRows(reason=error.reason, place=error.span or place)
+
+
+def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Call]:
+    """Yield the loaders that the loops around the backward passes run over."""
+    for step in steps:
+        for event in step.of("backward"):
+            for loop in reversed(event.loops):
+                if isinstance(loop.node, ast.For):
+                    yield from _calls(loop.node.iter, _module_of(event.module, loop.node))
+
+
+def _module_of(module: Module, node: ast.AST) -> Module:
+    found = (m for m in module.program.modules if m.parent(node) is not None)
+    return next(found, module)
+
+
+def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
+    for expression, where in chase(node, module):
+        if not isinstance(expression, ast.Call):
+            continue
+        call = where.call(expression)
+        yield call
+        if call.method in _AROUND and expression.args:
+            yield from _calls(expression.args[0], where)
+        elif isinstance(expression.func, ast.Name) and not expression.args:
+            yield from _calls(expression.func, where)  # Paddle's `loader()`
+
+
+def _dataset(call: Call) -> tuple[ast.Call, Module, Scope] | None:
+    """Return the call that creates the rows of a loader, and their class in the program."""
+    node = call.bound().get("dataset") or next(iter(call.node.args), None)
+    if node is None:
+        return None
+    for expression, where in chase(node, call.module):
+        if isinstance(expression, ast.Call):
+            for name in where.call(expression).names:
+                scope = call.module.program.class_named(name)
+                if scope is not None and "__getitem__" in scope.bindings:
+                    return expression, where, scope
+    return None
+
+
+def _written(train: Call, other: Call | None, inputs: Sequence[str], classes: bool) -> CarriedRows:
+    found = _dataset(train)
+    assert found is not None
+    node, module, scope = found
+    assert isinstance(scope.node, ast.ClassDef)
+    names = _names(scope, inputs)
+    notes = []
+    functions = [("train_rows", node, module, scope)]
+    evaluated = _dataset(other) if other is not None else None
+    if evaluated is None:
+        notes.append("no other loader is seen: data.eval has the rows of the training")
+        functions.append(("eval_rows", node, module, scope))
+    else:
+        functions.append(("eval_rows", *evaluated))
+    if any(word in ast.unparse(_method(scope)) for word in ("random", "RandomState", "rng")):
+        notes.append("rows are drawn at random: let them depend on their number alone")
+    if "collate_fn" in train.bound() or "batch_sampler" in train.bound():
+        raise ForeignError("the loader has a function of its own that makes its batches")
+    owners = list(dict.fromkeys(each[3] for each in functions))
+    code = copied([(owner.module, owner.node) for owner in owners])
+    flat = _FLAT if classes and train.name.startswith("paddle.") else ""
+    doc = '"""Your rows, migrated. train.py imports train_rows and eval_rows from here."""'
+    parts = [
+        "\n".join([doc, "", *code.imports]),
+        *([f"NAMES = {py_literal(tuple(names))}"] if names else []),
+        *code.definitions,
+        _ADAPTER.format(columns=_TUPLES if names else _DICTS, flat=flat).rstrip(),
+    ]
+    for function, made, where, owner in functions:
+        arguments = _arguments(made, where)
+        assert isinstance(owner.node, ast.ClassDef)
+        parts.append(
+            f'def {function}():\n    """Return the rows."""\n'
+            f"    return Rows({owner.node.name}({arguments}))"
+        )
+    text = "\n\n\n".join(parts) + "\n"
+    ast.parse(text)
+    return CarriedRows(
+        text=text,
+        place=train.module.span(train.node),
+        shuffle=_shuffle(train),
+        notes=tuple(notes),
+    )
+
+
+def _method(scope: Scope) -> ast.FunctionDef:
+    node = scope.bindings["__getitem__"][-1].node
+    if not isinstance(node, ast.FunctionDef):
+        raise ForeignError("__getitem__ is no function")
+    return node
+
+
+def _names(scope: Scope, inputs: Sequence[str]) -> list[str]:
+    """Return the names of the arrays of a row; empty if rows are dicts with names of their own.
+
+    Raises:
+        ForeignError: rows are something else, or have other numbers of arrays.
+    """
+    node = _method(scope)
+    returns = [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Return)]
+    names: list[str] = []
+    for value in returns:
+        if isinstance(value, ast.Tuple) and len(value.elts) == len(inputs) + 1:
+            names = [*inputs, "labels"]
+        elif isinstance(value, ast.Dict):
+            keys = [key.value for key in value.keys if isinstance(key, ast.Constant)]
+            if {*inputs, "labels"} - set(keys):
+                wanted = ", ".join([*inputs, "labels"])
+                raise ForeignError(f"a row must have the arrays {wanted}", scope.module.span(value))
+        else:
+            wanted = ", ".join([*inputs, "labels"])
+            raise ForeignError(f"__getitem__ does not return {wanted}", scope.module.span(node))
+    if not returns:
+        raise ForeignError("__getitem__ returns nothing", scope.module.span(node))
+    return names
+
+
+def _arguments(node: ast.Call, module: Module) -> str:
+    """Return the arguments that a class is created with, as code.
+
+    Raises:
+        ForeignError: one is not known.
+    """
+    texts = [_literal(argument, module) for argument in node.args]
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise ForeignError("the rows are created with ** arguments", module.span(node))
+        texts.append(f"{keyword.arg}={_literal(keyword.value, module)}")
+    return ", ".join(texts)
+
+
+def _literal(node: ast.expr, module: Module) -> str:
+    value: Value = evaluate(node, module)
+    if isinstance(value, Known):
+        content = tuple(value.value) if isinstance(value.value, list) else value.value
+        try:
+            return py_literal(content)
+        except TypeError:
+            pass
+    text = module.text(node)[:60]
+    raise ForeignError(f"an argument of the rows is not known: {text}", module.span(node))
+
+
+def _shuffle(call: Call) -> bool | None:
+    match call.argument("shuffle", Known(value=False)):
+        case Known(value=bool() as shuffle) if "sampler" not in call.bound():
+            return shuffle
+    return None
