@@ -223,7 +223,8 @@ def test_names_of_fp16_utils_that_nothing_uses_go(text: str) -> None:
     "text",
     [
         "from apex.fp16_utils import *\nx = network_to_half(y)\n",
-        "from apex.fp16_utils import *\n\ndef to_python_float(x):\n    return x\n",
+        "from apex.fp16_utils import *\n\ndef to_python_float(x):\n    return x\n"
+        "to_python_float(y)\n",
         "if half:\n    from apex.fp16_utils import *\n",
         "from apex.other import *\n",
     ],
