@@ -56,13 +56,20 @@ def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
     named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
         return []
-    return [
+    idle = [
         statement
         for statement in module.nodes
         if isinstance(statement, ast.Import | ast.ImportFrom)
         and is_alone(module, statement)
         and _is_plain(module, statement)
         and (_is_idle_star if _has_star(statement) else _is_idle)(module, statement, named)
+    ]
+    # The others of a `try` may be migrated at the same time: it must not become empty.
+    return [
+        statement
+        for statement in idle
+        if not isinstance(around := module.parent(statement), ast.Try)
+        or all(other in idle for other in around.body)
     ]
 
 
