@@ -58,7 +58,7 @@ def patch():
     torch.Tensor.record_stream = nothing()
     cuda, torch.version.cuda = torch.cuda, "12.0"
     cuda.is_available = lambda: True
-    cuda.device_count = lambda: 1
+    cuda.device_count, cuda.is_bf16_supported = lambda: 1, lambda *ignored: False
     cuda.current_device = lambda: 0
     cuda.get_device_capability = lambda *ignored: (8, 0)
     cuda.get_device_name = lambda *ignored: "none"
