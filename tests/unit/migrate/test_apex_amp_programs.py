@@ -133,8 +133,8 @@ def test_tests_whether_apex_is_there_go() -> None:
 
 
 def test_other_names_of_the_import_stay() -> None:
-    text = changed("CM102", code().replace("import amp", "import amp, optimizers"))
-    assert "from apex import optimizers\n" in text
+    used = code().replace("import amp", "import amp, optimizers") + "print(optimizers)\n"
+    assert "from apex import optimizers\n" in changed("CM102", used)
     text = changed("CM102", code().replace("from apex import amp", "import apex").replace("amp.", "apex.amp.") + "print(apex.parallel)\n")  # fmt: skip  # noqa: E501
     assert "import apex\n" in text
 
@@ -278,7 +278,13 @@ def test_a_state_that_is_saved_without_the_condition_is_that_of_a_disabled_scale
 # what is not apex, or not only
 
 
-@pytest.mark.parametrize("line", ["import apex", "from apex import amp", "import apex.amp as amp"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("import apex", "from apex import amp", "import apex.amp as amp", "import apex.parallel"),
+        *("from apex import amp, optimizers", "from apex.multi_tensor_apply import applier"),
+    ],
+)
 def test_imports_that_nothing_needs_go(line: str) -> None:
     assert changed("CM102", f"import torch\n{line}\n\nprint(torch)\n") == (
         "import torch\n\nprint(torch)\n"
@@ -290,8 +296,9 @@ OTHERS = [
     "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n",
     "from apex import amp\n\n__all__ = ['amp']\n",
     "if fast:\n    import apex\n",
-    "from apex import amp, optimizers\n",
-    "import apex.parallel\n",
+    "from apex import amp, optimizers\n\nprint(optimizers)\n",
+    "import apex.parallel\n\nprint(apex)\n",
+    "try:\n    import apex\n\n    HAS_APEX = True\nexcept ImportError:\n    HAS_APEX = False\n",
     "from ours import amp\n" + START + LOOP,
     "import torch.cuda.amp as amp\n" + LOOP,
     HEAD.replace("from apex import amp", "# from apex import amp") + "print('amp.initialize()')\n",

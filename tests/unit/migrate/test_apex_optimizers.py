@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
+from crosscast.migrate.registry import codemods_to
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 HEAD = "import torch\nfrom apex.optimizers import FusedAdam, FusedSGD\n\n"
@@ -140,3 +143,40 @@ def test_a_name_that_another_file_takes_stays() -> None:
     assert "another file imports" in refused("CM103", start, layers=text)
     found = migrate("CM103", start.replace("Norm", "norm"), layers=text)
     assert "torch.nn." in found.texts["layers.py"]
+
+
+def test_a_fused_optimizer_under_another_name() -> None:
+    text = """\
+import torch
+try:
+    from apex.fp16_utils import *
+    from apex.optimizers import FusedSGD
+except ImportError:
+    print("install apex for FusedSGD")
+kind = torch.optim.SGD
+if args.fused:
+    kind = FusedSGD
+optimizer = kind(weights, lr=0.1, momentum=0.9, nesterov=True)
+"""
+    source = Source("train.py", text)
+    [after] = migrate_in_place([source], codemods_to("torch.amp")).texts.values()
+    assert "apex." not in after
+    assert "    kind = torch.optim.SGD\n" in after
+    line = text.replace("nesterov", "wd_after_momentum")
+    assert "used as a value" in refused("CM103", line)
+
+
+def test_imports_of_one_try_go_one_after_the_other() -> None:
+    text = """\
+import torch
+try:
+    from apex.optimizers import FusedAdam
+    from apex.parallel import DistributedDataParallel as DDP
+except ImportError:
+    raise ImportError("install apex")
+model = DDP(model)
+optimizer = FusedAdam(model.parameters(), lr=0.1)
+"""
+    source = Source("train.py", text)
+    [after] = migrate_in_place([source], codemods_to("torch.amp")).texts.values()
+    assert "apex" not in after

@@ -222,10 +222,18 @@ def test_names_of_fp16_utils_that_nothing_uses_go(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "from apex.fp16_utils import *\nx = to_python_float(y)\n",
+        "from apex.fp16_utils import *\nx = network_to_half(y)\n",
+        "from apex.fp16_utils import *\n\ndef to_python_float(x):\n    return x\n"
+        "to_python_float(y)\n",
         "if half:\n    from apex.fp16_utils import *\n",
         "from apex.other import *\n",
     ],
 )
 def test_star_imports_that_may_be_used_stay(text: str) -> None:
     stays("CM102", text)
+
+
+@pytest.mark.parametrize("names", ["*", "to_python_float"])
+def test_numbers_of_tensors_are_their_items(names: str) -> None:
+    text = f"from apex.fp16_utils import {names}\nx = to_python_float(a + b)\n"
+    assert changed("CM102", text) == "x = (a + b).item()\n"

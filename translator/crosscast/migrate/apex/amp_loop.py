@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft, every_edit
 from crosscast.migrate.apex.amp_values import values_in
+from crosscast.migrate.apex.conditions import as_atom
 from crosscast.migrate.apex.forward import Region, regions_of
-from crosscast.migrate.apex.imports import remove_aliases, unused
+from crosscast.migrate.apex.imports import is_of_fp16_utils, remove_aliases, unused
 from crosscast.migrate.apex.loop_rewrite import Loop, write
 from crosscast.migrate.apex.notes import notes_of
 from crosscast.migrate.apex.preconditions import check_calls
@@ -32,6 +33,9 @@ def outcomes(subject: Subject) -> list[Outcome]:
     program = subject.program
     if found := of_loops(subject):
         return found
+    floats = [change for module in program.modules if (change := _floats(module))]
+    if floats:
+        return list(floats)
     return [_removal(module, imports) for module in program.modules if (imports := unused(module))]
 
 
@@ -71,6 +75,24 @@ def of_loops(subject: Subject) -> list[Outcome]:
             note=notes_of(uses, start, steps, subject.steps),
         )
     ]
+
+
+def _floats(module: Module) -> Change | None:
+    """Return the change of `to_python_float(loss)` of apex to `loss.item()`; None without any."""
+    draft = Draft(module)
+    calls = [
+        call.node
+        for call in module.calls
+        if is_of_fp16_utils(call.node.func, "to_python_float", module)
+        and len(call.node.args) == 1
+        and not call.node.keywords
+    ]
+    if not calls:
+        return None
+    for node in calls:
+        draft.replace(node, f"{as_atom(node.args[0], module)}.item()")
+    message = "to_python_float of apex becomes the method item of a tensor"
+    return Change(span=module.span(calls[0]), message=message, edits=tuple(draft.finish()))
 
 
 def _registered_elsewhere(subject: Subject, uses: Uses, stops: Stops) -> None:

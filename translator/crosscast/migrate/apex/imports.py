@@ -48,21 +48,46 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
 
 
 def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
-    """Return unused imports of apex, apex.amp or apex.fp16_utils; without apex they would fail.
+    """Return unused imports of apex; without apex they would fail.
 
-    Imports in `try` or under a condition, and names imported by other modules, are excluded;
-    except a star import of apex.fp16_utils in `try`.
+    Imports under a condition, in a `try` that does more than to stop, and names imported by other
+    modules are excluded.
     """
     named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
         return []
-    return [
+    idle = [
         statement
         for statement in module.nodes
         if isinstance(statement, ast.Import | ast.ImportFrom)
         and is_alone(module, statement)
+        and _is_plain(module, statement)
         and (_is_idle_star if _has_star(statement) else _is_idle)(module, statement, named)
     ]
+    # The others of a `try` may be migrated at the same time: it must not become empty.
+    return [
+        statement
+        for statement in idle
+        if not isinstance(around := module.parent(statement), ast.Try)
+        or all(other in idle for other in around.body)
+    ]
+
+
+def _is_plain(module: Module, statement: ast.stmt) -> bool:
+    """Whether an import is at the top of a module, or in a `try` there that only stops or tells."""
+    around = module.parent(statement)
+    if not isinstance(around, ast.Try) or statement not in around.body:
+        return around is module.tree
+    return (
+        module.parent(around) is module.tree
+        and not (around.orelse or around.finalbody)
+        and all(isinstance(other, ast.Import | ast.ImportFrom) for other in around.body)
+        and all(
+            isinstance(other, ast.Raise | ast.Expr | ast.Pass)
+            for handler in around.handlers
+            for other in handler.body
+        )
+    )
 
 
 def _has_star(statement: ast.Import | ast.ImportFrom) -> bool:
@@ -71,9 +96,8 @@ def _has_star(statement: ast.Import | ast.ImportFrom) -> bool:
 
 def _is_idle(module: Module, statement: ast.Import | ast.ImportFrom, named: set[str]) -> bool:
     return (
-        statement in module.tree.body
-        and all(
-            _is_loop_name(statement, alias) and (alias.asname or alias.name) not in named
+        all(
+            _is_of_apex(statement, alias) and (alias.asname or alias.name) not in named
             for alias in statement.names
         )
         and not ("apex" in named and isinstance(statement, ast.Import))
@@ -85,9 +109,7 @@ def _is_idle_star(module: Module, statement: ast.Import | ast.ImportFrom, named:
     """Whether nothing in a module uses a name of `from apex.fp16_utils import *`."""
     if not isinstance(statement, ast.ImportFrom) or statement.module != "apex.fp16_utils":
         return False
-    around = module.parent(statement)
-    plain = around is module.tree or (isinstance(around, ast.Try) and statement in around.body)
-    return plain and not named & _FP16_UTILS and not _is_imported(module)
+    return not named & _FP16_UTILS and not _is_imported(module)
 
 
 def _is_imported(module: Module) -> bool:
@@ -102,6 +124,21 @@ def _is_imported(module: Module) -> bool:
     )
 
 
+def is_of_fp16_utils(node: ast.expr, name: str, module: Module) -> bool:
+    """Whether an expression is a name that a module imports from apex.fp16_utils, also by `*`."""
+    if not isinstance(node, ast.Name) or node.id != name:
+        return False
+    others = any(
+        isinstance(other, ast.FunctionDef) and other.name == name for other in module.nodes
+    )
+    return not others and any(
+        alias.name in ("*", name) and alias.asname is None
+        for statement in module.every(ast.ImportFrom)
+        if statement.module == "apex.fp16_utils" and not statement.level
+        for alias in statement.names
+    )
+
+
 def is_reexported(module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
     """Whether another module of the program may import one of these names from this module."""
     names = {alias.asname or alias.name for alias in statement.names}
@@ -113,10 +150,11 @@ def is_reexported(module: Module, statement: ast.Import | ast.ImportFrom) -> boo
     )
 
 
-def _is_loop_name(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
-    if isinstance(statement, ast.ImportFrom) and statement.module == "apex.fp16_utils":
-        return not statement.level and alias.name in _FP16_UTILS
-    return _is_amp(statement, alias)
+def _is_of_apex(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    home = alias.name
+    if isinstance(statement, ast.ImportFrom):
+        home = "" if statement.level else statement.module or ""
+    return home == "apex" or home.startswith("apex.")
 
 
 def _is_amp(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:

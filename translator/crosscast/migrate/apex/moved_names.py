@@ -11,7 +11,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.layout import Draft, block_of, is_alone
 from crosscast.edits.node_edits import column_at, insert
 from crosscast.migrate.apex.imports import is_reexported
-from crosscast.pysource.syntax.nodes import dotted_text
+from crosscast.pysource.syntax.nodes import dotted_text, walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -89,7 +89,9 @@ def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
     if (
         isinstance(around, ast.Try)
         and tried
-        and not all(_stops(handler.body) for handler in around.handlers)
+        and not all(
+            _stops(handler.body) or _only_tells(handler.body) for handler in around.handlers
+        )
     ):
         return True
     for other in module.nodes:
@@ -107,6 +109,11 @@ def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
                 if (alias.asname or alias.name) == local and not home.startswith("apex"):
                     return True
     return False
+
+
+def _only_tells(block: list[ast.stmt]) -> bool:
+    """Whether a handler neither substitutes a name nor records that it is missing."""
+    return all(isinstance(statement, ast.Expr | ast.Pass) for statement in block)
 
 
 def _stops(block: list[ast.stmt]) -> bool:
@@ -155,6 +162,21 @@ def remove_names(draft: Draft, names: list[Name]) -> None:
 def _is_used(module: Module, alias: ast.alias) -> bool:
     local = alias.asname or alias.name
     return alias.name == "*" or any(node.id == local for node in module.every(ast.Name))
+
+
+def local_imports(module: Module, names: list[Name]) -> list[ast.Import]:
+    """Return the imports of apex in functions that nothing needs but these names."""
+    replaced = {id(node) for name in names for use in name.uses for node in walk(use)}
+    if any(node.id == "apex" and id(node) not in replaced for node in module.every(ast.Name)):
+        return []
+    return [
+        statement
+        for statement in module.every(ast.Import)
+        if [alias.name for alias in statement.names] == ["apex"]
+        and not statement.names[0].asname
+        and module.function_of(statement) is not None
+        and isinstance(module.parent(statement), ast.If | ast.FunctionDef)
+    ]
 
 
 def removable(names: list[Name]) -> bool:

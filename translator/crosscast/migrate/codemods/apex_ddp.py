@@ -15,12 +15,14 @@ from crosscast.migrate.apex.moved_names import (
     change_arguments,
     is_constant,
     keywords_of,
+    local_imports,
     names_of,
     removable,
     remove_names,
 )
 from crosscast.migrate.apex.whole_loops import state_of, with_its_loop
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
+from crosscast.migrate.codemods.apex_optimizers import run as optimizers
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -57,6 +59,12 @@ _NOTE = (
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate data parallelism and synchronized batch norm of apex."""
     state = state_of(subject)
+    waiting = {  # both may remove imports from one `try`, which must not become empty
+        edit.file
+        for outcome in optimizers(subject)
+        if isinstance(outcome, Change)
+        for edit in outcome.edits
+    }
     for module in subject.program.modules:
         draft, done = Draft(module), []
         for name in names_of(module, "parallel"):
@@ -68,8 +76,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 continue
             _replace(name, draft)
             done.append(name)
-        if done and state == "none":
+        if done and state == "none" and module.source.name not in waiting:
             remove_names(draft, done)
+            draft.remove(*local_imports(module, done))
             parallel = any(name.what == "DistributedDataParallel" for name in done)
             summary = ", ".join(
                 f"apex.parallel.{name.what} becomes torch{_NEW[name.what]}" for name in done

@@ -15,6 +15,7 @@ from crosscast.migrate.apex.moved_names import (
     change_arguments,
     is_constant,
     keywords_of,
+    local_imports,
     names_of,
     removable,
     remove_names,
@@ -53,8 +54,11 @@ _USUAL: dict[str, dict[str, tuple[bool, ...]]] = {
     "FusedLayerNorm": {},
 }
 """Arguments that torch lacks or names differently, with the values that torch always uses."""
-_LAYER = "FusedLayerNorm"
-"""Its arguments are those of torch, so that it may be used as a value."""
+_OWN_WORDS: dict[str, tuple[str, ...]] = {
+    "FusedLayerNorm": ("memory_efficient",),
+    "FusedSGD": ("wd_after_momentum", "materialize_master_grads", "set_grad_none"),
+}
+"""Classes with the arguments of torch in the same order, and their arguments beyond those."""
 _UNCORRECTED = "adam-bias-correction"
 _BY_PLACE = {"FusedAdam": 2, "FusedSGD": 2, "FusedLayerNorm": 3}
 _NOTE = (
@@ -83,6 +87,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
                     yield refusal
         if done and state != "moves":
             remove_names(draft, done)
+            draft.remove(*local_imports(module, done))
             first = done[0].uses[0]
             summary = ", ".join(dict.fromkeys(f"{name.what} becomes {_new(name)}" for name in done))
             optimizers = any(name.family == "optimizers" for name in done)
@@ -116,7 +121,7 @@ def _replace(name: Name, draft: Draft, allowed: frozenset[str]) -> Refusal | Non
     if name.what not in ("FusedAdam", "FusedSGD", "FusedLayerNorm"):
         message = f"apex.{name.family}.{name.what} is unknown"
         return _refuse(name, name.uses[0], message, "migrate it to torch by hand")
-    values = [use for use in name.others() if name.what != _LAYER or not _is_alias(name, use)]
+    values = [use for use in name.others() if not _is_alias(name, use)]
     if values:
         message = f"{name.what} is used as a value, so its arguments are not known"
         return _refuse(name, values[0], message, "create it where its arguments are visible")
@@ -145,7 +150,10 @@ def _replace(name: Name, draft: Draft, allowed: frozenset[str]) -> Refusal | Non
 
 
 def _is_alias(name: Name, use: ast.expr) -> bool:
-    """Whether a class only gets another name, or is asked for in `isinstance`."""
+    """Whether a class with the arguments of torch only gets another name or is asked for."""
+    words = _OWN_WORDS.get(name.what)
+    if words is None or any(word in name.module.source.text for word in words):
+        return False
     match name.module.parent(use):
         case ast.Assign(targets=[ast.Name()], value=value):
             return value is use

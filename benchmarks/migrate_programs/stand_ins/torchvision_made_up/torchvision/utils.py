@@ -1,0 +1,5 @@
+def save_image(*ignored, **more):
+    pass
+
+
+make_grid = save_image
