@@ -63,12 +63,12 @@ def _run_codemods(
     codemods: Sequence[Codemod], spoilt: set[str], sources: Sequence[Source]
 ) -> list[Result]:
     wanted = [members for members in group(sources) if _concerns(codemods, members)]
-    found = distinct(
-        (
-            *(result for members in wanted for result in outcomes(members, codemods)),
-            *_elsewhere(sources, wanted, codemods),
-        )
-    )
+    results = [
+        *(result for members in wanted for result in outcomes(members, codemods)),
+        *_elsewhere(sources, wanted, codemods),
+    ]
+    # A program may know what another one that shares a module does not: changes come first.
+    found = distinct(sorted(results, key=lambda result: not result.edits))
     return [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
 
 
