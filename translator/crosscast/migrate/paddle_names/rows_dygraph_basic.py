@@ -235,6 +235,32 @@ ROWS = (
         new="paddle.jit.to_static",
     ),
     Row(
+        old=("dygraph.save", "dygraph.jit.save"),
+        mode="dynamic",
+        new="paddle.jit.save",
+        order="layer model_path input_spec configs",
+        renamed={"model_path": "path"},
+        dropped={"configs": ("None",)},
+    ),
+    Row(
+        old=("dygraph.load", "dygraph.jit.load"),
+        mode="dynamic",
+        new="paddle.jit.load",
+        order="model_path configs",
+        renamed={"model_path": "path"},
+        dropped={"configs": ("None",)},
+    ),
+    Row(
+        old=("dygraph.TracedLayer",),
+        mode="dynamic",
+        refused="it was removed; write paddle.jit.save(layer, path, input_spec)",
+    ),
+    Row(
+        old=("clip.set_gradient_clip",),
+        mode="dynamic",
+        refused="it was removed; give the clip to the optimizer as grad_clip=",
+    ),
+    Row(
         old=("io.DataLoader.from_generator", "paddle.io.DataLoader.from_generator"),
         mode="dynamic",
         helper="GeneratorLoader",
