@@ -266,6 +266,11 @@ ROWS = (
         helper="GeneratorLoader",
         note="the loader reads in this process, without a queue",
     ),
+    Row(
+        old=("io.DataLoader.from_generator", "paddle.io.DataLoader.from_generator"),
+        mode="static",
+        new="paddle.base.reader.DataLoader.from_generator",
+    ),
     Row(old=("io.DataLoader",), mode="dynamic", new="paddle.io.DataLoader"),
     Row(old=("io.Dataset",), mode="dynamic", new="paddle.io.Dataset"),
     Row(old=("io.BatchSampler",), mode="dynamic", new="paddle.io.BatchSampler"),
