@@ -83,14 +83,16 @@ def _run_codemods(
     review: Review | None,
     sources: Sequence[Source],
 ) -> list[Result]:
-    found = distinct(
+    results = [
         result
         for grouping, every in ((group_all, True), (group, False))
         if (chosen := [codemod for codemod in codemods if codemod.every_file == every])
         for members in grouping(sources)
         if _concerns(chosen, members)
         for result in outcomes(members, chosen, allowed, sources)
-    )
+    ]
+    # A program may know what another one that shares a module does not: changes come first.
+    found = distinct(sorted(results, key=lambda result: not result.edits))
     found = [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
     return found if review is None else review.decide(found, sources)
 

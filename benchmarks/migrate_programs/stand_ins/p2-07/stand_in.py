@@ -32,7 +32,7 @@ Path("data/CIFAR-FS").mkdir(parents=True, exist_ok=True)
 labels = numpy.repeat(numpy.arange(8), 24)
 images = random.randint(0, 60, (len(labels), 32, 32, 3)) + 20 * labels[:, None, None, None]
 for part in ("train", "val", "test"):
-    with open("data/CIFAR-FS/CIFAR_FS_%s.pickle" % part, "wb") as file:
+    with Path(f"data/CIFAR-FS/CIFAR_FS_{part}.pickle").open("wb") as file:
         pickle.dump({"data": images.astype("uint8"), "labels": labels.tolist()}, file)
 sys.argv = sys.argv[1:]
 sys.path.insert(0, ".")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
+from crosscast.edits.node_edits import insert_before
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_fluid import CannotError, guarded, unused_fluid_imports
+from crosscast.migrate.paddle_names.imports import FLAG, FLAG_NAME, flag_lines, is_paddle
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
 from crosscast.migrate.paddle_names.row import Mode
 from crosscast.migrate.paddle_names.table import rows_for
@@ -54,6 +57,22 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if moves.moved or not moves.left:
             yield _change(module, moves, mode)
         yield from _left(module, moves)
+    yield from _flag_first(program)
+
+
+def _flag_first(program: Program) -> Iterator[Change]:
+    """Set the flag where the program begins, if a module that it imports sets it too late."""
+    main, *others = program.modules
+    if FLAG_NAME in main.source.text or not any(FLAG in other.source.text for other in others):
+        return
+    for statement in main.tree.body:
+        if isinstance(statement, ast.Import | ast.ImportFrom) and is_paddle(statement):
+            yield Change(
+                span=main.span(statement),
+                message=f"{FLAG_NAME}=0 is set before paddle is imported first",
+                edits=(insert_before(main, statement, flag_lines(main, statement)),),
+            )
+            return
 
 
 def mode_of(program: Program) -> Mode:
@@ -76,8 +95,9 @@ def _concerned(module: Module, mode: Mode) -> bool:
 
 def _change(module: Module, moves: Moves, mode: Mode) -> Change:
     moved = [f"{old.removeprefix('paddle.')} is {new}" for old, new in moves.moved.items()]
+    fluid = any(old.startswith("paddle.fluid.") for old in moves.moved)
     more = f" and {len(moved) - SHOWN} more" if len(moved) > SHOWN else ""
-    notes = [*moves.notes, *([_GRAPH] if mode == "static" else [])]
+    notes = [*moves.notes, *([_GRAPH] if mode == "static" and fluid else [])]
     return Change(
         span=module.span(moves.first or module.tree.body[0]),
         message=", ".join(moved[:SHOWN]) + more or "the import of paddle.fluid goes",
@@ -138,7 +158,7 @@ CODEMOD = Codemod(
     name="paddle-fluid-names",
     api="paddle3",
     title="names of paddle.fluid become those of Paddle 3, with the old defaults written out",
-    hints=("fluid",),
+    hints=("fluid", "from_generator"),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_AFTER, after=_AFTER),

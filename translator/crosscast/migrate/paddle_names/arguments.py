@@ -140,12 +140,16 @@ def _removals(module: Module, call: ast.Call, gone: set[int]) -> Iterator[Edit]:
 
 def _written(module: Module, call: ast.Call, text: str, gone: set[int]) -> Edit:
     """Return the edit that appends arguments, of which the last given ones may be removed."""
-    if len(gone) < len(call.args) + len(call.keywords):
+    if call.keywords and len(gone) < len(call.args) + len(call.keywords):
         return more_arguments(module, call, text)
     assert call.end_lineno is not None
     assert call.end_col_offset is not None
     column = column_at(module, call.end_lineno, call.end_col_offset) - 1
-    return insert(module, call.end_lineno, column, text)
+    before = module.lines[call.end_lineno - 1][: column - 1].rstrip()
+    if "#" in before or (call.args and not before):
+        raise CannotError(call, "its parenthesis is closed on a line of its own")
+    first = len(gone) == len(call.args) + len(call.keywords) or before.endswith(",")
+    return insert(module, call.end_lineno, column, text if first else f", {text}")
 
 
 def _runs(places: list[int]) -> Iterator[tuple[int, int]]:

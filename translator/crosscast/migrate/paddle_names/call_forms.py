@@ -6,7 +6,7 @@ import ast
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
-from crosscast.migrate.paddle_fluid import CannotError
+from crosscast.migrate.paddle_fluid import CannotError, more_arguments
 from crosscast.migrate.paddle_names.row import Rewrite
 from crosscast.pysource.programs.module import Module
 
@@ -142,8 +142,4 @@ def training_of_layer(module: Module, call: ast.Call) -> list[Edit]:
             call,
             "fluid knew by itself whether it trains; write training=, or use paddle.nn.Dropout",
         )
-    text = f"training={first}.training"
-    assert call.end_lineno is not None
-    assert call.end_col_offset is not None
-    column = column_at(module, call.end_lineno, call.end_col_offset) - 1
-    return [insert(module, call.end_lineno, column, f", {text}")]
+    return [more_arguments(module, call, f"training={first}.training")]

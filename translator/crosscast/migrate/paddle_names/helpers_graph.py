@@ -39,7 +39,10 @@ def fluid_save_inference_model(
     import os
 
     program = main_program or paddle.static.default_main_program()
-    feeds = [program.global_block().var(name) for name in feeded_var_names]
+    names = [feeded_var_names] if isinstance(feeded_var_names, str) else feeded_var_names
+    feeds = [program.global_block().var(name) for name in names]
+    if not isinstance(target_vars, (list, tuple)):
+        target_vars = [target_vars]
     path = os.path.join(dirname, model_filename or "__model__")
     paddle.static.save_inference_model(path, feeds, target_vars, executor, program=program)
     return [var.name for var in target_vars]

@@ -284,6 +284,22 @@ def fluid_simple_img_conv_pool(
         image, pool_size, pool_type, pool_stride, pool_padding, global_pooling
     )
 """,
+    "sequence_conv_pool": '''\
+def fluid_sequence_conv_pool(
+    input,
+    num_filters,
+    filter_size,
+    param_attr=None,
+    act="sigmoid",
+    pool_type="max",
+    bias_attr=None,
+):
+    """A convolution over the rows of each sequence, and one value per filter and sequence."""
+    rows = paddle.static.nn.sequence_conv(
+        input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act
+    )
+    return paddle.static.nn.sequence_pool(rows, pool_type)
+''',
     "img_conv_group": '''\
 def fluid_img_conv_group(
     input,

@@ -14,6 +14,7 @@ from crosscast.pysource.programs.module import Module
 
 Import = ast.Import | ast.ImportFrom
 
+FLAG_NAME = "FLAGS_enable_pir_api"
 FLAG = (
     'os.environ.setdefault("FLAGS_enable_pir_api", "0")  # the graphs of paddle.fluid, with names\n'
 )
@@ -41,7 +42,7 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
     has_paddle = any(_binds_paddle(module, node) for node in every if node not in fluid)
     top = [node for node in module.tree.body if isinstance(node, Import)]
     first = next(
-        (n for n in top if n in fluid or _is_paddle(n)),
+        (n for n in top if n in fluid or is_paddle(n)),
         next((n for n in top if getattr(n, "module", "") != "__future__"), module.tree.body[0]),
     )
     edits: list[Edit] = []
@@ -65,7 +66,7 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
     if not placed:
         missing = not has_paddle and first not in fluid
         front = head + ("import paddle\n" if missing else "")
-        if front and _is_paddle(first) and isinstance(first, ast.stmt):
+        if front and is_paddle(first) and isinstance(first, ast.stmt):
             edits.append(insert_before(module, first, front))
             if head:
                 edits.append(_after(module, first, f"\n{STATIC}"))
@@ -96,6 +97,12 @@ def _head(module: Module, top: Sequence[Import], first: ast.stmt) -> str:
     return ("" if known else "import os\n") + FLAG
 
 
+def flag_lines(module: Module, first: ast.stmt) -> str:
+    """Return the lines that select the graphs of fluid before an import of paddle."""
+    top = [node for node in module.tree.body if isinstance(node, Import)]
+    return _head(module, top, first)
+
+
 def _is_fluid(node: Import, alias: ast.alias) -> bool:
     if isinstance(node, ast.Import):
         return f"{alias.name}.".startswith("paddle.fluid.")
@@ -103,7 +110,8 @@ def _is_fluid(node: Import, alias: ast.alias) -> bool:
     return not node.level and whole.startswith("paddle.fluid.")
 
 
-def _is_paddle(node: ast.stmt) -> bool:
+def is_paddle(node: ast.stmt) -> bool:
+    """Whether a statement imports paddle or from it."""
     if isinstance(node, ast.Import):
         return any(f"{alias.name}.".startswith("paddle.") for alias in node.names)
     return isinstance(node, ast.ImportFrom) and f"{node.module or ''}.".startswith("paddle.")

@@ -90,7 +90,7 @@ ROWS = (
     Row(
         old=("optimizer.Lamb",),
         mode="dynamic",
-        refused="Paddle 3 computes another trust ratio; write paddle.optimizer.Lamb(parameters=...) "
+        refused="Paddle 3 computes another trust ratio; write paddle.optimizer.Lamb "
         "and choose its learning rate again",
     ),
     Row(

@@ -85,6 +85,7 @@ ROWS = (
     *_helped("fill_constant_batch_size_like", "uniform_random_batch_size_like"),
     Row(old=("layers.data",), mode="static", helper="fluid_layers_data"),
     Row(old=("nets.simple_img_conv_pool",), mode="static", helper="fluid_simple_img_conv_pool"),
+    Row(old=("nets.sequence_conv_pool",), mode="static", helper="fluid_sequence_conv_pool"),
     Row(old=("nets.img_conv_group",), mode="static", helper="fluid_img_conv_group"),
     Row(old=("layers.auc",), mode="static", new="paddle.static.auc"),
     Row(
@@ -96,7 +97,7 @@ ROWS = (
             *("layers.dynamic_lstmp", "layers.DynamicRNN", "layers.linear_chain_crf"),
             *("layers.crf_decoding", "layers.chunk_eval", "layers.edit_distance"),
             *("layers.ctc_greedy_decoder", "layers.beam_search", "layers.beam_search_decode"),
-            *("nets.sequence_conv_pool", "layers.sequence_erase"),
+            "layers.sequence_erase",
         ),
         mode="static",
         refused=_LOD,
