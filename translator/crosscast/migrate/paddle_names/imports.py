@@ -58,10 +58,8 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
             placed = True
         elif rest:
             edits.append(replace_node(module, node, rest))
-        elif has_paddle or placed or first in fluid or node in module.tree.body:
-            edits.append(_removed(module, node))
         else:
-            edits.append(replace_node(module, node, "import paddle"))
+            edits.append(_removed(module, node))
     if not placed:
         missing = not has_paddle and first not in fluid
         front = head + ("import paddle\n" if missing else "")
