@@ -81,7 +81,7 @@ def _with_helpers(module: Module, edits: list[Edit], last: ast.stmt, text: str) 
         if (edit.line, edit.column, edit.end_line) == (last.lineno, 1, (last.end_lineno or 0) + 1):
             edits[place] = replace(edit, text=f"\n\n{text}\n")
             return edits
-    return [*edits, _after(module, last, f"\n\n\n{text}")]
+    return [*edits, _after(module, last, f"\n\n\n{text}\n")]
 
 
 def _head(module: Module, top: Sequence[Import], first: ast.stmt) -> str:
