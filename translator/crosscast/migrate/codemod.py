@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Api = Literal["torch.amp", "keras3", "paddle3", "tf.compat.v1"]
 """The APIs to migrate to: the current one of each framework."""
+Scope = Literal["programs", "every file", "connected"]
+"""What a codemod is given, one after the other: programs that train, each with its modules; also
+files that belong to none; or all files that import each other."""
 APIS: tuple[Api, ...] = get_args(Api)
 
 
@@ -76,7 +79,7 @@ class Codemod:
     examples: tuple[Example, ...]
     run: Callable[[Subject], Iterable[Outcome]]
     """Find everything to change or refuse. A migrated program must yield no changes."""
-    every_file: bool = False
-    """Whether it also concerns files that neither train nor are used by a program."""
+    scope: Scope = "programs"
+    """Which files it is given."""
     beside: Callable[[Sequence[Source]], Mapping[str, str]] = no_files
     """Return path to text of new files that the migrated programs import."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,9 +11,10 @@ from crosscast.lint.fix import repair
 from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
-from crosscast.migrate.codemod import Change, Codemod, Outcome
+from crosscast.migrate.codemod import Change, Codemod, Outcome, Scope
 from crosscast.migrate.interactive import Review
 from crosscast.pysource.syntax.notebook import is_notebook
+from crosscast.sources.files import kind_of
 from crosscast.sources.grouping import group, group_all
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
@@ -85,9 +86,9 @@ def _run_codemods(
 ) -> list[Result]:
     results = [
         result
-        for grouping, every in ((group_all, True), (group, False))
-        if (chosen := [codemod for codemod in codemods if codemod.every_file == every])
-        for members in grouping(sources)
+        for scope, groups in _GROUPS.items()
+        if (chosen := [codemod for codemod in codemods if codemod.scope == scope])
+        for members in groups(sources)
         if _concerns(chosen, members)
         for result in outcomes(members, chosen, allowed, sources)
     ]
@@ -95,6 +96,20 @@ def _run_codemods(
     found = distinct(sorted(results, key=lambda result: not result.edits))
     found = [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
     return found if review is None else review.decide(found, sources)
+
+
+def _programs_and_rest(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
+    programs = group(sources)
+    covered = {source.name for members in programs for source in members}
+    rest = [s for s in sources if s.name not in covered and kind_of(s) == "python"]
+    return [*programs, *((source,) for source in rest)]
+
+
+_GROUPS: Mapping[Scope, Callable[[Sequence[Source]], list[tuple[Source, ...]]]] = {
+    "connected": group_all,
+    "every file": _programs_and_rest,
+    "programs": group,
+}
 
 
 def _not_applied(result: Result) -> Result:

@@ -255,6 +255,6 @@ tf.train.AdamOptimizer(1e-2).minimize(loss_of(decoder))
         ),
     ),
     run=run,
-    every_file=True,
+    scope="connected",
     beside=helper_files,
 )

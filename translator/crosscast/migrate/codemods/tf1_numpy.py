@@ -108,5 +108,5 @@ CODEMOD = Codemod(
         Example(before=_TAKEN, after=_TAKEN, refused="has another meaning here"),
     ),
     run=run,
-    every_file=True,
+    scope="connected",
 )

@@ -251,5 +251,5 @@ train = tf.train.AdamOptimizer(1e-3).minimize(loss)
         ),
     ),
     run=run,
-    every_file=True,
+    scope="connected",
 )
