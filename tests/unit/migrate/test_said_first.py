@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
+from crosscast.messages.console import print_diff
 from crosscast.migrate.codemod import APIS
 from crosscast.migrate.nothing import MODULES
 
@@ -130,3 +132,22 @@ def test_a_missing_file_is_told_alone(folder: Path) -> None:
     found = migrate("gone.py", "--to", "torch.amp")
     assert found.exit_code == 2
     assert "CC971" not in found.stderr
+
+
+def test_a_diff_has_colors_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-[red]old\n+new\n"
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    print_diff(text)
+    assert capsys.readouterr().out == text
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_diff(text)
+    colored = capsys.readouterr().out
+    assert "\x1b[31m-[red]old" in colored
+    assert "\x1b[32m+new" in colored
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_diff(text)
+    assert capsys.readouterr().out == text
