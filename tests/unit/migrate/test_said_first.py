@@ -128,6 +128,21 @@ def test_an_old_program_in_python_2_beside_others_is_a_finding(folder: Path) -> 
     assert three(found)[1] == "1 file not read: old.py"
 
 
+def test_a_framework_without_a_folder_names_the_api_in_place(folder: Path) -> None:
+    (folder / "train.py").write_text(OLD)
+    found = migrate("train.py", "--to", "torch")
+    assert found.exit_code == 2
+    assert "Hint: to update programs in place: --to torch.amp" in found.stderr
+
+
+def test_a_file_that_cannot_be_written_is_not_called_written(folder: Path) -> None:
+    (folder / "train.py").write_text(OLD)
+    (folder / "train.py").chmod(0o444)
+    found = migrate("train.py", "--to", "torch.amp", "--write")
+    assert found.exit_code == 2
+    assert three(found)[0] == "nothing was written; 1 change in 1 file found"
+
+
 def test_a_missing_file_is_told_alone(folder: Path) -> None:
     found = migrate("gone.py", "--to", "torch.amp")
     assert found.exit_code == 2
