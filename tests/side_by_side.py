@@ -62,7 +62,7 @@ class Bench:
     def run(self, program: Program, limits: Limits, **how: Any) -> Ran:
         """Run a program, or return what the same run recorded before."""
         text = program.texts["train.py"]
-        where = (program.python, *program.environment.items())
+        where = (program.python, program.stand_ins, *program.environment.items())
         key = (text, where, limits, tuple(how.items()))
         if key not in self._made:
             # All lines are watched, so that one run serves several pairs.

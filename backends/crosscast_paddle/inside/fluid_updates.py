@@ -1,7 +1,7 @@
 """Record the inputs and updates of the optimizers of `paddle.fluid` in dynamic graphs of Paddle 1.
 
-There `minimize` is what makes an update, and what a loss scale is of is an AmpScaler, if this
-release has one. Python 3.7.
+There `minimize` is what makes an update; these releases scale losses in static graphs only. Python
+3.7.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import paddle.fluid as fluid
 
 from crosscast_paddle.inside.update_records import (
@@ -33,7 +32,6 @@ class FluidWatch:
         self._optimizers: list[Any] = []
         self._backwards = 0
         self._inside = False
-        self._scale: float | None = None
         self._clipped: dict[int, Any] = {}
 
     def final(self) -> list[Any]:
@@ -53,25 +51,6 @@ class FluidWatch:
             return original(loss, *args, **kwargs)
 
         return backward
-
-    def scaled(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Note the scale of an attempt, and the attempts that do not reach the optimizer."""
-
-        @functools.wraps(original)
-        def minimize(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if not getattr(scaler, "_enable", True) or not self._records.here():
-                return original(scaler, optimizer, *args, **kwargs)
-            self._scale = float(np.asarray(scaler._scale.numpy()).reshape(-1)[0])
-            attempts = self._records.attempts
-            try:
-                result = original(scaler, optimizer, *args, **kwargs)
-                if self._records.attempts == attempts:
-                    self._attempt(optimizer, [], [], skipped=True)
-            finally:
-                self._scale = None
-            return result
-
-        return minimize
 
     def clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Keep the gradients that an optimizer goes on with after its own clipping."""
@@ -108,14 +87,12 @@ class FluidWatch:
             gradients = [self._clipped.get(id(w), g) for w, g in zip(held, gradients)]  # noqa: B905
             changes = [summary(w.numpy() - b) for w, b in zip(held, before)]  # noqa: B905
             found = [None if g is None else summary(g) for g in gradients]
-            self._attempt(optimizer, found, changes, skipped=False)
+            self._attempt(optimizer, found, changes)
             return result
 
         return minimize
 
-    def _attempt(
-        self, optimizer: Any, gradients: list[Any], changes: list[Any], *, skipped: bool
-    ) -> None:
+    def _attempt(self, optimizer: Any, gradients: list[Any], changes: list[Any]) -> None:
         if not self._optimizers:
             tell(self._records)
         if not any(known is optimizer for known in self._optimizers):
@@ -127,9 +104,9 @@ class FluidWatch:
             {
                 "optimizer": place,
                 "class": class_of(optimizer),
-                "skipped": skipped,
+                "skipped": False,
                 "backwards": backwards,
-                "scale": self._scale,
+                "scale": None,
                 "settings": settings_of(optimizer, rate, len(weights_of(optimizer))),
                 "clips": clips_of(optimizer),
                 "gradients": gradients,
@@ -155,7 +132,4 @@ def install(records: Records, *, perturb: bool, poison: int | None) -> Callable[
             kind.minimize = watch.minimize(kind.minimize)  # type: ignore[attr-defined]
     base = fluid.clip.GradientClipBase
     base.__call__ = watch.clip(base.__call__)
-    scaler = getattr(fluid.dygraph, "AmpScaler", None)
-    if scaler is not None:
-        scaler.minimize = watch.scaled(scaler.minimize)
     return watch.final

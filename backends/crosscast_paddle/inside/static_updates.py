@@ -26,7 +26,7 @@ from crosscast_paddle.inside.update_records import (
     summary,
     tell,
 )
-from crosscast_parity.inside.updates import Records
+from crosscast_parity.inside.updates import SEED, Records
 
 
 class Pass:
@@ -322,6 +322,20 @@ def decorators() -> list[Any]:
     return [place for place in found if place is not None]
 
 
+def seed_programs() -> None:
+    """Give every program a seed; before Paddle 2 there is none for all."""
+    original = fluid().Program.__init__
+
+    @functools.wraps(original)
+    def made(program: Any, *args: Any, **kwargs: Any) -> None:
+        original(program, *args, **kwargs)
+        program.random_seed = SEED
+
+    fluid().Program.__init__ = made
+    for program in (fluid().default_main_program(), fluid().default_startup_program()):
+        program.random_seed = SEED
+
+
 def helpers() -> Any:
     """Return the module of what makes parameters."""
     root = fluid() if fluid() is not None else paddle.base
@@ -340,6 +354,8 @@ def bases() -> list[type]:
 def install(records: Records, *, perturb: bool, poison: int | None) -> Callable[[], list[Any]]:
     """Watch static graphs; return what returns their weights."""
     watch = StaticWatch(records, perturb, poison)
+    if not hasattr(paddle, "seed"):
+        seed_programs()
     if not on_gpu():
         in_float32()
     for base in bases():

@@ -100,12 +100,12 @@ def test_a_loop_is_one_question() -> None:
 def test_words_are_read_until_one_is_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     _, _, ask = reviewed(migration_sources.APEX, "no")
     words = iter(["what", "", "Y"])
-    assert migrate_review.ask(ask.asked[0], lambda prompt: next(words)) == "yes"
+    assert migrate_review.ask(ask.asked[0], lambda _prompt: next(words)) == "yes"
     shown = capsys.readouterr().out
     assert shown.count("leave this place as it is") == 2
     assert "-from apex import amp" in shown
 
-    def end(prompt: str) -> str:
+    def end(_prompt: str) -> str:
         raise EOFError
 
     assert migrate_review.ask(ask.asked[0], end) == "quit"
@@ -144,7 +144,7 @@ def test_accepted_changes_are_written(
     monkeypatch.setattr(sys, "stdout", _Terminal(sys.stdout))
     monkeypatch.setenv("NO_COLOR", "1")
     words = iter(["y"])
-    monkeypatch.setattr(migrate_review.ask, "__defaults__", (lambda prompt: next(words),))
+    monkeypatch.setattr(migrate_review.ask, "__defaults__", (lambda _prompt: next(words),))
     code = in_place(
         [str(path)],
         "torch.amp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
+from crosscast.messages.console import print_diff
 from crosscast.migrate.codemod import APIS
 from crosscast.migrate.nothing import MODULES
 
@@ -126,7 +128,41 @@ def test_an_old_program_in_python_2_beside_others_is_a_finding(folder: Path) -> 
     assert three(found)[1] == "1 file not read: old.py"
 
 
+def test_a_framework_without_a_folder_names_the_api_in_place(folder: Path) -> None:
+    (folder / "train.py").write_text(OLD)
+    found = migrate("train.py", "--to", "torch")
+    assert found.exit_code == 2
+    assert "Hint: to update programs in place: --to torch.amp" in found.stderr
+
+
+def test_a_file_that_cannot_be_written_is_not_called_written(folder: Path) -> None:
+    (folder / "train.py").write_text(OLD)
+    (folder / "train.py").chmod(0o444)
+    found = migrate("train.py", "--to", "torch.amp", "--write")
+    assert found.exit_code == 2
+    assert three(found)[0] == "nothing was written; 1 change in 1 file found"
+
+
 def test_a_missing_file_is_told_alone(folder: Path) -> None:
     found = migrate("gone.py", "--to", "torch.amp")
     assert found.exit_code == 2
     assert "CC971" not in found.stderr
+
+
+def test_a_diff_has_colors_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-[red]old\n+new\n"
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    print_diff(text)
+    assert capsys.readouterr().out == text
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_diff(text)
+    colored = capsys.readouterr().out
+    assert "\x1b[31m-[red]old" in colored
+    assert "\x1b[32m+new" in colored
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_diff(text)
+    assert capsys.readouterr().out == text

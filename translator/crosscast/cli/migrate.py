@@ -202,13 +202,16 @@ def _list_changes() -> int:
 
 def _no_folder(to: list[str]) -> Diagnostic:
     from crosscast.migrate.codemod import APIS
+    from crosscast.migrate.executed_proof import FRAMEWORK_OF
     from crosscast.targets.backend import backend_names
 
     known = {name.partition("@")[0] for text in to for name in text.split(",")}
     if known <= set(backend_names()):
+        here = [api for api, framework in FRAMEWORK_OF.items() if framework in known]
         return Diagnostic(
             code="CC970",
             message=f"--to {', '.join(to)} is another framework: choose a folder with -o",
+            hint=f"to update programs in place: --to {' or '.join(here)}" if here else "",
         )
     return Diagnostic(
         code="CC970",

@@ -57,8 +57,8 @@ def in_place(
         interactive: ask about every change, and write those that are accepted.
 
     Raises:
-        DiagnosticError: the demand is invalid, a requirement is missing, or nothing here can be
-            migrated to the API (CC971).
+        DiagnosticError: the demand is invalid, a requirement is missing, or there is no terminal
+            for `interactive`.
     """
     from crosscast.cli.migrate_review import review_on_terminal, show_refusals
     from crosscast.migrate.chosen_proof import in_place_proof
@@ -93,11 +93,13 @@ def in_place(
         execution = execute(files, migrated.texts, api, demand, _on_run)
         compared = with_execution(compared, execution)
         problems += diagnostics_of(execution)
-    differs = execution is not None and execution.outcome == "different"
-    if write and not differs:
+    written = execution is None or execution.outcome != "different"
+    if write and written:
         from crosscast.lint.fix import write as write_texts
 
-        problems += [*write_texts(files, migrated.texts), *_write_added(migrated.added)]
+        failed = write_texts(files, migrated.texts)
+        problems += [*failed, *_write_added(migrated.added)]
+        written = len(failed) < len(migrated.texts)
     proof = in_place_proof(
         verify=verify,
         changed=bool(migrated.texts),
@@ -106,7 +108,7 @@ def in_place(
     summary = in_place_summary(
         replace(migrated, problems=tuple(problems)),
         mode="interactive" if interactive else "write" if write else "check" if check else "diff",
-        written=not differs,
+        written=written,
         compared=compared,
         proof=proof.words,
     )
