@@ -207,6 +207,8 @@ def _pair(
     yield from (differ(what, words) for what, words in _told_settings(left, right))
     if scaled and left.scale != right.scale:
         yield differ("scale", f"loss scale {_n(right.scale)} instead of {_n(left.scale)}")
+    if left.skipped and right.skipped:
+        return  # what was clipped is not applied, and an unchanged tensor need not be recorded
     yield from (differ("clipping", words) for words in _clips(left, right))
     known = bounds.gradients[number - 1] if number <= len(bounds.gradients) else ()
     yield from (

@@ -38,6 +38,7 @@ POISONED = 2
 """The attempt, from 0, whose gradients overflow in the runs with an overflow, if there are more."""
 AFTER_POISON = 4
 """Attempts of such runs: the skipped one and one that shows the scale afterwards."""
+_PER_PASS = "the library adjusted its scale after every backward pass, GradScaler does after steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +160,13 @@ def prove(
         bounds,
         ran("original, with an overflow", original, few, poison=at),
         lambda: ran("migrated, with an overflow", migrated, few, poison=at),
+        stood_in=folder is not None,
     )
 
 
-def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[], Ran]) -> Execution:
+def _with_overflow(
+    same: Execution, bounds: Bounds, old: Ran, make: Callable[[], Ran], *, stood_in: bool
+) -> Execution:
     """Hold both sides against each other where gradients overflow once."""
     if old.problem or not any(attempt.skipped for attempt in old.recording.attempts):
         why = old.problem or "it does not skip the update"
@@ -180,6 +184,9 @@ def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[],
         left, right = up_to_skip(left), up_to_skip(right)
         notes = (*notes, counted)
     difference = first_of(differences(left, right, bounds))
+    if difference and difference.what == "scale" and stood_in:
+        note = f"with an overflow injected, {difference.words}: {_PER_PASS}"
+        return replace(same, notes=(*notes, note))
     if difference:
         words = f"with an overflow injected, {difference.words}"
         return _different(replace(difference, words=words), same.updates)
