@@ -299,6 +299,7 @@ def test_apex_is_proven_where_it_runs(tmp_path: Path, name: str) -> None:
     assert data["execution"]["updates"] == 64
 
 
+@exhaustive("the example files of the migration benchmark")
 def test_where_apex_is_gone_a_stand_in_runs(tmp_path: Path) -> None:
     require("torch")
     peer(tmp_path, "apex_o1")
