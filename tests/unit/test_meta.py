@@ -113,7 +113,7 @@ def test_what_works_inside_a_framework_imports_only_that(path: Path) -> None:
 
 def test_modules_inside_a_framework_are_those_that_are_sought() -> None:
     sought = set(get_args(Module))
-    imports = {name for path in INSIDE for name in imported(tree_of(path).body)}
+    imports = {name for path in INSIDE for name in imported(statements_of(path))}
     for path in INSIDE:
         assert path.stem in sought or module_name(path) in imports, path
     assert {path.stem for path in INSIDE} >= sought

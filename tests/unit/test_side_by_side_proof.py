@@ -78,7 +78,8 @@ def test_an_original_that_does_not_repeat_itself_proves_nothing() -> None:
 
 def test_an_original_that_fails_proves_nothing() -> None:
     gone = Ran(recording=Recording(), problem="it ended with exit code 1: x", missing="horovod")
-    found, _ = proven(old=[gone])
+    found, order = proven(old=[gone], new=[times(3)])
+    assert order == ["old", "new"]
     assert found.outcome == "cannot be verified here"
     assert found.wording == "the original: it ended with exit code 1: x"
     assert found.hint == "--old-python names an interpreter that has horovod"
