@@ -81,7 +81,9 @@ def test_an_original_that_fails_proves_nothing() -> None:
     found, order = proven(old=[gone], new=[times(3)])
     assert order == ["old", "new"]
     assert found.outcome == "cannot be verified here"
-    assert found.wording == "the original: it ended with exit code 1: x"
+    assert found.wording == (
+        "the original: it ended with exit code 1: x; the migrated script alone makes 3 updates"
+    )
     assert found.hint == "--old-python names an interpreter that has horovod"
     once: list[Recording | Ran] = [
         times(3),
