@@ -3,6 +3,8 @@
 Argument: a program that defines `optimizer`. Runs in TensorFlow 2.5 as well.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path
