@@ -277,3 +277,14 @@ def test_an_optimizer_of_a_class_of_the_program_is_wrapped() -> None:
     text = f"import os\nimport tensorflow.compat.v1 as tf\nimport lamb\n{HALF}"
     text += "optimizer = lamb.Lamb()\noptimizer.minimize(x)\n"
     assert WRAPPED in changed("CM402", text, lamb=lamb)
+
+
+def test_a_session_that_only_evaluates_may_be_created_without_an_optimizer() -> None:
+    text = f"import os\nimport tensorflow.compat.v1 as tf\n{HALF}"
+    text += "\n\ndef train():\n    o = tf.train.AdamOptimizer(0.1)\n    with tf.Session(): pass\n"
+    evaluate = "\n\ndef evaluate():\n    with tf.Session(): pass\n"
+    assert "get(" in changed("CM402", text + evaluate)
+    early = "\n\ndef both():\n    with tf.Session():\n        again()\n"
+    again = "\n\ndef again():\n    train()\n"
+    assert "created before" in refused("CM402", text + early + again)
+    assert "created before" in refused("CM402", text + "\n\ndef get():\n    return tf.Session()\n")

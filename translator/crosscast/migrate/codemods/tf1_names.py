@@ -29,7 +29,8 @@ _NOTES = {
     "tf_slim": "tf_slim replaces tf.contrib.layers, slim and arg_scope; install 1.2.0 or newer: "
     "pip install git+https://github.com/google-research/tf-slim",
     "session_estimator": "session_estimator.py has the estimators that TensorFlow lacks since "
-    "2.16; it trains in one process, without distribution strategies, TPUs and exports",
+    "2.16; it trains in one process, without distribution strategies and exports",
+    "session_tpu_estimator": "session_tpu_estimator.py has the TPUEstimator without a TPU",
     "rewrite": "the graph rewrite casts only on a GPU, as before; its loss scale works everywhere",
 }
 
@@ -205,7 +206,7 @@ os.environ["TF_USE_LEGACY_KERAS"] = "1"
 import tensorflow.compat.v1 as tf
 import session_estimator
 tf.disable_v2_behavior()
-from session_estimator import TPUConfig
+from session_tpu_estimator import TPUConfig
 
 
 def model_fn(features, labels, mode):

@@ -25,7 +25,8 @@ _WRITE = (
 _NOTE = (
     "published builds of TensorFlow never read the variable: this program trained in float32 with "
     "them, and now does so only where the variable is not 1; the rewrite casts only on a GPU, its "
-    "loss scale works everywhere"
+    "loss scale works everywhere; a session that only evaluates, in a process without the "
+    "optimizer, computes in float32"
 )
 
 
@@ -93,7 +94,8 @@ def _optimizers(program: Program) -> Iterator[tuple[Module, ast.Call]]:
     for module in program.modules:
         for use in uses_of(module, imports_of(module)):
             place, _, name = use.path.rpartition(".")
-            if place != "train" or not name.endswith("Optimizer"):
+            places = ("train", "python.training.optimizer")
+            if place not in places or not name.endswith("Optimizer"):
                 continue
             around = module.parent(use.node)
             if isinstance(around, ast.ClassDef):
@@ -107,8 +109,11 @@ def _optimizers(program: Program) -> Iterator[tuple[Module, ast.Call]]:
 
 
 def _early_session(program: Program, optimizers: list[tuple[Module, ast.Call]]) -> Span | None:
-    """Return a session that is not certainly created after an optimizer; None if none is."""
-    makers = {name for module, call in optimizers for name in _around(module, call)}
+    """Return a session that may exist before an optimizer; None if there is none.
+
+    A session of a `with` in a function that makes no optimizer only evaluates.
+    """
+    makers = _makers(program, optimizers)
     for module in program.modules:
         for use in uses_of(module, imports_of(module)):
             session = module.parent(use.node)
@@ -117,19 +122,34 @@ def _early_session(program: Program, optimizers: list[tuple[Module, ast.Call]]) 
             if not isinstance(session, ast.Call) or session.func is not use.node:
                 continue
             scope = module.function_of(session)
-            before = [
-                call.node
+            lines = [
+                call.node.lineno
                 for call in module.calls
-                if call.node.lineno < session.lineno and module.function_of(call.node) is scope
+                if module.function_of(call.node) is scope and _makes(module, call.node, makers)
             ]
-            made = {id(call) for other, call in optimizers if other is module}
-            known = any(
-                id(call) in made or module.text(call.func).rpartition(".")[2] in makers
-                for call in before
-            )
-            if not known:
+            evaluates = isinstance(module.parent(session), ast.withitem) and scope is not None
+            if not lines and evaluates:
+                continue
+            if not lines or min(lines) >= session.lineno:
                 return module.span(session)
     return None
+
+
+def _makes(module: Module, call: ast.Call, makers: set[str | int]) -> bool:
+    return id(call) in makers or module.text(call.func).rpartition(".")[2] in makers
+
+
+def _makers(program: Program, optimizers: list[tuple[Module, ast.Call]]) -> set[str | int]:
+    """Return the calls that make an optimizer, and the names of functions that contain them."""
+    makers: set[str | int] = {id(call) for _, call in optimizers}
+    before = 0
+    while len(makers) > before:
+        before = len(makers)
+        for module in program.modules:
+            for call in module.calls:
+                if _makes(module, call.node, makers):
+                    makers.update(_around(module, call.node))
+    return makers
 
 
 def _around(module: Module, call: ast.Call) -> list[str]:

@@ -40,8 +40,14 @@ def helper_files(sources: Sequence[Source]) -> Mapping[str, str]:
             path = PurePath(name)
             above = {str(folder / f"{helper}.py") for folder in path.parents}
             if not _is_alone(name, text, imported) or not above & found.keys():
-                found[str(_start(path, imported) / f"{helper}.py")] = helper_text(helper)
+                folder = _start(path, imported)
+                found |= {str(folder / f"{one}.py"): helper_text(one) for one in _with_own(helper)}
     return {path: text for path, text in sorted(found.items()) if path not in texts}
+
+
+def _with_own(helper: str) -> list[str]:
+    """Return a helper and those that it imports."""
+    return [helper, *_HELPER.findall(helper_text(helper))]
 
 
 def _is_alone(name: str, text: str, imported: set[str]) -> bool:

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 
 V1 = "tensorflow.compat.v1"
 ESTIMATOR = "session_estimator"
+RUNS = "session_estimator_runs"
+TPU = "session_tpu_estimator"
 LOSS_SCALING = "session_loss_scaling"
 HPARAMS = "contrib_hparams"
 MNIST = "mnist_input_data"
-HELPERS = (ESTIMATOR, LOSS_SCALING, HPARAMS, MNIST)
+HELPERS = (ESTIMATOR, RUNS, TPU, LOSS_SCALING, HPARAMS, MNIST)
 """Modules that a migration writes beside the program."""
 
 _SAME: tuple[tuple[str, str, str], ...] = (
@@ -119,10 +121,10 @@ _SAME: tuple[tuple[str, str, str], ...] = (
     (
         "estimator",
         ESTIMATOR,
-        "Estimator EstimatorSpec EvalSpec ModeKeys RunConfig TrainSpec WarmStartSettings "
-        "train_and_evaluate",
+        "Estimator EstimatorSpec ModeKeys RunConfig WarmStartSettings",
     ),
-    ("estimator.inputs", ESTIMATOR, "numpy_input_fn"),
+    ("estimator", RUNS, "EvalSpec TrainSpec train_and_evaluate"),
+    ("estimator.inputs", RUNS, "numpy_input_fn"),
     (
         "estimator.export",
         ESTIMATOR,
@@ -132,7 +134,7 @@ _SAME: tuple[tuple[str, str, str], ...] = (
     ("python.estimator.model_fn", ESTIMATOR, "EstimatorSpec ModeKeys"),
     ("python.estimator.run_config", ESTIMATOR, "RunConfig"),
     *(
-        (place, ESTIMATOR, "InputPipelineConfig TPUConfig TPUEstimator TPUEstimatorSpec")
+        (place, TPU, "InputPipelineConfig TPUConfig TPUEstimator TPUEstimatorSpec")
         for place in ("contrib.tpu", "estimator.tpu")
     ),
     (
@@ -151,8 +153,8 @@ _RENAMED = {
     "contrib.framework.python.ops.variables": "tf_slim.ops.variables",
     "contrib.framework.python.ops.add_arg_scope": "tf_slim.add_arg_scope",
     "contrib.framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
-    "contrib.tpu.RunConfig": f"{ESTIMATOR}.TPURunConfig",
-    "estimator.tpu.RunConfig": f"{ESTIMATOR}.TPURunConfig",
+    "contrib.tpu.RunConfig": f"{TPU}.TPURunConfig",
+    "estimator.tpu.RunConfig": f"{TPU}.TPURunConfig",
     "contrib.learn.ModeKeys.TRAIN": f"{ESTIMATOR}.ModeKeys.TRAIN",
     "contrib.learn.ModeKeys.EVAL": f"{ESTIMATOR}.ModeKeys.EVAL",
     "contrib.learn.ModeKeys.INFER": f"{ESTIMATOR}.ModeKeys.PREDICT",
