@@ -126,6 +126,15 @@ def test_the_model_stays_with_its_user_and_says_so_when_it_runs() -> None:
     assert "from own_model import build_model" in across.files["paddle/train.py"].text
 
 
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+def test_a_model_to_fill_in_has_a_test_that_fails_until_then(target: str) -> None:
+    across = moved(migration_sources.OWN_MODEL, target)
+    tree = ast.parse(across.files[f"{target}/test_{FILE}"].text)
+    tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert len(tests) == 2
+    assert f"{target}/test_{FILE}" not in moved(migration_sources.TORCH, target).files
+
+
 def test_every_target_gets_its_own_factory() -> None:
     both = [Source("train.py", migration_sources.TORCH)]
     across = migrate_across(both, ["paddle", "tensorflow"])

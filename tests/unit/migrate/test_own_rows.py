@@ -126,3 +126,14 @@ def test_rows_by_name_keep_their_names() -> None:
     assert "NAMES" not in moved(named).files[f"paddle/{FILE}"].text
     other = PROGRAM.replace(pair, 'return {"x": x, "y": self.y[index]}')
     assert f"paddle/{FILE}" not in moved(other).files
+
+
+def test_what_the_user_says_of_data_and_loss_counts() -> None:
+    settings = {"schedule.total_steps": 10, "data.train": "a.npz", "data.eval": "b.npz"}
+    across = migrate_across([Source("train.py", PROGRAM)], ["paddle"], settings=settings)
+    assert across.recipe.data.source == "npz"
+    text = PROGRAM.replace("CrossEntropyLoss", "L1Loss")
+    settings = {"schedule.total_steps": 10, "loss.kind": "mse"}
+    across = migrate_across([Source("train.py", text)], ["paddle"], settings=settings)
+    assert across.recipe.loss.kind == "mse"
+    assert "paddle/own_loss.py" not in across.files

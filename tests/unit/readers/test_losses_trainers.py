@@ -80,7 +80,7 @@ OWN = {"loss.kind": "?"}
             "self.criterion = nn.CrossEntropyLoss(ignore_index=0)",
             CROSS_ENTROPY | {"loss.ignore_index": 0},
         ),
-        ("self.criterion = nn.L1Loss()", OWN),
+        ("self.criterion = nn.L1Loss()", OWN | {"loss.named": "l1"}),
         ("self.criterion = nn.MSELoss(reduction='sum')", OWN),
         ("self.criterion = criteria[name]", OWN),
         ("self.other = nn.CrossEntropyLoss()", OWN),

@@ -128,13 +128,13 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
 def _write(across: CrossMigration, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
     """Write all files or none; an existing model file is the user's and is kept."""
     from crosscast.messages.output import OutputFile, write_files
-    from crosscast.migrate.own_model import FILE
+    from crosscast.migrate.own_model import FILE, TEST_FILE
     from crosscast.migrate.page import page
 
     files = {
         path: file
         for path, file in across.files.items()
-        if not (path.endswith(f"/{FILE}") and (root / path).exists())
+        if not (path.endswith((f"/{FILE}", f"/{TEST_FILE}")) and (root / path).exists())
     }
     files["report.json"] = OutputFile(json_.dumps(data, indent=2) + "\n")
     files["report.md"] = OutputFile(page(data))

@@ -184,6 +184,13 @@ def _epsilon_of_fluid(draft: Draft, versions: Mapping[str, str]) -> None:
         draft.default(path, value, Found(f"default of paddle {version}", certain=True))
 
 
+_BY_NAME = {
+    **{"adam": "Adam", "adamw": "AdamW", "sgd": "SGD", "lion": "Lion"},
+    **{"adafactor": "Adafactor", "lamb": "Lamb"},
+}
+"""Names that `compile` of Keras takes, and the classes that it creates."""
+
+
 def _row(
     framework: Framework | None, name: str, versions: Mapping[str, str]
 ) -> tuple[Defaults, Found] | None:
@@ -192,7 +199,7 @@ def _row(
     head, _, _ = name.partition(".")
     if ":" in name or ("." in name and head not in _heads(framework)):
         return None
-    last = name.rpartition(".")[2]
+    last = _BY_NAME.get(name, name.rpartition(".")[2])
     return next((f for form in forms if (f := find(form.format(last), versions))), None)
 
 

@@ -24,7 +24,7 @@ from crosscast.migrate.field_lines import Line, carriers
 from crosscast.migrate.losses import FILE as LOSS_FILE
 from crosscast.migrate.losses import CarriedLoss, carried_loss
 from crosscast.migrate.operation_lines import operation_lines
-from crosscast.migrate.own_model import FACTORY, FILE, stub
+from crosscast.migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast.migrate.own_rows import FILE as ROWS_FILE
 from crosscast.migrate.own_rows import CarriedRows, carried_rows
 from crosscast.recipe.document import Recipe
@@ -34,7 +34,10 @@ from crosscast.targets.backend import find_target
 
 OWN = ("model.", "data.")
 """Sections that the user must fill in unless the source uses the shipped model."""
-_KINDS = ("model.kind", "data.source", "optimizer.name", "clipping.kind", "loss_scaling.mode")
+_KINDS = (
+    *("model.kind", "data.source", "loss.kind", "optimizer.name", "clipping.kind"),
+    "loss_scaling.mode",
+)
 """Fields that determine which other fields their section has."""
 _SHOWN = 5
 
@@ -129,7 +132,8 @@ def migrate_across(
     if loss is not None:
         fields = {**fields, **loss.fields}
         model = replace(model, network=loss.network) if model and loss.network else model
-    rows = _rows_of(lifted, fields, model)
+    chosen = any(path.startswith("data.") for path in settings or {})
+    rows = None if chosen else _rows_of(lifted, fields, model)
     if rows is not None and rows.text:
         fields = {**fields, **rows.fields()}
     own_models = _own_models(model, targets)
@@ -149,6 +153,8 @@ def migrate_across(
             own = own_models.get(emitted.target.name, OwnModelText())
             text = own.text or stub(emitted.target.backend.name, seen, own.reason)
             files[f"{folder}/{FILE}"] = OutputFile(text)
+            if not own.text and (test := stub_test(emitted.target.backend.name)):
+                files[f"{folder}/{TEST_FILE}"] = OutputFile(test)
         if rows is not None and recipe.data.source == "custom" and rows.text:
             files[f"{folder}/{ROWS_FILE}"] = OutputFile(rows.text)
         if loss is not None and recipe.loss.kind == "custom" and emitted.target.runs:

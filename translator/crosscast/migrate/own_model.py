@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from crosscast.targets.backend import load_backend
 
 MODULE = "own_model"
 FILE = f"{MODULE}.py"
+TEST_FILE = f"test_{FILE}"
 FACTORY = f"{MODULE}:build_model"
 
 
@@ -39,6 +40,52 @@ def stub(backend: str, seen: Sequence[tuple[str, str]], reason: str = "") -> str
     lines.append(f'        "{FILE}: write build_model(): migration does not carry the model"')
     lines.append("    )")
     return "\n".join(lines) + "\n"
+
+
+_TEST = '''\
+"""Fails until build_model() in own_model.py is written: run it with pytest in this folder."""
+
+import numpy as np
+from own_model import build_model
+
+ROWS = {}  # fill in two rows: {"x": np.zeros((2, 16), np.float32)}, every array but the labels
+SHAPE = (2,)  # of what the loss takes for them: (2, 10) for logits of 10 classes
+
+
+def test_the_model_learns_something() -> None:
+    assert {weights}
+
+
+def test_rows_become_what_the_loss_takes() -> None:
+    assert ROWS, "fill in two rows"
+    outputs = {call}
+    assert tuple(outputs.shape) == SHAPE
+'''
+_CALLS: Mapping[str, tuple[str, str, str]] = {
+    "torch": (
+        "import torch",
+        "any(weight.requires_grad for weight in build_model().parameters())",
+        "build_model()(**{name: torch.as_tensor(rows) for name, rows in ROWS.items()})",
+    ),
+    "paddle": (
+        "import paddle",
+        "any(not weight.stop_gradient for weight in build_model().parameters())",
+        "build_model()(**{name: paddle.to_tensor(rows) for name, rows in ROWS.items()})",
+    ),
+    "tensorflow": ("", "build_model().trainable_variables", "build_model()(ROWS)"),
+}
+"""Backend to an import, what is true of a model with weights, and a call of the model."""
+
+
+def stub_test(backend: str) -> str:
+    """Return a test that fails until the function is filled in; empty for another backend."""
+    if backend not in _CALLS:
+        return ""
+    imported, weights, call = _CALLS[backend]
+    text = _TEST.replace("{weights}", weights).replace("{call}", call)
+    return text.replace(
+        "import numpy as np\n", f"import numpy as np\n{imported}\n".replace("\n\n", "\n")
+    )
 
 
 def _plain(text: str) -> str:

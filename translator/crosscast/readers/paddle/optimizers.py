@@ -39,6 +39,7 @@ from crosscast.readers.python.optimizers import (
 from crosscast.readers.python.origins import located, origin
 from crosscast.readers.python.parameter_lists import are_all_parameters
 from crosscast.readers.python.precision import precision_facts, site
+from crosscast.readers.python.run import batch_facts
 from crosscast.readers.python.seeds import seed_facts
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class PaddleOptimizerReader:
         if not uses(program, "paddle", "paddlenlp", "ppdet", "paddleseg"):
             return
         yield from seed_facts(program, "paddle", NAME)
+        yield from batch_facts(program, NAME)
         static = is_static(program)
         found = with_subjects(called(list(optimizers(program))))
         told = False

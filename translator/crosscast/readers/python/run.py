@@ -25,7 +25,7 @@ _PACKAGES = (
     *("mmengine", "mmcv", "torchtune", "nemo", "megatron", "fairseq", "transformers", "horovod"),
 )
 _OTHERS = ("tensorflow", "keras", "paddle", "jax", "flax")
-_LOADER = re.compile(r"torch\.utils\.data\.(dataloader\.)?DataLoader")
+_LOADER = re.compile(r"(torch\.utils\.data\.(dataloader\.)?|paddle\.io\.)DataLoader")
 _EVALUATION = re.compile(r"val|test|eval|dev|valid|infer|predict", re.I)
 _LENGTHS = (
     "max_seq_length",
@@ -70,6 +70,13 @@ def _like_torch(program: Program) -> bool:
     """Whether gradients are cleared and computed with PyTorch's methods."""
     methods = {call.method for module in program.modules for call in module.calls}
     return {"zero_grad", "backward", "step"} <= methods
+
+
+def batch_facts(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the batch size of the loader that the program trains with, and its short last batch."""
+    writer = FactWriter(reader)
+    _batch(writer, program)
+    yield from writer.facts
 
 
 def _batch(writer: FactWriter, program: Program) -> None:

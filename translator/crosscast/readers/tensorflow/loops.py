@@ -16,6 +16,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.decisions import decide_recomputing
+from crosscast.readers.python.fact_writer import FactWriter, place_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.seeds import seed_facts
@@ -65,6 +66,7 @@ class TensorflowLoopReader:
         ):
             return
         yield from seed_facts(program, "tensorflow", NAME)
+        yield from _fitted(program)
         yield from _clipping(program)
         yield from contrib_clips(program, NAME)
         yield from private_clips(program, NAME)
@@ -74,6 +76,17 @@ class TensorflowLoopReader:
         yield from accumulators(program, NAME)
         yield from parallel(program, NAME)
         yield from _checkpointing(program)
+
+
+def _fitted(program: Program) -> Iterator[Fact]:
+    """Yield the batch size that `fit` gets with arrays; it trains on a short last batch, too."""
+    for call in program.calls():
+        if call.method == "fit" and call.receiver is not None and "batch_size" in call.bound():
+            writer = FactWriter(NAME)
+            writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
+            writer.say("batch.drop_last", "no", place_of(call))
+            yield from writer.facts
+            return
 
 
 def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:
