@@ -75,7 +75,7 @@ def prove(
 
     old = ran("original", original)
     stood_in: tuple[str, ...] = ()
-    folder = stand_in(original.framework, old.missing)
+    folder = stand_in(original.framework, old)
     if folder is not None:
         original = replace(original, stand_ins=(folder,))
         old = ran(f"original, with a stand-in for {folder.name}", original)
