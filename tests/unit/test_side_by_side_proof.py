@@ -13,7 +13,7 @@ import pytest
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
 from crosscast_parity.side_by_side.proof import Execution, prove
 from crosscast_parity.side_by_side.recording import Recording, TensorSummary, read
-from crosscast_parity.side_by_side.running import Limits, Program, Ran
+from crosscast_parity.side_by_side.running import Limits, Program, Ran, stand_in
 from recorded_runs import SKIP, attempt, off, recording, times
 
 PROGRAM = Program(
@@ -280,3 +280,20 @@ def test_a_deleted_line_is_sought_before() -> None:
     assert [(place.line, place.after) for place in found] == [(8, ())]
     assert unreached(found, {"a.py": (8,)}, {}) == []
     assert unreached(found, {}, {"a.py": (8,)}) == found
+
+
+@pytest.mark.parametrize(
+    ("ran", "found"),
+    [
+        (Ran(recording=Recording(), problem="x", missing="apex.amp"), True),
+        (Ran(recording=Recording(), problem="ImportError: Please install apex from y"), True),
+        (Ran(recording=Recording(), problem="ValueError: apex"), False),
+        (Ran(recording=Recording(), problem="ImportError: install horovod"), False),
+        (Ran(recording=Recording(), problem="x", missing="horovod"), False),
+    ],
+)
+def test_a_stand_in_is_found_by_the_module_or_by_what_the_program_says(
+    ran: Ran, found: bool
+) -> None:
+    folder = stand_in("torch", ran)
+    assert (folder is not None and folder.name == "apex") == found

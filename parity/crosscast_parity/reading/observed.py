@@ -52,7 +52,7 @@ def observe(
     on_run("program")
     first, windows = _run(program, limits, None)
     notes: list[str] = []
-    folder = stand_in_for(program.framework, first.missing)
+    folder = stand_in_for(program.framework, first)
     if folder is not None:
         package = folder.name
         on_run(f"program, with a stand-in for {package}")

@@ -86,7 +86,7 @@ def prove(
         return run(program, most, **how)
 
     old = ran("original", original)
-    folder = stand_in_for(original.framework, old.missing)
+    folder = stand_in_for(original.framework, old)
     if folder is not None:
         original = replace(original, stand_ins=(folder,))
         old = ran(f"original, with a stand-in for {folder.name}", original)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -81,11 +82,19 @@ class Ran:
     """Whether it was stopped at a limit."""
 
 
-def stand_in_for(framework: str, missing: str) -> Path | None:
-    """Return the folder of what stands in for a missing module, if there is one."""
+def stand_in_for(framework: str, ran: Ran) -> Path | None:
+    """Return the folder of what stands in for a package that a run missed, if there is one.
+
+    Programs also say in words of their own what to install.
+    """
     harness = harness_of(framework)
-    package = missing.partition(".")[0]
-    return harness.stand_in(package) if harness is not None and package else None
+    if harness is None or harness.updates is None:
+        return None
+    package = ran.missing.partition(".")[0]
+    if not package and "ImportError" in ran.problem:
+        named = re.findall(r"\w+", ran.problem)
+        package = next((known for known in harness.updates.stand_ins if known in named), "")
+    return harness.stand_in(package) if package else None
 
 
 def size_of(folder: Path, most: int) -> int:
