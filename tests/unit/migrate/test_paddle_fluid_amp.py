@@ -130,16 +130,14 @@ def test_classes_and_methods() -> None:
 
 
 def test_what_is_left_of_fluid_is_told_and_keeps_its_import() -> None:
-    text = (
-        "import paddle.fluid as fluid\nwith fluid.dygraph.amp_guard():\n    fluid.layers.mean(x)\n"
-    )
+    text = "import paddle.fluid as fluid\nwith fluid.dygraph.amp_guard():\n    fluid.layers.lod_rank_table(x)\n"
     found = migrated(text)
     assert found.texts["train.py"] == (
         "import paddle\nimport paddle.fluid as fluid\nwith paddle.amp.auto_cast():\n"
-        "    fluid.layers.mean(x)\n"
+        "    fluid.layers.lod_rank_table(x)\n"
     )
-    assert [refusal.code for refusal in found.refusals] == ["CM301"]
-    assert "paddle.fluid.layers.mean" in found.refusals[0].message
+    assert [refusal.code for refusal in found.refusals] == ["CM310"]
+    assert "paddle.fluid.layers.lod_rank_table" in found.refusals[0].message
 
 
 @pytest.mark.parametrize(
@@ -149,14 +147,10 @@ def test_what_is_left_of_fluid_is_told_and_keeps_its_import() -> None:
             "import paddle.fluid as fluid\nwhite = fluid.dygraph.amp.auto_cast.WHITE_LIST\n",
             "WHITE_LIST",
         ),
-        ("import paddle.fluid as fluid\nclass Net(fluid.dygraph.Layer):\n    pass\n", "Layer"),
-        ("from paddle.fluid.dygraph import Layer\nclass Net(Layer):\n    pass\n", "dygraph.Layer"),
-        ("import paddle.fluid as fluid\n", "paddle.fluid"),
         (
-            "from paddle.fluid import ParamAttr\nweights = ParamAttr(None)\n",
-            "paddle.fluid.ParamAttr",
+            "from paddle.fluid.layers import lod_rank_table\ntable = lod_rank_table(x)\n",
+            "layers.lod_rank_table",
         ),
-        ("import paddle.fluid.core as core\nplace = core.CPUPlace()\n", "core.CPUPlace"),
     ],
 )
 def test_what_else_needs_fluid_is_told(text: str, name: str) -> None:

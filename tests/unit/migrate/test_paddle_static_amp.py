@@ -276,15 +276,6 @@ def test_a_call_that_has_no_counterpart(decorate: str, reason: str) -> None:
             "not assigned to a separate name",
         ),
         (f"scaler = loss_scaler = 1\n{DATA}{LOSS}{ADAM}{DECORATE}{REST}", "already scalers"),
-        (
-            f"from paddle.fluid.layers import fc\n{DATA}loss = fc(images)\n{ADAM}{DECORATE}{REST}",
-            "the program also needs paddle.fluid.layers.fc",
-        ),
-        (
-            f"{DATA}{LOSS}import paddle.fluid as fluid\n"
-            f"optimizer = amp.decorate(fluid.optimizer.Adam(), None, 8.0)\n{REST}",
-            "the program also needs paddle.fluid.optimizer.Adam",
-        ),
     ],
 )
 def test_a_program_that_is_not_all_in_one_place(text: str, reason: str) -> None:
@@ -299,16 +290,6 @@ def test_strategies_of_static_programs(name: str) -> None:
         f"optimizer = fleet.distributed_optimizer(optimizer, strategy=strategy)\n{REST}"
     )
     assert "fleet of Paddle 3 does not build" in refused(text)
-
-
-def test_fp16_code_of_the_program_itself() -> None:
-    text = (
-        "import paddle\nfrom utils.fp16 import create_master_params_grads\n"
-        "grads = create_master_params_grads(optimizer.backward(loss), main, startup, 8.0)\n"
-    )
-    found = migrated(text)
-    assert "float32 copies of half weights" in found.refusals[0].message
-    assert "--to paddle -o DIR" in found.refusals[0].hint
 
 
 CHOSEN = f"half = bool(asked)\n{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}"

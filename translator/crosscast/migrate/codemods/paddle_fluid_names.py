@@ -42,6 +42,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
     """Move the names of each module, and report those without a counterpart."""
     program = subject.program
     mode = mode_of(program)
+    if not _is_for_fluid(program, mode):
+        yield from _flag_first(program)
+        return
     for module in program.modules:
         if not _concerned(module, mode) or guarded(module, ("paddle.fluid",)):
             continue
@@ -87,10 +90,18 @@ def mode_of(program: Program) -> Mode:
 
 
 def _concerned(module: Module, mode: Mode) -> bool:
-    """Whether a module has names to move, other than those of mixed precision alone."""
-    if any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode))):
-        return True
-    return any(True for _ in unused_fluid_imports(module, _AMP))
+    """Whether a module has names of fluid, used or imported."""
+    uses = any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode)))
+    return uses or any(unused_fluid_imports(module, _AMP))
+
+
+def _is_for_fluid(program: Program, mode: Mode) -> bool:
+    """Whether a program has more of fluid than mixed precision, which other codemods change."""
+    return any(
+        any(not _AMP.match(use.name) for use in uses_of(module, rows_for(mode)))
+        or any(unused_fluid_imports(module, _AMP))
+        for module in program.modules
+    )
 
 
 def _change(module: Module, moves: Moves, mode: Mode) -> Change:

@@ -59,10 +59,8 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
             placed = True
         elif rest:
             edits.append(replace_node(module, node, rest))
-        elif has_paddle or placed or first in fluid or node in module.tree.body:
-            edits.append(_removed(module, node))
         else:
-            edits.append(replace_node(module, node, "import paddle"))
+            edits.append(_removed(module, node))
     if not placed:
         missing = not has_paddle and first not in fluid
         front = head + ("import paddle\n" if missing else "")
@@ -84,7 +82,7 @@ def _with_helpers(module: Module, edits: list[Edit], last: ast.stmt, text: str) 
         if (edit.line, edit.column, edit.end_line) == (last.lineno, 1, (last.end_lineno or 0) + 1):
             edits[place] = replace(edit, text=f"\n\n{text}\n")
             return edits
-    return [*edits, _after(module, last, f"\n\n\n{text}")]
+    return [*edits, _after(module, last, f"\n\n\n{text}\n")]
 
 
 def _head(module: Module, top: Sequence[Import], first: ast.stmt) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crosscast.migrate.paddle_names.names import plain
 from crosscast.migrate.paddle_names.row import Row
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Scope
 
 Dotted = ast.Attribute | ast.Name
 
@@ -36,7 +37,7 @@ def uses_of(module: Module, rows: Mapping[str, Row]) -> Iterator[Use]:
         root = root_of(node)
         if root is None or module.imports.get(root.id, "").partition(".")[0] != "paddle":
             continue
-        if module.resolve_all(root) not in ((module.imports[root.id],), ()):
+        if not _is_import(module, root):
             continue  # a parameter or another object of this name
         part: ast.expr = node
         whole = ""
@@ -57,6 +58,17 @@ def root_of(node: ast.expr) -> ast.Name | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node if isinstance(node, ast.Name) else None
+
+
+def _is_import(module: Module, name: ast.Name) -> bool:
+    """Whether a name is bound by imports alone, where it is evaluated."""
+    scope: Scope | None = module.scope_of(name)
+    while scope is not None:
+        found = scope.bindings.get(name.id, [])
+        if found and not (scope.is_class and scope is not module.scope_of(name)):
+            return all(binding.kind == "import" for binding in found)
+        scope = scope.parent
+    return False
 
 
 def _name_of(module: Module, node: Dotted) -> str:
