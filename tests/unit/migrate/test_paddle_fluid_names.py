@@ -222,3 +222,11 @@ def test_copies_by_hand_across_modules() -> None:
     assert "amp.decorate" in found.texts["train.py"]
     assert "fp16" not in found.texts["net.py"]
     assert not found.refusals
+
+
+def test_a_loss_that_is_scaled_by_an_assignment() -> None:
+    before, after = MASTERS.examples[0].before, MASTERS.examples[0].after
+    scaled = before.replace("loss *= args.loss_scaling", "loss = loss * args.loss_scaling")
+    assert changed("CM312", scaled) == after
+    other = before.replace("loss *= args.loss_scaling", "loss = other * args.loss_scaling")
+    assert "the scaled loss was not found" in refused("CM312", other)
