@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_fluid import CannotError, guarded, unused_fluid_imports
+from crosscast.migrate.paddle_names.imports import is_of_fluid
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
 from crosscast.migrate.paddle_names.row import Mode
 from crosscast.migrate.paddle_names.table import rows_for
@@ -35,7 +37,10 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if not _is_for_fluid(program, mode):
         return
     for module in program.modules:
-        if not _concerned(module, mode) or guarded(module, ("paddle.fluid",)):
+        if not _concerned(module, mode):
+            continue
+        if guarded(module, ("paddle.fluid",)):
+            yield from _guarded(module)
             continue
         try:
             moves = moves_of(module, mode)
@@ -49,6 +54,18 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if moves.moved or not moves.left:
             yield _change(module, moves, mode)
         yield from _left(module, moves)
+
+
+def _guarded(module: Module) -> Iterator[Refusal]:
+    """Report a file that expects some names of fluid to be missing, but needs it otherwise."""
+    for node in module.tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and is_of_fluid(node):
+            yield Refusal(
+                span=module.span(node),
+                message="paddle.fluid stays in this file: another import of it is in a try",
+                hint="leave one of the alternatives, then migrate the file",
+            )
+            return
 
 
 def mode_of(program: Program) -> Mode:

@@ -32,7 +32,7 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
         CannotError: the name paddle is taken, or an import shares its line with other code.
     """
     every = [node for node in module.nodes if isinstance(node, Import) and not module.is_dead(node)]
-    fluid = [node for node in every if any(_is_fluid(node, alias) for alias in node.names)]
+    fluid = [node for node in every if is_of_fluid(node)]
     if is_bound(module, "paddle", imports=False):
         raise CannotError(fluid[0] if fluid else module.tree.body[0], "paddle is another object")
     for node in fluid:
@@ -92,6 +92,11 @@ def _head(module: Module, top: Sequence[Import], first: ast.stmt) -> str:
         for node in top
     )
     return ("" if known else "import os\n") + FLAG
+
+
+def is_of_fluid(node: Import) -> bool:
+    """Whether an import names something of paddle.fluid."""
+    return any(_is_fluid(node, alias) for alias in node.names)
 
 
 def _is_fluid(node: Import, alias: ast.alias) -> bool:

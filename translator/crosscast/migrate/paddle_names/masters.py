@@ -231,7 +231,8 @@ def _gone(module: Module, branch: ast.If) -> Edit:
 def _scales(module: Module, statement: ast.stmt, scale: str) -> bool:
     """Whether a statement multiplies a loss by the scale: `loss *= s`, `loss = loss * s`."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
-        target, value = statement.target, statement.value
+        target: ast.expr = statement.target
+        value = statement.value
     elif (
         isinstance(statement, ast.Assign)
         and isinstance(statement.value, ast.BinOp)
