@@ -14,6 +14,7 @@ from crosscast.migrate.paddle_names.imports import (
     FLAG_NAME,
     flag_lines,
     has_moved_imports,
+    is_of_fluid,
     is_paddle,
 )
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
@@ -52,7 +53,10 @@ def run(subject: Subject) -> Iterator[Outcome]:
         yield from _flag_first(program)
         return
     for module in program.modules:
-        if not _concerned(module, mode) or guarded(module, ("paddle.fluid",)):
+        if not _concerned(module, mode):
+            continue
+        if guarded(module, ("paddle.fluid",)):
+            yield from _guarded(module)
             continue
         try:
             moves = moves_of(module, mode)
@@ -80,6 +84,18 @@ def _flag_first(program: Program) -> Iterator[Change]:
                 span=main.span(statement),
                 message=f"{FLAG_NAME}=0 is set before paddle is imported first",
                 edits=(insert_before(main, statement, flag_lines(main, statement)),),
+            )
+            return
+
+
+def _guarded(module: Module) -> Iterator[Refusal]:
+    """Report a file that expects some names of fluid to be missing, but needs it otherwise."""
+    for node in module.tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and is_of_fluid(node):
+            yield Refusal(
+                span=module.span(node),
+                message="paddle.fluid stays in this file: another import of it is in a try",
+                hint="leave one of the alternatives, then migrate the file",
             )
             return
 

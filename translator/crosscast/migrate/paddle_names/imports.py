@@ -127,6 +127,11 @@ def _goes(node: Import, alias: ast.alias, mode: Mode) -> bool:
     return f"{node.module}.{alias.name}" in rows_for(mode)
 
 
+def is_of_fluid(node: Import) -> bool:
+    """Whether an import names something of paddle.fluid."""
+    return any(_is_fluid(node, alias) for alias in node.names)
+
+
 def _is_fluid(node: Import, alias: ast.alias) -> bool:
     if isinstance(node, ast.Import):
         return f"{alias.name}.".startswith("paddle.fluid.")
