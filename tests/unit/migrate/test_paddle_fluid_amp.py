@@ -130,7 +130,10 @@ def test_classes_and_methods() -> None:
 
 
 def test_what_is_left_of_fluid_is_told_and_keeps_its_import() -> None:
-    text = "import paddle.fluid as fluid\nwith fluid.dygraph.amp_guard():\n    fluid.layers.lod_rank_table(x)\n"
+    text = (
+        "import paddle.fluid as fluid\nwith fluid.dygraph.amp_guard():\n"
+        "    fluid.layers.lod_rank_table(x)\n"
+    )
     found = migrated(text)
     assert found.texts["train.py"] == (
         "import paddle\nimport paddle.fluid as fluid\nwith paddle.amp.auto_cast():\n"

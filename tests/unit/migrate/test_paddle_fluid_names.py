@@ -185,6 +185,11 @@ def test_what_is_not_certain_is_refused(text: str, reason: str) -> None:
     assert reason in refused("CM310", text)
 
 
+def test_a_second_import_in_a_try_is_told() -> None:
+    text = "try:\n    from paddle.fluid.core import A\nexcept ImportError:\n    A = None\n"
+    assert "in a try" in refused("CM310", f"{FLUID}{text}{PLACE}")
+
+
 def test_look_alikes_stay() -> None:
     stays("CM310", "import fluid\nx = fluid.layers.fc(y, 3)\n")
     stays("CM310", "import paddle\nx = paddle.static.nn.fc(y, 3)\nname = 'paddle.fluid'\n")
@@ -222,3 +227,11 @@ def test_copies_by_hand_across_modules() -> None:
     assert "amp.decorate" in found.texts["train.py"]
     assert "fp16" not in found.texts["net.py"]
     assert not found.refusals
+
+
+def test_a_loss_that_is_scaled_by_an_assignment() -> None:
+    before, after = MASTERS.examples[0].before, MASTERS.examples[0].after
+    scaled = before.replace("loss *= args.loss_scaling", "loss = loss * args.loss_scaling")
+    assert changed("CM312", scaled) == after
+    other = before.replace("loss *= args.loss_scaling", "loss = other * args.loss_scaling")
+    assert "the scaled loss was not found" in refused("CM312", other)

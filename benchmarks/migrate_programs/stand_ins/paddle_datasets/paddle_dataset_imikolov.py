@@ -1,4 +1,4 @@
-"""Made-up words: 60 of them, in which one follows another."""
+"""Made-up words: 2107 of them, in which one follows another."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ class DataType:
 
 
 def build_dict(min_word_freq=50):
-    words = ["<s>", "<e>", "<unk>", "among", "a", "group", "of"] + [f"w{n}" for n in range(53)]
+    words = ["<s>", "<e>", "<unk>", "among", "a", "group", "of"] + [f"w{n}" for n in range(2100)]
     return {word: place for place, word in enumerate(words)}
 
 
@@ -17,8 +17,8 @@ def _rows(count, seed, n):
     def reader():
         random = np.random.RandomState(seed)
         for _ in range(count):
-            first = int(random.randint(60))
-            yield tuple((first + place) % 60 for place in range(n))
+            first = int(random.randint(2000))
+            yield tuple((first + place) % 2000 for place in range(n))
 
     return reader
 

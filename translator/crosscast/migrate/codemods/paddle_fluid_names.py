@@ -9,10 +9,17 @@ from collections.abc import Iterator
 from crosscast.edits.node_edits import insert_before
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_fluid import CannotError, guarded, unused_fluid_imports
-from crosscast.migrate.paddle_names.imports import FLAG, FLAG_NAME, flag_lines, is_paddle
+from crosscast.migrate.paddle_names.imports import (
+    FLAG,
+    FLAG_NAME,
+    flag_lines,
+    has_moved_imports,
+    is_of_fluid,
+    is_paddle,
+)
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
 from crosscast.migrate.paddle_names.row import Mode
-from crosscast.migrate.paddle_names.table import rows_for
+from crosscast.migrate.paddle_names.table import later_names, rows_for
 from crosscast.migrate.paddle_names.uses import uses_of
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
@@ -43,9 +50,13 @@ def run(subject: Subject) -> Iterator[Outcome]:
     program = subject.program
     mode = mode_of(program)
     if not _is_for_fluid(program, mode):
+        yield from _flag_first(program)
         return
     for module in program.modules:
-        if not _concerned(module, mode) or guarded(module, ("paddle.fluid",)):
+        if not _concerned(module, mode):
+            continue
+        if guarded(module, ("paddle.fluid",)):
+            yield from _guarded(module)
             continue
         try:
             moves = moves_of(module, mode)
@@ -77,6 +88,18 @@ def _flag_first(program: Program) -> Iterator[Change]:
             return
 
 
+def _guarded(module: Module) -> Iterator[Refusal]:
+    """Report a file that expects some names of fluid to be missing, but needs it otherwise."""
+    for node in module.tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and is_of_fluid(node):
+            yield Refusal(
+                span=module.span(node),
+                message="paddle.fluid stays in this file: another import of it is in a try",
+                hint="leave one of the alternatives, then migrate the file",
+            )
+            return
+
+
 def mode_of(program: Program) -> Mode:
     """Return whether a program computes at once or builds a graph first.
 
@@ -91,7 +114,7 @@ def mode_of(program: Program) -> Mode:
 def _concerned(module: Module, mode: Mode) -> bool:
     """Whether a module has names of fluid, used or imported."""
     uses = any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode)))
-    return uses or any(unused_fluid_imports(module, _AMP))
+    return uses or has_moved_imports(module, mode) or any(unused_fluid_imports(module, _AMP))
 
 
 def _is_for_fluid(program: Program, mode: Mode) -> bool:
@@ -99,6 +122,7 @@ def _is_for_fluid(program: Program, mode: Mode) -> bool:
     return any(
         any(not _AMP.match(use.name) for use in uses_of(module, rows_for(mode)))
         or any(unused_fluid_imports(module, _AMP))
+        or has_moved_imports(module, mode)
         for module in program.modules
     )
 
@@ -168,7 +192,7 @@ CODEMOD = Codemod(
     name="paddle-fluid-names",
     api="paddle3",
     title="names of paddle.fluid become those of Paddle 3, with the old defaults written out",
-    hints=("fluid", "from_generator"),
+    hints=("fluid", *later_names()),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_AFTER, after=_AFTER),

@@ -171,6 +171,29 @@ class fluid_Switch:
 
         return ConditionalBlock([condition], is_scalar_condition=True).block()
 ''',
+    "fluid_cond": '''\
+def fluid_cond(pred, true_fn=None, false_fn=None, name=None):
+    """The results of one of two functions, chosen when the graph runs."""
+    from paddle.base.layer_helper import LayerHelper
+    from paddle.static.nn import control_flow
+
+    helper = LayerHelper("cond")
+
+    def branch(condition, function):
+        with control_flow.ConditionalBlock([condition], is_scalar_condition=True).block():
+            made = None if function is None else function()
+            return paddle.utils.map_structure(
+                lambda value: control_flow.copy_var_to_parent_block(value, helper), made
+            )
+
+    yes, no = branch(pred, true_fn), branch(fluid_logical_not(pred), false_fn)
+    if yes is None:
+        return None
+    place = paddle.cast(pred, "int32")
+    return paddle.utils.map_structure(
+        lambda one, other: control_flow.select_input([other, one], place), yes, no
+    )
+''',
     "fluid_Accuracy": '''\
 class fluid_Accuracy:
     """The weighted mean of accuracies."""

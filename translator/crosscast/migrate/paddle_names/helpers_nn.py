@@ -198,6 +198,19 @@ def fluid_accuracy(input, label, k=1, correct=None, total=None):
             paddle.assign(paddle.cast(paddle.reshape(count, [1]), wanted.dtype), wanted)
     return paddle.reshape(share, [1])
 ''',
+    "auc": '''\
+def fluid_auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1):
+    """The area under the curve of all batches and of this one, with the shape [1]."""
+    whole, batch, states = paddle.static.auc(
+        input, label, curve, num_thresholds, topk, slide_steps
+    )
+    return paddle.reshape(whole, [1]), paddle.reshape(batch, [1]), states
+''',
+    "is_empty": """\
+def fluid_is_empty(x, cond=None):
+    result = paddle.reshape(paddle.is_empty(x), [1])
+    return result if cond is None else paddle.assign(result, cond)
+""",
     "fill_constant_batch_size_like": """\
 def fluid_fill_constant_batch_size_like(
     input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False

@@ -19,6 +19,72 @@ def fluid_optimizer(kind, learning_rate, regularization=None, parameter_list=Non
         optimizer._learning_rate_map[paddle.static.default_main_program()] = learning_rate
     return optimizer
 ''',
+    "fluid_ExponentialMovingAverage": '''\
+class fluid_ExponentialMovingAverage:
+    """A moving average of the weights; apply() puts it in their place, corrected for its start."""
+
+    def __init__(self, decay=0.999, thres_steps=None, name=None):
+        def variable(shape, value, dtype, name):
+            return paddle.static.create_global_var(shape, value, dtype, True, name=name)
+
+        program = paddle.static.default_main_program()
+        with program._lr_schedule_guard():
+            self._decay = variable([1], float(decay), "float32", "scheduled_ema_decay_rate")
+            if thres_steps is not None:
+                rising = (thres_steps + 1.0) / (thres_steps + 10.0)
+                limits = {"X": rising, "Y": paddle.full([1], float(decay), "float32")}
+                paddle.assign(fluid_op("elementwise_min", limits, axis=-1), self._decay)
+        self._averages = []
+        for weight in program.global_block().all_parameters():
+            if weight.do_model_average:
+                own = paddle.utils.unique_name.generate((name or "") + weight.name + "_ema")
+                average = variable(weight.shape, 0.0, weight.dtype, own)
+                self._averages.append((weight, average))
+        self.apply_program, self.restore_program = (paddle.static.Program() for _ in range(2))
+        with paddle.static.program_guard(self.apply_program):
+            block = self.apply_program.global_block()
+            step = paddle.cast(variable([1], 0, "int64", "@EMA_STEP_COUNTER@"), "float32")
+            powers = {"X": block._clone_variable(self._decay), "Y": step}
+            started = paddle.cast(step > 0.0, "float32")
+            share = 1.0 - fluid_op("elementwise_pow", powers, axis=-1) * started
+            for weight, average in self._averages:
+                weight, kept = block._clone_variable(weight), self._kept(block, weight)
+                paddle.assign(weight, kept)
+                paddle.assign(block._clone_variable(average) / share, weight)
+        with paddle.static.program_guard(self.restore_program):
+            block = self.restore_program.global_block()
+            for weight, _ in self._averages:
+                paddle.assign(self._kept(block, weight), block._clone_variable(weight))
+
+    @staticmethod
+    def _kept(block, weight):
+        name, dtype = weight.name + "@EMA_KEPT", weight.dtype
+        return block.create_var(name=name, shape=weight.shape, dtype=dtype, persistable=True)
+
+    def update(self):
+        paddle.optimizer.lr.autoincreased_step_counter("@EMA_STEP_COUNTER@")
+        for weight, average in self._averages:
+            with weight.block.program._optimized_guard([weight, average]):
+                new = average * self._decay + weight * (1 - self._decay)
+                paddle.assign(new, average)
+
+    def apply(self, executor, need_restore=True):
+        from contextlib import contextmanager
+
+        @contextmanager
+        def applied():
+            executor.run(self.apply_program)
+            try:
+                yield
+            finally:
+                if need_restore:
+                    self.restore(executor)
+
+        return applied()
+
+    def restore(self, executor):
+        executor.run(self.restore_program)
+''',
     "fluid_noam_decay": """\
 def fluid_noam_decay(d_model, warmup_steps, learning_rate=1.0):
     with paddle.static.default_main_program()._lr_schedule_guard():

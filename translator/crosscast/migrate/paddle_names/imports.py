@@ -10,6 +10,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert, insert_before, replace_node
 from crosscast.migrate.paddle_fluid import CannotError, drop_lines, is_bound
 from crosscast.migrate.paddle_names.row import Mode
+from crosscast.migrate.paddle_names.table import rows_for
 from crosscast.pysource.programs.module import Module
 
 Import = ast.Import | ast.ImportFrom
@@ -33,7 +34,7 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
         CannotError: the name paddle is taken, or an import shares its line with other code.
     """
     every = [node for node in module.nodes if isinstance(node, Import) and not module.is_dead(node)]
-    fluid = [node for node in every if any(_is_fluid(node, alias) for alias in node.names)]
+    fluid = [node for node in every if any(_goes(node, alias, mode) for alias in node.names)]
     if is_bound(module, "paddle", imports=False):
         raise CannotError(fluid[0] if fluid else module.tree.body[0], "paddle is another object")
     for node in fluid:
@@ -47,11 +48,13 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
     )
     edits: list[Edit] = []
     head = (
-        _head(module, top, first) if mode == "static" and STATIC not in module.source.text else ""
+        _head(module, top, first)
+        if mode == "static" and STATIC not in module.source.text and _has_fluid(module)
+        else ""
     )
     placed = False
     for node in fluid:
-        rest = _without_fluid(module, node)
+        rest = _without_fluid(node, mode)
         if node is first:
             bind = "" if _binds_after(rest) else "import paddle\n"
             tail = f"\n{STATIC}" if head else ""
@@ -101,6 +104,34 @@ def flag_lines(module: Module, first: ast.stmt) -> str:
     return _head(module, top, first)
 
 
+def has_moved_imports(module: Module, mode: Mode) -> bool:
+    """Whether a module imports names outside of fluid that Paddle 3 has no more."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and not module.is_dead(node)
+        and any(_goes(node, alias, mode) and not _is_fluid(node, alias) for alias in node.names)
+        for node in module.nodes
+    )
+
+
+def _has_fluid(module: Module) -> bool:
+    return "paddle.fluid" in module.source.text or "import fluid" in module.source.text
+
+
+def _goes(node: Import, alias: ast.alias, mode: Mode) -> bool:
+    """Whether an imported name has another one in Paddle 3."""
+    if _is_fluid(node, alias):
+        return True
+    if not isinstance(node, ast.ImportFrom) or node.level:
+        return False
+    return f"{node.module}.{alias.name}" in rows_for(mode)
+
+
+def is_of_fluid(node: Import) -> bool:
+    """Whether an import names something of paddle.fluid."""
+    return any(_is_fluid(node, alias) for alias in node.names)
+
+
 def _is_fluid(node: Import, alias: ast.alias) -> bool:
     if isinstance(node, ast.Import):
         return f"{alias.name}.".startswith("paddle.fluid.")
@@ -133,9 +164,9 @@ def _binds_after(rest: str) -> bool:
     )
 
 
-def _without_fluid(module: Module, node: Import) -> str:
+def _without_fluid(node: Import, mode: Mode) -> str:
     """Return an import without its names of fluid; empty if nothing is left."""
-    kept = [alias for alias in node.names if not _is_fluid(node, alias)]
+    kept = [alias for alias in node.names if not _goes(node, alias, mode)]
     if not kept:
         return ""
     names = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)

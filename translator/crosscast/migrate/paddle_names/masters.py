@@ -229,11 +229,21 @@ def _gone(module: Module, branch: ast.If) -> Edit:
 
 
 def _scales(module: Module, statement: ast.stmt, scale: str) -> bool:
-    """Whether a statement multiplies a loss by the scale."""
-    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.op, ast.Mult):
+    """Whether a statement multiplies a loss by the scale: `loss *= s`, `loss = loss * s`."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
+        target: ast.expr = statement.target
+        value = statement.value
+    elif (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.BinOp)
+        and isinstance(statement.value.op, ast.Mult)
+        and module.text(statement.value.left) == module.text(statement.targets[0])
+    ):
+        target, value = statement.value.left, statement.value.right
+    else:
         return False
-    value, target = module.text(statement.value), module.text(statement.target)
-    return value.rpartition(".")[2] == scale.rpartition(".")[2] and "loss" in target
+    same = module.text(value).rpartition(".")[2] == scale.rpartition(".")[2]
+    return same and "loss" in module.text(target)
 
 
 def _casts(program: Program) -> set[str]:

@@ -161,7 +161,11 @@ def _seeded(module: Module, call: ast.Call) -> list[Edit]:
 
 
 ROWS = (
-    Row(old=("dygraph.guard", "imperative.guard"), mode="dynamic", variant=_guard),
+    Row(
+        old=("dygraph.guard", "imperative.guard", "paddle.imperative.guard"),
+        mode="dynamic",
+        variant=_guard,
+    ),
     Row(
         old=("enable_dygraph", "dygraph.enable_dygraph", "enable_imperative"),
         mode="dynamic",

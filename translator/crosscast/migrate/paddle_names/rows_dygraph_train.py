@@ -160,8 +160,16 @@ ROWS = (
     ),
     _initializer("NumpyArray", "Assign", "value"),
     _initializer("Bilinear", "Bilinear", ""),
-    Row(old=("initializer.Xavier",), mode="dynamic", variant=_by_shape("Xavier")),
-    Row(old=("initializer.MSRA",), mode="dynamic", variant=_by_shape("Kaiming")),
+    Row(
+        old=("initializer.Xavier", "paddle.nn.initializer.Xavier"),
+        mode="dynamic",
+        variant=_by_shape("Xavier"),
+    ),
+    Row(
+        old=("initializer.MSRA", "paddle.nn.initializer.MSRA"),
+        mode="dynamic",
+        variant=_by_shape("Kaiming"),
+    ),
     *(
         Row(
             old=(f"dygraph.{name}", f"layers.{function}"),

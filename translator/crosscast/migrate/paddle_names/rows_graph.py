@@ -80,7 +80,6 @@ ROWS = (
             "io.DataLoader": "paddle.base.reader.DataLoader",
             "layers.autoincreased_step_counter": "paddle.optimizer.lr.autoincreased_step_counter",
             "layers._decay_step_counter": "paddle.optimizer.lr._decay_step_counter",
-            "optimizer.ExponentialMovingAverage": f"{_STATIC}.ExponentialMovingAverage",
         }
     ),
     *_moved(
@@ -131,6 +130,11 @@ ROWS = (
         old=("DistributeTranspiler", "DistributeTranspilerConfig", "transpiler"),
         mode="static",
         refused=_FLEET,
+    ),
+    Row(
+        old=("optimizer.ModelAverage",),
+        mode="static",
+        refused="averages of weights do not work in graphs with names; assign them in the program",
     ),
     Row(
         old=("contrib.memory_usage",),

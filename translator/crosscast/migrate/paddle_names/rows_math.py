@@ -135,7 +135,6 @@ ROWS = (
     _static("where", "paddle.nonzero", renamed={"condition": "x"}),
     _static("diag", "paddle.diag", renamed={"diagonal": "x"}),
     _static("multiplex", "paddle.multiplex"),
-    _static("is_empty", "paddle.is_empty"),
     _static("gather_tree", f"{_F}.gather_tree"),
     _static("fill_constant", "paddle.tensor.fill_constant"),
     Row(
@@ -179,9 +178,13 @@ ROWS = (
     ),
     _static("Print", "paddle.static.Print"),
     _static("py_func", "paddle.static.py_func"),
-    _static("cond", "paddle.static.nn.cond"),
-    _static("case", "paddle.static.nn.case"),
-    _static("switch_case", "paddle.static.nn.switch_case"),
+    Row(old=("layers.cond",), mode="static", helper="fluid_cond"),
+    Row(
+        old=("layers.case", "layers.switch_case"),
+        mode="static",
+        refused="paddle.static.nn.case does not work in graphs with names; nest fluid.layers.cond "
+        "before the migration",
+    ),
     _static("while_loop", "paddle.static.nn.while_loop"),
     _static("While", "paddle.static.nn.control_flow.While"),
     Row(old=("layers.Switch",), mode="static", helper="fluid_Switch"),

@@ -82,12 +82,12 @@ ROWS = (
     *_helped("flatten", "pool2d", "adaptive_pool2d", "pad", "pad2d", "image_resize"),
     *_helped("resize_bilinear", "resize_nearest", "embedding", "one_hot", "cross_entropy"),
     *_helped("sigmoid_cross_entropy_with_logits", "mse_loss", "smooth_l1", "accuracy"),
+    *_helped("auc", "is_empty"),
     *_helped("fill_constant_batch_size_like", "uniform_random_batch_size_like"),
     Row(old=("layers.data",), mode="static", helper="fluid_layers_data"),
     Row(old=("nets.simple_img_conv_pool",), mode="static", helper="fluid_simple_img_conv_pool"),
     Row(old=("nets.sequence_conv_pool",), mode="static", helper="fluid_sequence_conv_pool"),
     Row(old=("nets.img_conv_group",), mode="static", helper="fluid_img_conv_group"),
-    Row(old=("layers.auc",), mode="static", new="paddle.static.auc"),
     Row(
         old=(
             *("layers.sequence_pad", "layers.sequence_unpad", "layers.sequence_concat"),

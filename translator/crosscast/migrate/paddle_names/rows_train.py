@@ -147,6 +147,11 @@ ROWS = (
         for kind, parameters in OPTIMIZERS.items()
     ),
     Row(
+        old=("optimizer.ExponentialMovingAverage",),
+        mode="static",
+        helper="fluid_ExponentialMovingAverage",
+    ),
+    Row(
         old=("optimizer.Adadelta",),
         mode="static",
         refused="Adadelta of Paddle 3 multiplies by the learning rate and makes other steps; use "

@@ -1,0 +1,68 @@
+"""Rows: names of the first releases of Paddle 2 (2.0 alpha to 2.0 rc) that were renamed since."""
+
+from __future__ import annotations
+
+from crosscast.migrate.paddle_names.row import Row
+
+_NN = "paddle.nn"
+_SIZED = (
+    *("Conv", "MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "BatchNorm"),
+    *("InstanceNorm", "Dropout"),
+)
+_SCHEDULES = {
+    "CosineAnnealingLR": "CosineAnnealingDecay",
+    "ExponentialLR": "ExponentialDecay",
+    "InverseTimeLR": "InverseTimeDecay",
+    "LambdaLR": "LambdaDecay",
+    "LinearLrWarmup": "LinearWarmup",
+    "MultiStepLR": "MultiStepDecay",
+    "NaturalExpLR": "NaturalExpDecay",
+    "NoamLR": "NoamDecay",
+    "PiecewiseLR": "PiecewiseDecay",
+    "PolynomialLR": "PolynomialDecay",
+    "ReduceLROnPlateau": "ReduceOnPlateau",
+    "StepLR": "StepDecay",
+    "_LRScheduler": "LRScheduler",
+}
+_RENAMED = {
+    "paddle.distributed.prepare_context": "paddle.distributed.init_parallel_env",
+    "paddle.to_variable": "paddle.to_tensor",
+    "paddle.imperative.to_variable": "paddle.to_tensor",
+    "paddle.imperative.no_grad": "paddle.no_grad",
+    "paddle.imperative.grad": "paddle.grad",
+    "paddle.imperative.DataParallel": "paddle.DataParallel",
+    "paddle.imperative.ParallelEnv": "paddle.distributed.ParallelEnv",
+    "paddle.imperative.prepare_context": "paddle.distributed.init_parallel_env",
+    "paddle.incubate.hapi.Model": "paddle.Model",
+    "paddle.nn.GradientClipByGlobalNorm": "paddle.nn.ClipGradByGlobalNorm",
+    "paddle.nn.GradientClipByNorm": "paddle.nn.ClipGradByNorm",
+    "paddle.nn.GradientClipByValue": "paddle.nn.ClipGradByValue",
+    "paddle.io.load_program_state": "paddle.static.load_program_state",
+    "paddle.io.set_program_state": "paddle.static.set_program_state",
+    "paddle.nn.Pad2d": "paddle.nn.Pad2D",
+    "paddle.manual_seed": "paddle.seed",
+}
+
+ROWS = (
+    *(
+        Row(old=(f"{_NN}.{name}{size}d",), new=f"{_NN}.{name}{size}D")
+        for name in _SIZED
+        for size in (1, 2, 3)
+        if (name, size) != ("Dropout", 1)
+    ),
+    *(
+        Row(
+            old=(f"{_NN}.ConvTranspose{size}d", f"{_NN}.ConvTranspose{size}D"),
+            new=f"{_NN}.Conv{size}DTranspose",
+        )
+        for size in (1, 2, 3)
+    ),
+    *(
+        Row(
+            old=(f"paddle.optimizer.lr_scheduler.{old}", f"paddle.optimizer.{old}"),
+            new=f"paddle.optimizer.lr.{new}",
+        )
+        for old, new in _SCHEDULES.items()
+    ),
+    *(Row(old=(old,), new=new) for old, new in _RENAMED.items()),
+)
