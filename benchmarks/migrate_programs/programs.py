@@ -59,8 +59,7 @@ class Program:
 
     def lay_over(self, target: Path) -> None:
         """Copy the made-up data and modules of the project over its files."""
-        name = self.entry.get("stand_ins")
-        if name:
+        for name in self.entry.get("stand_ins", []):
             shutil.copytree(STAND_INS / name, target, dirs_exist_ok=True)
 
 

@@ -13,7 +13,7 @@ import pytest
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
 from crosscast_parity.side_by_side.proof import Execution, prove
 from crosscast_parity.side_by_side.recording import Recording, TensorSummary, read
-from crosscast_parity.side_by_side.running import Limits, Program, Ran, stand_in
+from crosscast_parity.side_by_side.running import Limits, Program, Ran, stand_in_for
 from recorded_runs import SKIP, attempt, off, recording, times
 
 PROGRAM = Program(
@@ -295,5 +295,5 @@ def test_a_deleted_line_is_sought_before() -> None:
 def test_a_stand_in_is_found_by_the_module_or_by_what_the_program_says(
     ran: Ran, found: bool
 ) -> None:
-    folder = stand_in("torch", ran)
+    folder = stand_in_for("torch", ran)
     assert (folder is not None and folder.name == "apex") == found
