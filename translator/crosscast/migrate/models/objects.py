@@ -128,5 +128,4 @@ class FunctionObject:
     """Names of the function around it."""
 
 
-Modules = LayerObject | SequenceObject | ModuleObject | FunctionalModel
 MODULES = (LayerObject, SequenceObject, ModuleObject, FunctionalModel)
