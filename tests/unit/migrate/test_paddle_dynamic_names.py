@@ -1,0 +1,86 @@
+"""Names of dynamic graphs: schedules in other files, modes of programs, names of 2.0 beta."""
+
+from __future__ import annotations
+
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast.migrate.registry import codemods_to
+
+HELPERS = """\
+import paddle.fluid as fluid
+
+
+def optimizer_of(net, decayed):
+    rate = 0.1
+    if decayed:
+        rate = fluid.dygraph.ExponentialDecay(0.1, 10, 0.5)
+    return fluid.optimizer.SGD(rate, parameter_list=net.parameters())
+"""
+TRAIN = """\
+import paddle.fluid as fluid
+from helpers import optimizer_of
+
+with fluid.dygraph.guard():
+    net = fluid.dygraph.Linear(4, 1)
+    optimizer = optimizer_of(net, True)
+    for rows in loader:
+        loss = fluid.layers.mean(net(rows))
+        loss.backward()
+        optimizer.minimize(loss)
+        net.clear_gradients()
+"""
+EVALUATE = """\
+import paddle.fluid as fluid
+from helpers import optimizer_of
+
+with fluid.dygraph.guard():
+    net = fluid.dygraph.Linear(4, 1)
+    optimizer = optimizer_of(net, True)
+"""
+
+
+def migrated(**texts: str) -> InPlaceMigration:
+    sources = [Source(f"{name}.py", text) for name, text in texts.items()]
+    found = migrate_in_place(sources, codemods_to("paddle3"))
+    assert not found.problems
+    return found
+
+
+def test_a_schedule_of_another_file_is_stepped_where_its_optimizer_minimizes() -> None:
+    found = migrated(evaluate=EVALUATE, helpers=HELPERS, train=TRAIN)
+    assert not found.refusals
+    assert "exponential_decay_by_step(0.1, 10, 0.5)" in found.texts["helpers.py"]
+    assert (
+        "        optimizer.minimize(loss)\n"
+        "        if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):\n"
+        "            optimizer._learning_rate.step()\n"
+    ) in found.texts["train.py"]
+
+
+def test_a_schedule_without_a_loop_is_refused() -> None:
+    found = migrated(evaluate=EVALUATE, helpers=HELPERS)
+    assert "fluid.dygraph.ExponentialDecay" in found.texts["helpers.py"]
+    assert any("no optimizer minimizes" in refusal.message for refusal in found.refusals)
+
+
+def test_a_dynamic_program_of_paddle_two_does_not_become_static() -> None:
+    text = (
+        "import paddle\n\nnet = paddle.nn.Linear(4, 1)\nloss = net(paddle.to_tensor(rows)).mean()\n"
+        "loss.backward()\noptimizer.step()\noptimizer.clear_grad()\n"
+        "scope = paddle.fluid.global_scope()\n"
+    )
+    found = migrated(train=text)
+    assert "enable_static" not in found.texts["train.py"]
+    assert "paddle.static.global_scope()" in found.texts["train.py"]
+
+
+def test_names_of_two_beta_move_with_their_imports() -> None:
+    text = (
+        "import paddle\nfrom paddle.nn import Linear, MaxPool2d\n\npool = MaxPool2d(2, stride=2)\n"
+        "loss = paddle.elementwise_add(x=Linear(4, 1)(rows), y=rows).mean()\n"
+        "loss.backward()\noptimizer.step()\noptimizer.clear_grad()\n"
+    )
+    found = migrated(train=text).texts["train.py"]
+    assert "from paddle.nn import Linear\n" in found
+    assert "pool = paddle.nn.MaxPool2D(2, stride=2)" in found
+    assert "paddle.add(x=Linear(4, 1)(rows), y=rows)" in found
