@@ -185,6 +185,13 @@ def test_what_is_not_certain_is_refused(text: str, reason: str) -> None:
     assert reason in refused("CM310", text)
 
 
+def test_methods_of_optimizers_have_other_arguments() -> None:
+    text = f"{FLUID}o = fluid.optimizer.SGD(0.1)\no.minimize(loss, parameter_list=names)\n"
+    assert "o.minimize(loss, parameters=names)" in changed("CM310", text)
+    other = f"{FLUID}{PLACE}own.minimize(loss, parameter_list=names)\n"
+    assert "own.minimize(loss, parameter_list=names)" in changed("CM310", other)
+
+
 def test_a_second_import_in_a_try_is_told() -> None:
     text = "try:\n    from paddle.fluid.core import A\nexcept ImportError:\n    A = None\n"
     assert "in a try" in refused("CM310", f"{FLUID}{text}{PLACE}")
