@@ -217,7 +217,7 @@ def test_a_parameter_of_the_same_name_is_no_use() -> None:
 
 def test_every_module_of_a_program_sets_the_flag() -> None:
     found = migrate(
-        "CM310", f"{FLUID}import net\n{PLACE}net.f()\n", net=f"{FLUID}f = fluid.Program\n"
+        "CM310", f"{FLUID}import net\n{PLACE}net.f()\n", net=f"{FLUID}f = fluid.CUDAPlace\n"
     )
     assert all(text.startswith(HEAD) for text in found.texts.values())
     assert len(found.texts) == 2
