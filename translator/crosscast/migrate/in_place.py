@@ -84,18 +84,32 @@ def _run_codemods(
     review: Review | None,
     sources: Sequence[Source],
 ) -> list[Result]:
+    found = distinct(
+        result for scope in _GROUPS for result in _in_scope(scope, codemods, sources, allowed)
+    )
+    found = [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
+    return found if review is None else review.decide(found, sources)
+
+
+def _in_scope(
+    scope: Scope,
+    codemods: Sequence[Codemod],
+    sources: Sequence[Source],
+    allowed: frozenset[str],
+) -> list[Result]:
+    chosen = [codemod for codemod in codemods if codemod.scope == scope]
+    if not chosen:
+        return []
     results = [
         result
-        for scope, groups in _GROUPS.items()
-        if (chosen := [codemod for codemod in codemods if codemod.scope == scope])
-        for members in groups(sources)
+        for members in _GROUPS[scope](sources)
         if _concerns(chosen, members)
         for result in outcomes(members, chosen, allowed, sources)
     ]
+    if scope == "connected":
+        return results
     # A program may know what another one that shares a module does not: changes come first.
-    found = distinct(sorted(results, key=lambda result: not result.edits))
-    found = [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
-    return found if review is None else review.decide(found, sources)
+    return sorted(results, key=lambda result: not result.edits)
 
 
 def _programs_and_rest(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
