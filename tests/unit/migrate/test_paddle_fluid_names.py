@@ -185,6 +185,13 @@ def test_what_is_not_certain_is_refused(text: str, reason: str) -> None:
     assert reason in refused("CM310", text)
 
 
+def test_methods_of_optimizers_have_other_arguments() -> None:
+    text = f"{FLUID}o = fluid.optimizer.SGD(0.1)\no.minimize(loss, parameter_list=names)\n"
+    assert "o.minimize(loss, parameters=names)" in changed("CM310", text)
+    other = f"{FLUID}{PLACE}own.minimize(loss, parameter_list=names)\n"
+    assert "own.minimize(loss, parameter_list=names)" in changed("CM310", other)
+
+
 def test_a_second_import_in_a_try_is_told() -> None:
     text = "try:\n    from paddle.fluid.core import A\nexcept ImportError:\n    A = None\n"
     assert "in a try" in refused("CM310", f"{FLUID}{text}{PLACE}")
@@ -210,7 +217,7 @@ def test_a_parameter_of_the_same_name_is_no_use() -> None:
 
 def test_every_module_of_a_program_sets_the_flag() -> None:
     found = migrate(
-        "CM310", f"{FLUID}import net\n{PLACE}net.f()\n", net=f"{FLUID}f = fluid.Program\n"
+        "CM310", f"{FLUID}import net\n{PLACE}net.f()\n", net=f"{FLUID}f = fluid.CUDAPlace\n"
     )
     assert all(text.startswith(HEAD) for text in found.texts.values())
     assert len(found.texts) == 2

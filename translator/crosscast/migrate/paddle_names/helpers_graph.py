@@ -142,6 +142,18 @@ def fluid_distributed_batch_reader(batch_reader):
 
     return rounds
 ''',
+    "fluid_Program": '''\
+class fluid_Program(paddle.static.Program):
+    """A program whose names come from one series for all programs, as in Paddle 1."""
+
+    @property
+    def _name_generator(self):
+        return paddle.base.unique_name.generator
+
+    @_name_generator.setter
+    def _name_generator(self, generator):
+        """Keep the names of `unique_name.guard`."""
+''',
     "fluid_Switch": '''\
 class fluid_Switch:
     """Runs the first case whose condition holds, or the default."""

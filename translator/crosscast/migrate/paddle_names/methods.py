@@ -1,4 +1,4 @@
-"""Methods of old objects that are gone: their calls are taken out."""
+"""Methods of old objects: calls of those that are gone, and renamed arguments."""
 
 from __future__ import annotations
 
@@ -35,3 +35,25 @@ def without_data_parallel(module: Module) -> Iterator[Edit]:
             end_column=column_at(module, node.end_lineno, node.end_col_offset),
             text="",
         )
+
+
+def with_parameters(module: Module) -> Iterator[Edit]:
+    """Yield the edits that rename `parameter_list` in calls of an optimizer's methods."""
+    for call in module.calls:
+        receiver = call.receiver
+        if call.method not in ("minimize", "backward") or receiver is None:
+            continue
+        names = module.resolve_all(receiver)
+        if not names or not all(name.startswith("paddle.fluid.optimizer.") for name in names):
+            continue
+        for keyword in call.node.keywords:
+            if keyword.arg == "parameter_list":
+                column = column_at(module, keyword.lineno, keyword.col_offset)
+                yield Edit(
+                    file=module.source.name,
+                    line=keyword.lineno,
+                    column=column,
+                    end_line=keyword.lineno,
+                    end_column=column + len(keyword.arg),
+                    text="parameters",
+                )

@@ -12,7 +12,11 @@ from crosscast.migrate.paddle_fluid import CannotError, is_bound
 from crosscast.migrate.paddle_names.arguments import argument_edits
 from crosscast.migrate.paddle_names.helper import texts_of
 from crosscast.migrate.paddle_names.imports import import_edits
-from crosscast.migrate.paddle_names.methods import PARALLEL, without_data_parallel
+from crosscast.migrate.paddle_names.methods import (
+    PARALLEL,
+    with_parameters,
+    without_data_parallel,
+)
 from crosscast.migrate.paddle_names.row import Mode, Row
 from crosscast.migrate.paddle_names.table import all_helpers, rows_for
 from crosscast.migrate.paddle_names.uses import Use, uses_of
@@ -61,6 +65,7 @@ def moves_of(module: Module, mode: Mode) -> Moves:
             if row is not None and row.note:
                 found.notes[row.note] = None
         found.edits += edits
+    found.edits += with_parameters(module)
     if taken := list(without_data_parallel(module)):
         found.edits += taken
         found.notes[PARALLEL] = None

@@ -24,7 +24,7 @@ ROWS = (
         {
             name: f"{_STATIC}.{name}"
             for name in (
-                *("Program", "Executor", "program_guard", "default_main_program"),
+                *("Executor", "program_guard", "default_main_program"),
                 *("default_startup_program", "global_scope", "scope_guard", "name_scope"),
                 *("cpu_places", "cuda_places", "BuildStrategy", "CompiledProgram", "gradients"),
                 *("append_backward", "Variable", "device_guard", "Operator", "Scope"),
@@ -91,6 +91,7 @@ ROWS = (
             )
         }
     ),
+    Row(old=("Program",), mode="static", helper="fluid_Program"),
     Row(old=("io.save_vars",), mode="static", new=f"{_STATIC}.save_vars", note=_FILES),
     Row(old=("io.load_vars",), mode="static", new=f"{_STATIC}.load_vars", note=_FILES),
     *(
