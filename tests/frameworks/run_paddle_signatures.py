@@ -14,8 +14,9 @@ def main(names: list[str]) -> None:
     """Print name to its positional parameters with the texts of their defaults."""
     found: dict[str, list[list[str]]] = {}
     for name in names:
-        value = reduce(getattr, name.split(".")[1:], paddle)
-        function = value.__init__ if isinstance(value, type) else value
+        function = reduce(getattr, name.split(".")[1:], paddle)
+        if isinstance(function, type):
+            function = function.__dict__["__init__"]
         parameters = list(inspect.signature(function).parameters.values())
         found[name] = [
             [parameter.name, repr(parameter.default)]

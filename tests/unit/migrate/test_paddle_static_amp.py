@@ -289,7 +289,11 @@ def test_strategies_of_static_programs(name: str) -> None:
         f"strategy = fleet.DistributedStrategy()\nstrategy.{name} = True\n"
         f"optimizer = fleet.distributed_optimizer(optimizer, strategy=strategy)\n{REST}"
     )
-    assert "fleet of Paddle 3 does not build" in refused(text)
+    # CM323 selects the graphs that fleet changes; with them its strategies work as in Paddle 2.
+    found = migrated(text)
+    assert not found.refusals
+    assert found.texts["train.py"].endswith(text)
+    assert "FLAGS_enable_pir_api" in found.texts["train.py"]
 
 
 CHOSEN = f"half = bool(asked)\n{DATA}{LOSS}{ADAM}if half:\n    {DECORATE}{REST}"
