@@ -96,9 +96,9 @@ def page(trials: Sequence[Trial]) -> str:
 <!-- Written by `python benchmarks/migrate_programs FILES --run --docs`; do not edit. -->
 
 {len(trials)} public training programs, each migrated in place by one command and then run on a CPU
-with made-up data, up to 20 updates. *Right*: everything was converted and means what it meant, as
-judged by reading it; where what it needs could be made up, it also ran. *Partly*: some of it was
-converted, the rest was refused by name. Half of the programs of each era were used to develop the migrations ("d"); the
+with made-up data, up to 20 updates. *Right*: all that the command reaches was converted and means
+what it meant, as judged by reading it; where what it needs could be made up, it also ran. *Partly*:
+some of it was converted, the rest was refused by name. Half of the programs of each era were used to develop the migrations ("d"); the
 others were put aside, looked at last, and what was found there was then corrected by general rules
 ("a"): no half is unseen any more.
 
