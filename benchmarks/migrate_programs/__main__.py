@@ -98,9 +98,9 @@ def page(trials: Sequence[Trial]) -> str:
 {len(trials)} public training programs, each migrated in place by one command and then run on a CPU
 with made-up data, up to 20 updates. *Right*: all that the command reaches was converted and means
 what it meant, as judged by reading it; where what it needs could be made up, it also ran. *Partly*:
-some of it was converted, the rest was refused by name. Half of the programs of each era were used to develop the migrations ("d"); the
-others were put aside, looked at last, and what was found there was then corrected by general rules
-("a"): no half is unseen any more.
+some of it was converted, the rest was refused by name. Half of the programs of each era were used
+to develop the migrations ("d"); the others were put aside, looked at last, and what was found there
+was then corrected by general rules ("a"): no half is unseen any more.
 
 | era | programs | right before | right | of these ran | partly | refused or nothing |
 |---|---:|---:|---:|---:|---:|---:|
