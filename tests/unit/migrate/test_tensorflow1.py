@@ -169,6 +169,15 @@ def test_an_import_of_several_names_that_went_apart() -> None:
     assert "is gone" in migrate("CM401", text).refusals[0].message
 
 
+def test_an_import_that_shares_its_line() -> None:
+    text = (
+        "import tensorflow as tf; import os\nif a: from tensorflow.contrib.layers import flatten, "
+    )
+    text += "batch_norm as b\ntf.Session(); flatten(x); b(x)\n"
+    after = changed("CM401", text)
+    assert "\nif a: from tf_slim import flatten; from tf_slim import batch_norm as b\n" in after
+
+
 def test_eager_programs_get_the_rest_of_version_1() -> None:
     text = "import tensorflow as tf\ntf.enable_eager_execution()\n"
     assert changed("CM401", text) == f"{V1}tf.enable_eager_execution()\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile, takewhile
 
 from crosscast.edits.edit import Edit
+from crosscast.edits.layout import is_alone
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import place_text, remove
@@ -228,8 +229,8 @@ class ModuleEdits:
             self._drop(statement)
             return
         self._edited.add(id(statement))
-        indent = " " * statement.col_offset
-        text = f"\n{indent}".join(dict.fromkeys(lines))
+        between = "\n" + " " * statement.col_offset if is_alone(self.module, statement) else "; "
+        text = between.join(dict.fromkeys(lines))
         self.edits.append(replace_node(self.module, statement, text))
 
     def _drop(self, statement: ast.stmt) -> None:

@@ -153,8 +153,9 @@ def _guarded(module: Module, node: ast.AST) -> bool:
     """Whether a node is within a test of the version."""
     here = module.parent(node)
     while here is not None:
-        if isinstance(here, ast.If | ast.IfExp):
-            if any(word in text for text in _texts_of(here.test, module) for word in _GUARDS):
-                return True
+        if isinstance(here, ast.If | ast.IfExp) and any(
+            word in text for text in _texts_of(here.test, module) for word in _GUARDS
+        ):
+            return True
         here = module.parent(here)
     return within_try(module, node)
