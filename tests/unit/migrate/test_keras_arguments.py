@@ -136,6 +136,7 @@ def test_a_file_is_read_under_its_new_name() -> None:
     [
         ("tf.keras.optimizers.SGD(schedule(), decay=1e-3)", "perhaps a schedule already"),
         ("opt = tf.keras.optimizers.SGD(0.1, decay=d)\nopt.learning_rate = 2", "sets the rate"),
+        ("o = tf.keras.optimizers.SGD(0.1, decay=d)\no.learning_rate.assign(2)", "sets the rate"),
         ("model.compile(x, target_tensors=t)", "target_tensors was removed"),
         ("tf.keras.layers.GRU(2, time_major=m)", "time_major was removed"),
         ("model.fit_generator(*rows)", "not visible"),

@@ -89,6 +89,9 @@ def _why_no_schedule(call: Call, program: Program) -> str:
             if given and re.search(r"\.(lr|learning_rate)$", other.module.text(given[0])):
                 return "the program sets the rate"
     for module in program.modules:
+        assigned = (c.receiver_text for c in module.calls if c.method == "assign" and c.receiver)
+        if any(re.search(r"\.(lr|learning_rate)$", text) for text in assigned):
+            return "the program sets the rate"
         for node in module.every(ast.Attribute):
             if node.attr in ("lr", "learning_rate") and isinstance(node.ctx, ast.Store):
                 owner = module.text(node.value)
