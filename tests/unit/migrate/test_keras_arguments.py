@@ -82,6 +82,11 @@ def test_refused_names(text: str, why: str) -> None:
     ("old", "new"),
     [
         ("tf.keras.optimizers.SGD(lr=0.1)", "tf.keras.optimizers.SGD(learning_rate=0.1)"),
+        ("keras.optimizers.Adam(0.1, epsilon=None)", "keras.optimizers.Adam(0.1)"),
+        (
+            "keras.optimizers.Adam(lr=0.1, epsilon=None, decay=0.0)",
+            "keras.optimizers.Adam(learning_rate=0.1)",
+        ),
         ("tf.keras.optimizers.SGD(0.1, decay=0.0)", "tf.keras.optimizers.SGD(0.1)"),
         (
             "tf.keras.optimizers.SGD(0.1, 0.9, decay=d)",
@@ -173,6 +178,7 @@ def test_refused_arguments(line: str, why: str) -> None:
     [
         "scheduler = Scheduler(lr=0.1)\nargs.lr = 2\nengine.fit(x, workers=3)\n",
         f"{TF}args.lr = 0.1\nargs.optimizer = 'sgd'\n",
+        f"{TF}keras.optimizers.Adam(0.1, epsilon=1e-8)\n",
         f"{TF}cfg.optimizer.lr = 0.1\nprint(cfg.model.optimizer.lr)\n",
         f"{TF}from ours import Index\nindex = Index()\nindex.fit(rows, workers=4)\n",
         f"{TF}x = ours.SGD(lr=0.1, decay=0.1)\n",
