@@ -203,4 +203,5 @@ def _is_optimizer(node: ast.expr, module: Module, program: Program) -> bool | No
         return False
     if named_as_settings(module.text(node.value)):
         return False
-    return is_model(node.value, module, program) or None
+    owner = module.text(node.value)
+    return owner == "self" or is_model(node.value, module, program) or None

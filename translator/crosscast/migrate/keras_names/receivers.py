@@ -31,17 +31,17 @@ def named_as_settings(text: str) -> bool:
 def is_model(node: ast.expr, module: Module, program: Program) -> bool | None:
     """Whether an object is a model of Keras; None if that is not certain."""
     text = module.text(node)
+    if named_as_model(text) or text in _compiled(program):
+        return True
     makers = makers_of(node, module)
     if makers is not None:
         known = {_is_keras(name, program) for maker in makers for name in maker.names or ("",)}
-        if len(known) == 1:
-            return known.pop() or text in _compiled(program)
-        return None
+        return known.pop() if len(known) == 1 else None
     owner = module.class_of(node) if text == "self" else None
     scope = module.scopes.get(owner) if owner is not None else None
     if scope is not None:
         return canonical(program.library_base(scope)).startswith("keras.")
-    return True if named_as_model(text) or text in _compiled(program) else None
+    return None
 
 
 def _is_keras(name: str, program: Program) -> bool:
