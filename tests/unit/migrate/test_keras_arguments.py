@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unit.migrate.keras_migrations import after, refused, untouched
+from unit.migrate.keras_migrations import after, migrated, refused, untouched
 
 TF = "import tensorflow as tf\nkeras = tf.keras\n"
 
@@ -82,6 +82,11 @@ def test_refused_names(text: str, why: str) -> None:
     ("old", "new"),
     [
         ("tf.keras.optimizers.SGD(lr=0.1)", "tf.keras.optimizers.SGD(learning_rate=0.1)"),
+        ("keras.optimizers.Adam(0.1, epsilon=None)", "keras.optimizers.Adam(0.1)"),
+        (
+            "keras.optimizers.Adam(lr=0.1, epsilon=None, decay=0.0)",
+            "keras.optimizers.Adam(learning_rate=0.1)",
+        ),
         ("tf.keras.optimizers.SGD(0.1, decay=0.0)", "tf.keras.optimizers.SGD(0.1)"),
         (
             "tf.keras.optimizers.SGD(0.1, 0.9, decay=d)",
@@ -136,6 +141,7 @@ def test_a_file_is_read_under_its_new_name() -> None:
     [
         ("tf.keras.optimizers.SGD(schedule(), decay=1e-3)", "perhaps a schedule already"),
         ("opt = tf.keras.optimizers.SGD(0.1, decay=d)\nopt.learning_rate = 2", "sets the rate"),
+        ("o = tf.keras.optimizers.SGD(0.1, decay=d)\no.learning_rate.assign(2)", "sets the rate"),
         ("model.compile(x, target_tensors=t)", "target_tensors was removed"),
         ("tf.keras.layers.GRU(2, time_major=m)", "time_major was removed"),
         ("model.fit_generator(*rows)", "not visible"),
@@ -151,6 +157,16 @@ def test_a_file_is_read_under_its_new_name() -> None:
         ),
         ("model.save('trained', overwrite=True)", "not the folder of a SavedModel"),
         ("rnn.reset_states()", "reset_states of rnn was removed"),
+        ("rnn = keras.layers.GRU(2, stateful=True)\nrnn.reset_states()", "reset_states of rnn was"),
+        ("trainer.optimizer.lr = 0.1", "perhaps an optimizer of Keras 3"),
+        ("engine.fit(x, workers=3)", "not certainly a model of Keras"),
+        (
+            "from our import Decay\nrate = Decay(0.1)\ntf.keras.optimizers.SGD(rate, decay=d)",
+            "perhaps",
+        ),
+        ("model.save_weights('a.h5')\nmodel.save('a.h5')", "depends on its old end"),
+        ("model.save_weights('a.h5')\nk = keras.models.load_model('a.h5')", "depends on its old"),
+        ("p = os.path.join('o', 'a.h5')\nmodel.save_weights(p)\nexists('o/a.h5')", "depends on"),
     ],
 )
 def test_refused_arguments(line: str, why: str) -> None:
@@ -162,6 +178,9 @@ def test_refused_arguments(line: str, why: str) -> None:
     [
         "scheduler = Scheduler(lr=0.1)\nargs.lr = 2\nengine.fit(x, workers=3)\n",
         f"{TF}args.lr = 0.1\nargs.optimizer = 'sgd'\n",
+        f"{TF}keras.optimizers.Adam(0.1, epsilon=1e-8)\n",
+        f"{TF}cfg.optimizer.lr = 0.1\nprint(cfg.model.optimizer.lr)\n",
+        f"{TF}from ours import Index\nindex = Index()\nindex.fit(rows, workers=4)\n",
         f"{TF}x = ours.SGD(lr=0.1, decay=0.1)\n",
         "import os\nimport tensorflow as tf\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\n"
         "tf.keras.optimizers.SGD(lr=0.1)\n",
@@ -173,6 +192,34 @@ def test_refused_arguments(line: str, why: str) -> None:
 )
 def test_what_must_stay(text: str) -> None:
     assert untouched(text, "CM210", "CM211")
+
+
+def test_a_file_that_another_module_reads_keeps_its_name() -> None:
+    found = migrated(
+        f"{TF}import play\nmodel.save_weights('a.h5')\n",
+        "CM211",
+        play_py=f"{TF}model.load_weights('a.h5')\n",
+    )
+    assert not found.texts
+    assert "depends on its old end" in found.refusals[0].message
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        "unet.compile('sgd', loss='mse')\nunet.fit(rows, workers=2)",
+        "class Net(keras.Model):\n    def go(self):\n        self.fit(rows, workers=2)",
+        "unet = keras.Model(a, b)\nunet.fit(rows, workers=2)",
+    ],
+)
+def test_models_by_what_they_are(fit: str) -> None:
+    assert after(f"{TF}{fit}\n", "CM211") == f"{TF}{fit}\n".replace(", workers=2", "")
+
+
+def test_a_decayed_rate_that_is_read_is_told() -> None:
+    text = f"{TF}model.compile(tf.keras.optimizers.SGD(0.1, decay=0.1), 'mse')\n"
+    assert "now the decayed" in str(migrated(f"{text}print(model.optimizer.lr)\n", "CM211"))
+    assert "now the decayed" not in str(migrated(text, "CM211"))
 
 
 @pytest.mark.parametrize("base", ["tf.keras.Model", "keras.layers.Layer"])

@@ -97,6 +97,8 @@ def test_a_form_is_changed(before: str, after: str) -> None:
         # both versions
         "import tensorflow as tf\n\nif tf.__version__.startswith('1'):\n    tf.set_random_seed(1)\n"
         "else:\n    tf.random.set_seed(1)\n",
+        "import tensorflow as tf\n\nOLD = tf.__version__ < '2'\n\n\ndef session():\n    if OLD:\n"
+        "        return tf.Session()\n    return tf.compat.v1.Session()\n",
         "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n"
         "    import tensorflow as tf\ntf.Session()\n",
         "import torch\n\n# tensorflow\nSession()\n",
@@ -152,14 +154,36 @@ def test_an_import_of_several_names_that_went_apart() -> None:
     after = changed("CM401", text)
     assert "import tf_slim as slim\n" in after
     assert "tf.nn.rnn_cell.LSTMCell(3)\n" in after
-    text = "from tensorflow import contrib, flags\ncontrib.slim.conv2d(x, 3, 3)\nflags.FLAGS\n"
-    found = migrate("CM401", text)
-    assert "line of its own" in " ".join(refusal.hint for refusal in found.refusals)
+    text = "from tensorflow import contrib, flags as f\ncontrib.slim.conv2d(x, 3, 3)\nf.FLAGS\n"
+    after = changed("CM401", text)
+    assert after.endswith(
+        "from tensorflow.compat.v1 import flags as f\ntf_slim.conv2d(x, 3, 3)\nf.FLAGS\n"
+    )
+    assert after.startswith(LEGACY)
+    text = "from tensorflow.contrib import slim\nimport tensorflow as tf\ntf.Session()\n"
+    assert changed("CM401", text).startswith(f"{LEGACY}import tf_slim as slim\n")
+    text = "from tensorflow.contrib import rnn\nimport tensorflow as tf\nrnn.LSTMCell(2)\n"
+    assert changed("CM401", text).startswith(f"{LEGACY}import tensorflow.compat.v1 as tf\n")
+    text = "from tensorflow import (  # all\n    contrib,\n    flags,\n)\n"
+    text += "contrib.slim.conv2d(x, 3, 3)\nflags.FLAGS\n"
+    assert "is gone" in migrate("CM401", text).refusals[0].message
 
 
-def test_eager_programs_stay_eager() -> None:
+def test_an_import_that_shares_its_line() -> None:
+    text = (
+        "import tensorflow as tf; import os\nif a: from tensorflow.contrib.layers import flatten, "
+    )
+    text += "batch_norm as b\ntf.Session(); flatten(x); b(x)\n"
+    after = changed("CM401", text)
+    assert "\nif a: from tf_slim import flatten; from tf_slim import batch_norm as b\n" in after
+
+
+def test_eager_programs_get_the_rest_of_version_1() -> None:
     text = "import tensorflow as tf\ntf.enable_eager_execution()\n"
-    assert "disable_v2_behavior" not in changed("CM401", text)
+    assert changed("CM401", text) == f"{V1}tf.enable_eager_execution()\n"
+    found = program("import tensorflow as tf\nimport start\ntf.get_variable('x')\n", start=text)
+    assert found.texts["start.py"] == f"{V1}tf.enable_eager_execution()\n"
+    assert "disable_v2_behavior" not in found.texts["train.py"]
 
 
 def test_files_that_import_each_other_change_together() -> None:

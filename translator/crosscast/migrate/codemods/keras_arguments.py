@@ -23,7 +23,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         out = Outcomes()
         done = decays(module, program, out)
         arguments(module, program, out, done)
-        rates(module, out)
+        rates(module, program, out)
         metrics(module, program, out)
         files(module, program, out)
         yield from dict.fromkeys(out.refusals)

@@ -21,7 +21,8 @@ from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
 
 _LEGACY = 'os.environ["TF_USE_LEGACY_KERAS"] = "1"'
-_MODES = ("disable_v2_behavior", "disable_eager_execution", "enable_eager_execution")
+_MODES = ("disable_v2_behavior", "disable_eager_execution")
+_EAGER = "enable_eager_execution"
 _PYTHON_2 = ("xrange", "unicode", "raw_input", "basestring", "unichr")
 _NOTES = {
     "legacy": "tf.layers, tf.nn.rnn_cell and tf.keras are those of the package tf_keras, which "
@@ -79,13 +80,16 @@ def _set_up(
     legacy = any(edits.legacy_keras for edits in found) and "TF_USE_LEGACY_KERAS" not in text
     mode = convert and not any(word in text for word in _MODES)
     for edits in found:
+        here = edits.module in started
+        if _EAGER in text:
+            # After the call of another module, disable_v2_behavior would undo it.
+            here = bool(edits.imports) and _EAGER in edits.module.source.text
         first: list[str] = []
         after: list[str] = []
-        if edits.module in started and (edits.edits or convert):
-            if legacy:
-                first = [*([] if edits.imports_os() else ["import os"]), _LEGACY]
-            if mode:
-                after = [f"{edits.tensorflow}.disable_v2_behavior()"]
+        if legacy and edits.module in started and (edits.edits or convert):
+            first = [*([] if edits.imports_os() else ["import os"]), _LEGACY]
+        if mode and here:
+            after = [f"{edits.tensorflow}.disable_v2_behavior()"]
         edits.add_lines(first, after)
 
 

@@ -11,6 +11,7 @@ from crosscast.edits.node_edits import column_at, insert, replace_node
 from crosscast.migrate.keras.edits import argument_edits, raw
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.receivers import is_model, named_as_settings
 from crosscast.migrate.keras_names.table import ARGUMENTS, GENERATORS, Argument
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import canonical, value_of
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
+
+
+_COMMON = (".fit", ".evaluate", ".predict")
+"""Methods that objects of other libraries also have."""
+_VALUES = ("keras.backend.get_value", "keras.backend.set_value")
 
 
 def arguments(module: Module, program: Program, out: Outcomes, done: set[int]) -> None:
@@ -40,8 +46,19 @@ def arguments(module: Module, program: Program, out: Outcomes, done: set[int]) -
                 _generator(call, out)
             continue
         rows = [row for row in ARGUMENTS if _fits(row, call, program)]
-        if rows:
+        mine: bool | None = True
+        if call.receiver is not None and any(row.call in _COMMON for row in rows):
+            mine = is_model(call.receiver, module, program)
+        if rows and mine:
             _arguments(call, rows, out)
+        elif mine is None:
+            out.refuse(
+                module,
+                call.node,
+                f"{call.receiver_text} is not certainly a model of Keras, whose {call.method} "
+                f"does not take {rows[0].old}",
+                f"write {rows[0].new or 'nothing'} instead if it is one",
+            )
 
 
 def _fits(row: Argument, call: Call, program: Program) -> bool:
@@ -70,6 +87,8 @@ def _arguments(call: Call, rows: list[Argument], out: Outcomes) -> None:
                 value.value is each or (value.value == each and type(value.value) is type(each))
                 for each in row.harmless
             )
+            if not known and not row.hint:
+                continue
             if not known:
                 out.refuse(
                     module,
@@ -131,12 +150,23 @@ def _generator(call: Call, out: Outcomes) -> None:
     return None
 
 
-def rates(module: Module, out: Outcomes) -> None:
+def rates(module: Module, program: Program, out: Outcomes) -> None:
     """Rename `optimizer.lr`, which Keras 3 does not have, and silently sets without effect."""
     for node in module.every(ast.Attribute):
-        if node.attr != "lr" or module.is_dead(node) or not _is_optimizer(node.value, module):
+        if node.attr != "lr" or module.is_dead(node):
             continue
         parent = module.parent(node)
+        mine = True if _is_value(parent, module) else _is_optimizer(node.value, module, program)
+        if mine is None:
+            owner = module.text(node.value)
+            out.refuse(
+                module,
+                node,
+                f"{owner} is perhaps an optimizer of Keras 3, which does not have lr",
+                f"write {owner}.learning_rate if it is one",
+            )
+        if not mine:
+            continue
         setter = _setter(parent, node, module)
         if setter is not None:
             text = f"{raw(module, node.value)}.learning_rate = {raw(module, setter.args[1])}"
@@ -144,6 +174,11 @@ def rates(module: Module, out: Outcomes) -> None:
         else:
             text = f"{raw(module, node.value)}.learning_rate"
             out.edits.append(replace_node(module, node, text))
+
+
+def _is_value(parent: ast.AST | None, module: Module) -> bool:
+    """Whether a node is the argument of `K.get_value` or `K.set_value`."""
+    return isinstance(parent, ast.Call) and canonical(module.call(parent).name) in _VALUES
 
 
 def _setter(parent: ast.AST | None, node: ast.Attribute, module: Module) -> ast.Call | None:
@@ -155,8 +190,8 @@ def _setter(parent: ast.AST | None, node: ast.Attribute, module: Module) -> ast.
     return parent if called == "keras.backend.set_value" and alone else None
 
 
-def _is_optimizer(node: ast.expr, module: Module) -> bool:
-    """Whether an expression is certainly an optimizer of Keras: `model.optimizer`, or made so."""
+def _is_optimizer(node: ast.expr, module: Module, program: Program) -> bool | None:
+    """Whether an object is an optimizer of Keras; None if that is not certain."""
     makers = makers_of(node, module)
     if makers is not None:
         return all(
@@ -164,4 +199,9 @@ def _is_optimizer(node: ast.expr, module: Module) -> bool:
             for maker in makers
             for name in maker.names or ("",)
         )
-    return isinstance(node, ast.Attribute) and node.attr == "optimizer"
+    if not isinstance(node, ast.Attribute) or node.attr != "optimizer":
+        return False
+    if named_as_settings(module.text(node.value)):
+        return False
+    owner = module.text(node.value)
+    return owner == "self" or is_model(node.value, module, program) or None

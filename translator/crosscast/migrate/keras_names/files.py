@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.receivers import named_as_model
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import canonical, value_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 _WEIGHTS = ".weights.h5"
 _OLD = (".h5", ".hdf5", ".keras")
 _PATTERN = re.compile(r".*\*\.?(h5|hdf5)|\.?(h5|hdf5)")
-_MODEL = re.compile(r"(^|[._])model\w*$|^(net|network)$", re.I)
 _CHECKPOINTS = ("latest_checkpoint", "load_checkpoint", "get_checkpoint_state", "CheckpointManager")
 _NOTE = "files of weights end in .weights.h5; older files are read by load_weights as before"
 
@@ -44,7 +44,7 @@ def _folder(call: Call, program: Program, out: Outcomes) -> None:
     if call.method != "save" or call.receiver is None or program.function(call) is not None:
         return
     path = next(iter(call.node.args), None)
-    if path is None or not _MODEL.search(call.receiver_text):
+    if path is None or not named_as_model(call.receiver_text):
         return
     end = _end(path, call.module)
     if end is None or not isinstance(end.value, str) or end.value.endswith((*_OLD, ".pb", ".pt")):
@@ -121,6 +121,7 @@ def _rename(path: ast.expr, module: Module, program: Program, out: Outcomes) -> 
         )
     new = next((end.value.removesuffix(old) for old in _OLD if end.value.endswith(old)), "")
     reader = _reader(program, "checkpoint" if not new else "")
+    reader = reader or _other_use(end.value, module, program)
     if reader is not None:
         return out.refuse(
             module,
@@ -149,6 +150,27 @@ def _reader(program: Program, kind: str) -> str | None:
             for used in module.every(ast.Attribute):
                 if used.attr in _CHECKPOINTS:
                     return str(used.attr)
+    return None
+
+
+def _other_use(name: str, module: Module, program: Program) -> str | None:
+    """Return a text that names the file of weights in a way that renaming would not reach.
+
+    That is a whole model under the same name, a longer path, or another module.
+    """
+    for call in module.calls:
+        whole = call.method == "save" or canonical(call.name) == "keras.models.load_model"
+        given = [*call.node.args[:1], *(k.value for k in call.node.keywords)]
+        end = next((end for path in given if whole and (end := _end(path, module))), None)
+        if end is not None and end.value == name:
+            return module.text(call.node)
+    for other in program.modules:
+        for node in other.every(ast.Constant):
+            value = node.value
+            if not isinstance(value, str) or other.is_dead(node):
+                continue
+            if (value == name and other is not module) or value.endswith(f"/{name.lstrip('/')}"):
+                return other.text(node)
     return None
 
 

@@ -27,6 +27,11 @@ _LINE = (
     "cannot be set by callbacks or by assignment"
 )
 
+_READ = (
+    "what the program reads from the optimizer is now the decayed learning rate (Keras 2: the one "
+    "it began with)"
+)
+
 
 def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
     """Turn `Adam(1e-3, decay=1e-4)` into a schedule with the same rates.
@@ -54,6 +59,8 @@ def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
             )
             continue
         _rewrite(call, raw(module, given[0].value), out)
+        if any(_reads_rate(other) for other in program.modules):
+            out.notes.append(_READ)
         done.add(id(call.node))
     return done
 
@@ -66,7 +73,8 @@ def _rate(call: Call) -> ast.expr | None:
 def _why_no_schedule(call: Call, program: Program) -> str:
     """Return why the rate cannot become a schedule; empty if it can."""
     rate = _rate(call)
-    if rate is not None and any(isinstance(node, ast.Call) for node in ast.walk(rate)):
+    made = rate is not None and bool(makers_of(rate, call.module))
+    if made or (rate is not None and any(isinstance(n, ast.Call) for n in ast.walk(rate))):
         return "the rate is perhaps a schedule already"
     value = value_of(rate, call.module) if rate is not None else Known(0.0)
     if isinstance(value, Known) and isinstance(value.value, str):
@@ -81,12 +89,25 @@ def _why_no_schedule(call: Call, program: Program) -> str:
             if given and re.search(r"\.(lr|learning_rate)$", other.module.text(given[0])):
                 return "the program sets the rate"
     for module in program.modules:
+        assigned = (c.receiver_text for c in module.calls if c.method == "assign" and c.receiver)
+        if any(re.search(r"\.(lr|learning_rate)$", text) for text in assigned):
+            return "the program sets the rate"
         for node in module.every(ast.Attribute):
             if node.attr in ("lr", "learning_rate") and isinstance(node.ctx, ast.Store):
                 owner = module.text(node.value)
                 if "opt" in owner.lower():
                     return "the program sets the rate"
     return ""
+
+
+def _reads_rate(module: Module) -> bool:
+    """Whether a module reads the learning rate of what is called an optimizer."""
+    return any(
+        node.attr in ("lr", "learning_rate")
+        and isinstance(node.ctx, ast.Load)
+        and "opt" in module.text(node.value).lower()
+        for node in module.every(ast.Attribute)
+    )
 
 
 def _schedules(call: Call) -> str:
@@ -145,7 +166,7 @@ def own_optimizers(module: Module, program: Program, out: Outcomes) -> None:
             out.refuse(
                 module,
                 node,
-                f"{node.name} is an optimizer for Keras 2: Keras 3 calls {found[0]} never, and "
+                f"{node.name} is an optimizer for Keras 2: Keras 3 never calls {found[0]}, and "
                 "trains with the update of the base class, or fails",
                 "write update_step(self, gradient, variable, learning_rate) and build(self, "
                 "variables), which creates the slots by add_variable_from_reference",
@@ -186,7 +207,9 @@ def metrics(module: Module, program: Program, out: Outcomes) -> None:
         if certain or _METRIC.search(f"{call.receiver_text} {_iterated(call)}"):
             text = f"{raw(module, call.receiver)}.reset_state"
             out.edits.append(replace_node(module, call.node.func, text))
-        elif makers is None:
+        elif makers is None or all(
+            canonical(name).startswith("keras.") for maker in makers for name in maker.names
+        ):
             out.refuse(
                 module,
                 call.node,

@@ -57,7 +57,7 @@ class Argument:
     harmless: tuple[object, ...] | None = None
     """The values with which it may be dropped; None: any."""
     hint: str = ""
-    """What to write for any other value."""
+    """What to write for any other value; empty if such a value stays."""
     note: str = ""
     """What is different without it."""
 
@@ -146,6 +146,7 @@ _LAYER = r"keras\.layers\.[A-Z]\w*"
 _WORKERS = "threads and processes are arguments of a PyDataset (keras.utils.Sequence) in Keras 3"
 ARGUMENTS = (
     Argument(_OPTIMIZER, "lr", "learning_rate"),
+    Argument(_OPTIMIZER, "epsilon", harmless=(None,)),  # Keras 2: the default, 1e-7
     Argument(".compile", "experimental_run_tf_function"),
     Argument(".compile", "experimental_steps_per_execution", "steps_per_execution"),
     Argument(".compile", "target_tensors", harmless=(None,), hint="pass the targets to fit"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import dropwhile, takewhile
 
 from crosscast.edits.edit import Edit
+from crosscast.edits.layout import is_alone
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import place_text, remove
@@ -105,6 +106,7 @@ class ModuleEdits:
             self._need(root)
             self._added[f"import {root}"] = None
             text = f"{root}.{rest}" if rest else root
+        self.legacy_keras |= needs_legacy_keras(new.removeprefix(f"{V1}."))
         self.renamed[f"tf.{use.path}"] = text
         self.edits.append(replace_node(self.module, use.node, text))
 
@@ -153,11 +155,9 @@ class ModuleEdits:
                 self._refuse(statement, bound.path, gone(bound.path)[1])
         if lost:
             return
-        if len(moving) + len(replaced_only) == len(names):
-            self._new_imports(statement, moving)
-        elif moving or replaced_only:
-            first = (moving or replaced_only)[0]
-            self._refuse(statement, first.path, "import it in a line of its own, and run again")
+        kept = [bound for bound in names if bound not in moving and bound not in replaced_only]
+        if moving or replaced_only:
+            self._new_imports(statement, moving, kept, convert=convert)
         elif convert and names[0].plain and names[0].path.partition(".")[0] not in _PRIVATE:
             self._with_v1(statement)
         for bound in names:
@@ -189,13 +189,36 @@ class ModuleEdits:
             name = f"{V1}.{bound.path}" if bound.path else V1
             self.edits.append(place_text(module, alias, f"{name} as {bound.local}"))
 
-    def _new_imports(self, statement: ast.ImportFrom, moving: list[Import]) -> None:
-        """Replace an import of names that moved."""
+    def _new_imports(
+        self,
+        statement: ast.ImportFrom,
+        moving: list[Import],
+        kept: list[Import],
+        *,
+        convert: bool,
+    ) -> None:
+        """Replace an import of names that moved, and perhaps of others, which are kept."""
+        if kept and "#" in self.module.text(statement):
+            first = next(iter(moving), kept[0])
+            self._refuse(statement, first.path, "import it in a line of its own, and run again")
+            return
         lines: list[str] = []
+        if kept:
+            home = statement.module or ""
+            if convert and kept[0].plain and kept[0].path.partition(".")[0] not in _PRIVATE:
+                home = home.replace("tensorflow", V1, 1)
+            names = ", ".join(
+                f"{bound.alias.name} as {bound.alias.asname}"
+                if bound.alias.asname
+                else bound.alias.name
+                for bound in kept
+            )
+            lines.append(f"from {home} import {names}")
         for bound in moving:
             new, rest = moved(bound.path)
             place, _, name = (new + rest).rpartition(".")
             self._need(new.partition(".")[0])
+            self.legacy_keras |= needs_legacy_keras((new + rest).removeprefix(f"{V1}."))
             self.renamed[f"tf.{bound.path}"] = new + rest
             if not place:
                 lines.append(f"import {name}" + (f" as {bound.local}" * (name != bound.local)))
@@ -206,8 +229,8 @@ class ModuleEdits:
             self._drop(statement)
             return
         self._edited.add(id(statement))
-        indent = " " * statement.col_offset
-        text = f"\n{indent}".join(dict.fromkeys(lines))
+        between = "\n" + " " * statement.col_offset if is_alone(self.module, statement) else "; "
+        text = between.join(dict.fromkeys(lines))
         self.edits.append(replace_node(self.module, statement, text))
 
     def _drop(self, statement: ast.stmt) -> None:
@@ -248,12 +271,21 @@ class ModuleEdits:
         added = list(self.added_imports())
         if home is not None:
             self._insert_after(home, [*added, *after])
-        place = next((node for node in statements if not _is_standard(node)), None)
-        place = place or next(iter(statements), None)
+        everything = list(_after_future(self.module))
+        place = next((node for node in everything if not _is_standard(node)), None)
+        place = place or next(iter(everything), None)
         lines = first if home is not None else [*first, *added, *after]
         if place is not None and lines:
-            text = "".join(f"{line}\n" for line in lines)
-            self.edits.append(insert_before(self.module, place, text))
+            self._insert_before(place, "".join(f"{line}\n" for line in lines))
+
+    def _insert_before(self, statement: ast.stmt, text: str) -> None:
+        """Insert lines before a statement, which perhaps is replaced itself."""
+        where = (statement.lineno, column_at(self.module, statement.lineno, statement.col_offset))
+        for number, edit in enumerate(self.edits):
+            if id(statement) in self._edited and (edit.line, edit.column) == where:
+                self.edits[number] = replace(edit, text=text + edit.text)
+                return
+        self.edits.append(insert_before(self.module, statement, text))
 
     def _is_tensorflow(self, statement: ast.stmt) -> bool:
         return any(bound.statement is statement and not bound.path for bound in self.imports)

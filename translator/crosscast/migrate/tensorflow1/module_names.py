@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crosscast.lint.outdated_apis import within_try
 from crosscast.migrate.tensorflow1.moved_names import gone, moved
 from crosscast.migrate.tensorflow1.v1_names import is_v1_name
+from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 
@@ -138,13 +139,23 @@ def _is_compat(module: Module, use: Use) -> bool:
     return f".{_V1}." in f".{module.text(use.node)}."
 
 
+def _texts_of(test: ast.expr, module: Module) -> Iterator[str]:
+    """Yield the text of a condition, and of what was assigned to its names."""
+    yield module.text(test)
+    for name in ast.walk(test):
+        if isinstance(name, ast.Name):
+            for binding in bindings_of(name.id, name, module):
+                if binding.value is not None:
+                    yield binding.scope.module.text(binding.value)
+
+
 def _guarded(module: Module, node: ast.AST) -> bool:
     """Whether a node is within a test of the version."""
     here = module.parent(node)
     while here is not None:
-        if isinstance(here, ast.If | ast.IfExp):
-            test = module.text(here.test)
-            if any(word in test for word in _GUARDS):
-                return True
+        if isinstance(here, ast.If | ast.IfExp) and any(
+            word in text for text in _texts_of(here.test, module) for word in _GUARDS
+        ):
+            return True
         here = module.parent(here)
     return within_try(module, node)
