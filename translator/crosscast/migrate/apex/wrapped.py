@@ -202,7 +202,7 @@ def _methods(found: Wrapped, stops: Stops) -> None:
                     message = "update_master_grads is used in an expression"
                     stops.add(module, call.node, message, "put it in a line of its own")
             elif word == "zero_grad" and (call.node.args or call.node.keywords):
-                message = "zero_grad of FP16_Optimizer has an argument that torch has not"
+                message = "zero_grad of FP16_Optimizer has an argument that torch lacks"
                 stops.add(module, call.node, message, "write optimizer.zero_grad()")
             elif word not in _SAME:
                 message = f"{WRAPPER}.{word} has no equivalent in torch.amp"
@@ -246,7 +246,7 @@ def _attributes(found: Wrapped, stops: Stops) -> None:
             if words in _SCALE and isinstance(node.ctx, ast.Load):
                 found.reads.append((module, node))
             elif words.partition(".")[0] in _OWN:
-                message = f"{module.text(node)} is a part of {WRAPPER} that torch.amp has not"
+                message = f"{module.text(node)} is a part of {WRAPPER} that torch.amp lacks"
                 stops.add(module, node, message, _HINT)
 
 
