@@ -150,8 +150,7 @@ def _forget(
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
             names[inner.id] = Opaque(error.reason, place)
         elif isinstance(inner, ast.Attribute | ast.Subscript) and isinstance(inner.ctx, ast.Store):
-            if root := _root(inner):
-                names[root] = Opaque(error.reason, place, is_changed=True)
+            names[_root(inner)] = Opaque(error.reason, place, is_changed=True)
     match statement:
         case ast.Expr(value=ast.Call() as call):
             held = _root(call.func)
