@@ -197,6 +197,27 @@ def test_what_the_loop_computes_around_the_model_is_refused(used: str, reason: s
     assert reason in refusal.value.reason
 
 
+KERAS = """
+from tensorflow import keras
+from tensorflow.keras import layers
+i = keras.Input((4,))
+h = {layer}
+model = keras.Model(i, layers.Dense(3)(h))
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(x, y)
+"""
+
+
+def test_a_layer_that_does_not_train_with_its_model_is_refused_or_told() -> None:
+    with pytest.raises(UnreadableError, match="does not follow the model"):
+        network_read(
+            KERAS.format(layer="layers.BatchNormalization()(i, training=False)"), "tensorflow"
+        )
+    always = network_read(KERAS.format(layer="layers.Dropout(0.5)(i, training=True)"), "tensorflow")
+    assert "training=True" in always.notes[0]
+    assert kinds(program("model = Net()", "F.dropout(self.fc(x), training=False)")) == ["linear"]
+
+
 def test_what_the_loop_computes_of_the_inputs_is_told() -> None:
     text = program("model = Net()").replace("model(x)", "model(x / 255.0)")
     assert "x / 255.0" in network_read(text, "torch").notes[0]

@@ -192,6 +192,10 @@ def _of_layer(
     for name, value in named.items():
         if name != "training" or not isinstance(value, Training | Opaque | bool | None):
             raise UnreadableError(f"{name} of the call of a layer is not carried", span)
+        if layer.reading.kind in ("dropout", "batch_norm") and value not in (None, Training()):
+            if value is not True:
+                raise UnreadableError("a layer whose training= does not follow the model's", span)
+            machine.graph.note(f"training=True of {layer.reading.kind} is not kept in evaluation")
     if layer.span is None:
         layer.span = span
     value = operation(machine.graph, layer, inputs, span)

@@ -72,7 +72,10 @@ class Graph:
         """Add the step of a layer of the library."""
         kind = layer.reading.kind
         settings = normalized(kind, layer.settings, layer.span)
-        if settings.pop("training", None) is True and kind == "dropout":
+        training = settings.pop("training", None)
+        if training is False and kind == "dropout":
+            return inputs[0]
+        if training is True and kind == "dropout":
             self.note("dropout without `training=` also drops in evaluation; here it does not")
         completed(kind, settings, self.shape(inputs[0]), self.channels)
         if kind not in KEPT:
