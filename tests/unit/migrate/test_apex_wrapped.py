@@ -202,3 +202,9 @@ def test_notes_say_what_is_different() -> None:
     [change] = migrate("CM106", made("static_loss_scale=args.s, dynamic_loss_scale=args.d")).changes
     for part in ("older checkpoints cannot be loaded", "halves the scale", "stopped at 1"):
         assert part in change.hint
+
+
+def test_a_wrapper_that_a_star_imports_is_not_overlooked() -> None:
+    text = LOOP.replace("import FP16_Optimizer", "import *")
+    text = text.replace("model.half()", "model = network_to_half(model)")
+    assert "network_to_half is imported by *" in refused("CM106", text)

@@ -107,6 +107,8 @@ def test_other_losses_become_a_function(text: str, loss: str, target: str) -> No
         (TORCH, "nn.BCELoss(**options)"),
         (TORCH, "nn.CTCLoss()"),
         (KERAS, "keras.losses.Huber(delta=2.0)"),
+        (KERAS, "keras.losses.Huber(2.0)"),
+        (TORCH, "nn.L1Loss(False)"),
         (KERAS, "own_loss"),
     ],
 )

@@ -53,6 +53,7 @@ REFUSED = {
     "model = nn.Sequential(nn.Conv2d(3, 4, 3, padding_mode='reflect'))": "padding_mode",
     "model = nn.LSTM(4, 3)": "is not known",
     "model = wrapped(Net())": "wrapped(Net()) is not known",
+    "net = Net()\nnet.fc.weight = other()\nmodel = nn.Sequential(net)": "is assigned to",
 }
 
 
@@ -113,6 +114,113 @@ def test_initial_weights_follow_the_source() -> None:
     network = network_read(program(strange), "torch")
     assert network.layers[0].initial["weight"] is None
     assert network.notes == ("what the weight of fc starts from is not carried",)
+
+
+IN_A_LOOP = {
+    "layers = []\nfor _ in range(2):\n    layers.append(nn.Linear(4, 4))\n"
+    "model = nn.Sequential(*layers)": 2,
+    "model = nn.Sequential()\nfor n in range(3):\n    model.add_module(str(n), nn.Linear(4, 4))": 3,
+    "layers = []\nfor _ in range(2):\n    layers += [nn.Linear(4, 4)]\nelse:\n"
+    "    layers += [nn.Linear(4, 3)]\nmodel = nn.Sequential(*layers)": 3,
+}
+
+
+@pytest.mark.parametrize(("made", "layers"), IN_A_LOOP.items())
+def test_a_script_may_make_its_layers_in_a_loop(made: str, layers: int) -> None:
+    assert kinds(program(made)) == ["linear"] * layers
+
+
+def test_a_loop_that_cannot_be_computed_leaves_its_layers_unknown() -> None:
+    made = "layers = [nn.Linear(4, 4)]\nfor n in sizes:\n    layers.append(nn.Linear(n, 4))\n"
+    with pytest.raises(UnreadableError):
+        network_read(program(f"{made}model = nn.Sequential(*layers)"), "torch")
+    fill = "model = Net()\nfor w in model.parameters():\n    nn.init.orthogonal_(w)"
+    assert "nn.init.orthogonal_" in network_read(program(fill), "torch").notes[0]
+
+
+CHANGED = {
+    "with torch.no_grad():\n            x = self.fc(x)\n        return x": "is not trained",
+    "h = self.fc(x)\n        F.relu_(h)\n        return h": "changed in place",
+    "h = self.fc(x)\n        return F.relu(h, inplace=True) + h": "changed in place",
+    "h = self.fc(x)\n        old = h\n        h += 1\n        return h * old": "changed in place",
+}
+
+
+@pytest.mark.parametrize(("body", "reason"), CHANGED.items())
+def test_what_a_forward_pass_does_beside_its_values_is_refused(body: str, reason: str) -> None:
+    text = program("model = Net()", "RESULT").replace("return RESULT", body)
+    with pytest.raises(UnreadableError) as refusal:
+        network_read(text, "torch")
+    assert reason in refusal.value.reason
+
+
+def test_a_value_that_is_not_used_again_may_be_changed_in_place() -> None:
+    text = program("model = Net()", "F.relu(self.fc(x), inplace=True)")
+    assert [step.kind for step in network_read(text, "torch").steps] == ["layer", "relu"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("nn.utils.spectral_norm(self.fc)", "spectral_norm does to a layer"),
+        ("self.fc.register_forward_hook(print)", "register_forward_hook does to a layer"),
+        ("self.fc.eval()", "always evaluates"),
+    ],
+)
+def test_what_a_constructor_does_to_a_layer_is_refused(line: str, reason: str) -> None:
+    made = "self.fc = nn.Linear(4, 3)"
+    text = program("model = Net()").replace(made, f"{made}\n        {line}")
+    with pytest.raises(UnreadableError) as refusal:
+        network_read(text, "torch")
+    assert reason in refusal.value.reason
+
+
+def test_a_model_with_a_train_method_of_its_own_is_refused() -> None:
+    own = "    def train(self, mode=True):\n        return super().train(False)\n\n    def forward"
+    with pytest.raises(UnreadableError, match=r"train\(\) of its own"):
+        network_read(program("model = Net()").replace("    def forward", own), "torch")
+
+
+@pytest.mark.parametrize(
+    ("used", "reason"),
+    [
+        ("model(x, 3.0)", "passes more"),
+        ("model(x, scale=3.0)", "passes more"),
+        ("model(x) / 2.0", "not what the model returns"),
+        ("model(x)[:, :2]", "not what the model returns"),
+    ],
+)
+def test_what_the_loop_computes_around_the_model_is_refused(used: str, reason: str) -> None:
+    text = program("model = Net()").replace("forward(self, x)", "forward(self, x, scale=1.0)")
+    with pytest.raises(UnreadableError) as refusal:
+        network_read(text.replace("entropy(model(x)", f"entropy({used}"), "torch")
+    assert reason in refusal.value.reason
+
+
+KERAS = """
+from tensorflow import keras
+from tensorflow.keras import layers
+i = keras.Input((4,))
+h = {layer}
+model = keras.Model(i, layers.Dense(3)(h))
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(x, y)
+"""
+
+
+def test_a_layer_that_does_not_train_with_its_model_is_refused_or_told() -> None:
+    with pytest.raises(UnreadableError, match="does not follow the model"):
+        network_read(
+            KERAS.format(layer="layers.BatchNormalization()(i, training=False)"), "tensorflow"
+        )
+    always = network_read(KERAS.format(layer="layers.Dropout(0.5)(i, training=True)"), "tensorflow")
+    assert "training=True" in always.notes[0]
+    assert kinds(program("model = Net()", "F.dropout(self.fc(x), training=False)")) == ["linear"]
+
+
+def test_what_the_loop_computes_of_the_inputs_is_told() -> None:
+    text = program("model = Net()").replace("model(x)", "model(x / 255.0)")
+    assert "x / 255.0" in network_read(text, "torch").notes[0]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

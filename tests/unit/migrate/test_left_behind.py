@@ -14,6 +14,8 @@ LEFT = {
     'torch.save(model.state_dict(), "model.pt")': "checkpoints",
     'model.load_state_dict(torch.load("model.pt"))': "pretrained or saved weights",
     "for weight in model.parameters():\n    weight.requires_grad = False": "frozen weights",
+    "for weight in model.parameters():\n    weight.requires_grad = not fixed": "frozen weights",
+    "for weight in model.parameters():\n    weight.requires_grad_(False)": "frozen weights",
     "with torch.no_grad():\n    model(inputs)": "evaluation",
     "import wandb\nwandb.init()": "logging",
     "from torch.utils.tensorboard import SummaryWriter\nSummaryWriter()": "logging",

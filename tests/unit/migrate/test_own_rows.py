@@ -92,6 +92,7 @@ REFUSED = {
     ("batch_size=4,", "batch_size=4, collate_fn=joined,"): "makes its batches",
     ("return x * self.scale, torch", "return x, self.y, torch"): "does not return x, labels",
     ("return len(self.x)", "return len(more)"): "the rows need more",
+    ("for i, (x, y) in", "for i, (y, x) in"): "the labels are not the last of y, x",
     ("class Points(Dataset)", "class Points(Other)"): "the class of the rows is not seen",
 }
 
@@ -123,9 +124,22 @@ def test_rows_that_are_evaluated_and_drawn_at_random_are_told_of() -> None:
 def test_rows_by_name_keep_their_names() -> None:
     pair = "return x * self.scale, torch.tensor(self.y[index], dtype=torch.long)"
     named = PROGRAM.replace(pair, 'return {"x": x, "labels": self.y[index]}')
-    assert "NAMES" not in moved(named).files[f"paddle/{FILE}"].text
+    assert "for name in NAMES}" in moved(named).files[f"paddle/{FILE}"].text
     other = PROGRAM.replace(pair, 'return {"x": x, "y": self.y[index]}')
     assert f"paddle/{FILE}" not in moved(other).files
+
+
+def test_a_class_of_the_program_may_have_the_name_of_the_adapter() -> None:
+    text = moved(PROGRAM.replace("Points", "Rows")).files[f"paddle/{FILE}"].text
+    assert "return NumberedRows(Rows(" in text
+    assert "class NumberedRows:" in text
+
+
+def test_what_the_loop_computes_of_its_batches_is_told() -> None:
+    zero = "        optimizer.zero_grad()\n"
+    across = moved(PROGRAM.replace(zero, f"        x = (x - 0.5) / 0.25\n{zero}", 1))
+    assert across.rows is not None
+    assert "x = (x - 0.5) / 0.25" in across.rows.notes[-1]
 
 
 def test_what_the_user_says_of_data_and_loss_counts() -> None:

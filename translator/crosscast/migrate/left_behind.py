@@ -33,7 +33,7 @@ class Kind:
     keywords: frozenset[str] = frozenset()
     """Arguments of `fit` and `compile`."""
     attributes: frozenset[str] = frozenset()
-    """Attributes that are set to `value`."""
+    """Attributes that are set to `value`, or to something that may be it, also by a method."""
     value: object = None
 
 
@@ -155,6 +155,8 @@ def _is_of(kind: Kind, call: Call) -> bool:
     names = [canonical(name) for name in call.names]
     if kind.names and any(re.fullmatch(kind.names, name) for name in names if ":" not in name):
         return True
+    if call.method.rstrip("_") in kind.attributes and call.method.endswith("_"):
+        return any(_may_be(kind, given) for given in call.node.args)
     if call.method in kind.methods and call.receiver is not None:
         return not any(":" in name and not name.endswith(".__call__") for name in names)
     is_fit = call.method in _FITS and call.receiver is not None
@@ -165,7 +167,10 @@ def _sets(kind: Kind, node: ast.Assign, module: Module) -> bool:
     return any(
         isinstance(target, ast.Attribute)
         and target.attr in kind.attributes
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is kind.value
+        and _may_be(kind, node.value)
         for target in node.targets
     )
+
+
+def _may_be(kind: Kind, node: ast.expr) -> bool:
+    return not isinstance(node, ast.Constant) or node.value is kind.value

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
 from crosscast.lift.recipe_draft import Filled
-from crosscast.migrate.copied_code import ForeignError, copied
+from crosscast.migrate.copied_code import Copied, ForeignError, copied
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Value
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 FILE = "own_rows.py"
 _LOADERS = ("torch.utils.data.DataLoader", "paddle.io.DataLoader")
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
-_ADAPTER = '''class Rows:
+_OURS = frozenset({"NAMES", "np", "train_rows", "eval_rows"})
+_ADAPTER = '''class {adapter}:
     """The rows of a data set, by number."""
 
     def __init__(self, items):
@@ -49,7 +50,7 @@ _FLAT = """\
             arrays["labels"] = arrays["labels"][:, 0]
 """
 _TUPLES = "dict(zip(NAMES, zip(*found)))"
-_DICTS = "{name: [row[name] for row in found] for name in found[0]}"
+_DICTS = "{name: [row[name] for row in found] for name in NAMES}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,9 @@ def carried_rows(
     train = used[0]
     others = [call for call in loaders if call not in used]
     try:
-        return _written(train, others[0] if len(others) == 1 else None, inputs, classes)
+        _check_order(steps)
+        found = _written(train, others[0] if len(others) == 1 else None, inputs, classes)
+        return replace(found, notes=(*found.notes, *_computed(steps)))
     except ForeignError as error:
         place = train.module.span(train.node)
         return CarriedRows(reason=error.reason, place=error.span or place)
@@ -110,6 +113,48 @@ def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Call]:
             for loop in reversed(event.loops):
                 if isinstance(loop.node, ast.For):
                     yield from _calls(loop.node.iter, _module_of(event.module, loop.node))
+
+
+def _loops(steps: Sequence[TrainingStep]) -> Iterator[tuple[ast.For, list[str], Module]]:
+    """Yield the loops over batches with the names of the arrays of a batch."""
+    for step in steps:
+        for event in step.of("backward"):
+            loop = event.loops[-1].node if event.loops else None
+            if isinstance(loop, ast.For):
+                target = loop.target
+                if isinstance(target, ast.Tuple) and isinstance(target.elts[-1], ast.Tuple):
+                    target = target.elts[-1]  # of enumerate()
+                parts = target.elts if isinstance(target, ast.Tuple) else []
+                names = [part.id for part in parts if isinstance(part, ast.Name)]
+                yield loop, names, _module_of(event.module, loop)
+
+
+def _check_order(steps: Sequence[TrainingStep]) -> None:
+    """Raise an error if the model gets the last array of a row, which should be the labels."""
+    loops = list(_loops(steps))
+    for step in steps:
+        for event in step.of("forward"):
+            if not isinstance(event.node, ast.Call):
+                continue
+            given = [*event.node.args, *(keyword.value for keyword in event.node.keywords)]
+            used = {n.id for each in given for n in ast.walk(each) if isinstance(n, ast.Name)}
+            for loop, names, module in loops:
+                if len(names) > 1 and names[-1] in used and not set(names[:-1]) & used:
+                    reason = f"the labels are not the last of {', '.join(names)}"
+                    raise ForeignError(reason, module.span(loop.target))
+
+
+def _computed(steps: Sequence[TrainingStep]) -> Iterator[str]:
+    """Yield what loops compute of the arrays of a batch before their model gets them."""
+    for loop, names, module in _loops(steps):
+        for statement in loop.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value) if (
+                    name in names
+                    and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value))
+                ):
+                    text = module.text(statement)[:60]
+                    yield f"the loop computes {text}: do it in the class of your rows"
 
 
 def _module_of(module: Module, node: ast.AST) -> Module:
@@ -148,7 +193,8 @@ def _written(train: Call, other: Call | None, inputs: Sequence[str], classes: bo
     assert found is not None
     node, module, scope = found
     assert isinstance(scope.node, ast.ClassDef)
-    names = _names(scope, inputs)
+    by_place = _are_tuples(scope, inputs)
+    names = [*inputs, "labels"]
     notes = []
     functions = [("train_rows", node, module, scope)]
     evaluated = _dataset(other) if other is not None else None
@@ -163,20 +209,26 @@ def _written(train: Call, other: Call | None, inputs: Sequence[str], classes: bo
         raise ForeignError("the loader has a function of its own that makes its batches")
     owners = list(dict.fromkeys(each[3] for each in functions))
     code = copied([(owner.module, owner.node) for owner in owners])
+    taken = _bound_names(code)
+    if taken & _OURS:
+        raise ForeignError(f"the name {min(taken & _OURS)} has a meaning of its own in {FILE}")
+    adapter = next(name for name in ("Rows", "NumberedRows", "MigratedRows") if name not in taken)
     flat = _FLAT if classes and train.name.startswith("paddle.") else ""
     doc = '"""Your rows, migrated. train.py imports train_rows and eval_rows from here."""'
     parts = [
         "\n".join([doc, "", *code.imports]),
-        *([f"NAMES = {py_literal(tuple(names))}"] if names else []),
+        f"NAMES = {py_literal(tuple(names))}",
         *code.definitions,
-        _ADAPTER.format(columns=_TUPLES if names else _DICTS, flat=flat).rstrip(),
+        _ADAPTER.format(
+            adapter=adapter, columns=_TUPLES if by_place else _DICTS, flat=flat
+        ).rstrip(),
     ]
     for function, made, where, owner in functions:
         arguments = _arguments(made, where)
         assert isinstance(owner.node, ast.ClassDef)
         parts.append(
             f'def {function}():\n    """Return the rows."""\n'
-            f"    return Rows({owner.node.name}({arguments}))"
+            f"    return {adapter}({owner.node.name}({arguments}))"
         )
     text = "\n\n\n".join(parts) + "\n"
     ast.parse(text)
@@ -188,6 +240,22 @@ def _written(train: Call, other: Call | None, inputs: Sequence[str], classes: bo
     )
 
 
+def _bound_names(code: Copied) -> set[str]:
+    """Return the names that copied code defines, without the import of NumPy."""
+    lines = (line for line in code.imports if line != "import numpy as np")
+    tree = ast.parse("\n".join([*lines, *code.definitions]))
+    found: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                found.add(name)
+            case ast.Assign(targets=targets):
+                found.update(t.id for t in targets if isinstance(t, ast.Name))
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                found.update(alias.asname or alias.name for alias in aliases)
+    return found
+
+
 def _method(scope: Scope) -> ast.FunctionDef:
     node = scope.bindings["__getitem__"][-1].node
     if not isinstance(node, ast.FunctionDef):
@@ -195,18 +263,18 @@ def _method(scope: Scope) -> ast.FunctionDef:
     return node
 
 
-def _names(scope: Scope, inputs: Sequence[str]) -> list[str]:
-    """Return the names of the arrays of a row; empty if rows are dicts with names of their own.
+def _are_tuples(scope: Scope, inputs: Sequence[str]) -> bool:
+    """Return whether rows are tuples, whose arrays have no names; False for dicts.
 
     Raises:
         ForeignError: rows are something else, or have other numbers of arrays.
     """
     node = _method(scope)
     returns = [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Return)]
-    names: list[str] = []
+    by_place = False
     for value in returns:
         if isinstance(value, ast.Tuple) and len(value.elts) == len(inputs) + 1:
-            names = [*inputs, "labels"]
+            by_place = True
         elif isinstance(value, ast.Dict):
             keys = [key.value for key in value.keys if isinstance(key, ast.Constant)]
             if {*inputs, "labels"} - set(keys):
@@ -217,7 +285,7 @@ def _names(scope: Scope, inputs: Sequence[str]) -> list[str]:
             raise ForeignError(f"__getitem__ does not return {wanted}", scope.module.span(node))
     if not returns:
         raise ForeignError("__getitem__ returns nothing", scope.module.span(node))
-    return names
+    return by_place
 
 
 def _arguments(node: ast.Call, module: Module) -> str:

@@ -102,9 +102,25 @@ def wrapped_in(program: Program, stops: Stops) -> Wrapped | None:
         message = f"no call of {WRAPPER}.backward in these files: the training loop is not known"
         stops.add(first.module, first.node, message, "pass the file with the loop, too")
     if not stops.refusals:
+        _stars(program, stops)
         _attributes(found, stops)
         _halves(found, stops)
     return found
+
+
+def _stars(program: Program, stops: Stops) -> None:
+    """Report calls that make a model half by a name that only `import *` brings."""
+    for module in program.modules:
+        stars = any(
+            (statement.module or "").startswith("apex.fp16_utils")
+            and any(alias.name == "*" for alias in statement.names)
+            for statement in module.every(ast.ImportFrom)
+        )
+        for call in module.calls if stars else ():
+            word = getattr(call.node.func, "id", "")
+            if word in WRAPPERS and not call.name.startswith("apex."):
+                hint = f"write `from apex.fp16_utils import {WRAPPER}, {word}`"
+                stops.add(module, call.node, f"{word} is imported by *", hint)
 
 
 def _is_class(name: str) -> bool:
@@ -202,7 +218,7 @@ def _methods(found: Wrapped, stops: Stops) -> None:
                     message = "update_master_grads is used in an expression"
                     stops.add(module, call.node, message, "put it in a line of its own")
             elif word == "zero_grad" and (call.node.args or call.node.keywords):
-                message = "zero_grad of FP16_Optimizer has an argument that torch has not"
+                message = "zero_grad of FP16_Optimizer has an argument that torch lacks"
                 stops.add(module, call.node, message, "write optimizer.zero_grad()")
             elif word not in _SAME:
                 message = f"{WRAPPER}.{word} has no equivalent in torch.amp"
@@ -246,7 +262,7 @@ def _attributes(found: Wrapped, stops: Stops) -> None:
             if words in _SCALE and isinstance(node.ctx, ast.Load):
                 found.reads.append((module, node))
             elif words.partition(".")[0] in _OWN:
-                message = f"{module.text(node)} is a part of {WRAPPER} that torch.amp has not"
+                message = f"{module.text(node)} is a part of {WRAPPER} that torch.amp lacks"
                 stops.add(module, node, message, _HINT)
 
 

@@ -43,7 +43,17 @@ _SAME = frozenset(
     }
 )
 """Methods of a model that do not change what it computes in float32."""
-_SHAPED = frozenset({"reshape", "view", "permute", "transpose"})
+_HOOKS = "register_forward_"
+_READS = frozenset(
+    {
+        *("parameters", "named_parameters", "state_dict", "load_state_dict", "set_state_dict"),
+        *("named_modules", "named_children", "get_weights", "set_weights", "count_params"),
+        *("load_weights", "zero_grad", "clear_gradients", "register_buffer", "numel", "dim"),
+        *("size", "print", "repr", "str", "id", "type", "hasattr", "super", "add_loss"),
+        *("get_config", "named_sublayers", "named_buffers", "buffers", "add_metric"),
+    }
+)
+"""Functions and methods that leave what a layer computes as it is, or are told elsewhere."""
 
 
 def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> Any:
@@ -155,6 +165,10 @@ def forward(
                 value = forward(machine, part, [value], {}, span)
             return value
         case ModuleObject(scope=scope):
+            own = machine.method(scope, "train")
+            if own is not None and machine.tables.forward == "forward":
+                where = own.module.span(own.node)
+                raise UnreadableError(f"{scope.qualname} has a train() of its own", where)
             for name in (machine.tables.forward, "__call__"):
                 method = machine.method(scope, name)
                 if method is not None:
@@ -178,6 +192,10 @@ def _of_layer(
     for name, value in named.items():
         if name != "training" or not isinstance(value, Training | Opaque | bool | None):
             raise UnreadableError(f"{name} of the call of a layer is not carried", span)
+        if layer.reading.kind in ("dropout", "batch_norm") and value not in (None, Training()):
+            if value is not True:
+                raise UnreadableError("a layer whose training= does not follow the model's", span)
+            machine.graph.note(f"training=True of {layer.reading.kind} is not kept in evaluation")
     if layer.span is None:
         layer.span = span
     value = operation(machine.graph, layer, inputs, span)
@@ -222,6 +240,8 @@ def _of_method(
     if isinstance(held, MODULES):
         if name in ("forward", "call", "__call__"):
             return forward(machine, held, given, named, span)
+        if name == "eval" and machine.is_inside:
+            raise UnreadableError("a part of the model that always evaluates", span)
         if name in _SAME:
             return held
         if name == "apply":
@@ -229,7 +249,26 @@ def _of_method(
         if name in ("modules", "children", "sublayers"):
             return containers.modules_of(held)
     if isinstance(held, Weight):
-        return _filled(machine, held, f"{name}", given, named, node, module)
+        return _filled(machine, held, name, given, named, node, module)
+    return _unknown(machine, name, [held], node, module)
+
+
+def _unknown(
+    machine: Machine, name: str, parts: Sequence[Any], node: ast.Call, module: Module
+) -> Opaque:
+    """Return what a call returns that is not known.
+
+    Raises:
+        UnreadableError: the call may change what a layer computes.
+    """
+    word = name.rpartition(".")[2]
+    changes = word.startswith(_HOOKS) or (machine.is_inside and word not in _READS)
+    for part in parts if changes else ():
+        if isinstance(part, Weight):
+            part.layer.drawn[part.name] = None
+        elif isinstance(part, LayerObject | SequenceObject) or word.startswith(_HOOKS):
+            text = module.text(node.func)[:60]
+            raise UnreadableError(f"what {text} does to a layer is not known", module.span(node))
     return machine.opaque(node, module)
 
 
@@ -318,7 +357,7 @@ def _of_library(
         raise UnreadableError(f"{name} is not in the table", span)
     function = functions.function_named(name)
     if function is None:
-        return machine.opaque(node, module)
+        return _unknown(machine, name, [*given, *named.values()], node, module)
     try:
         return functions.call(function, given, dict(named))
     except NoValueError:

@@ -37,7 +37,8 @@ def _constant(machine: Machine, node: ast.Constant, module: Module, names: Names
 def _name(machine: Machine, node: ast.Name, module: Module, names: Names) -> Any:
     if node.id in names:
         found = names[node.id]
-        return machine.outside(node, module) if isinstance(found, Opaque) else found
+        may_be_known = isinstance(found, Opaque) and not found.is_changed
+        return machine.outside(node, module) if may_be_known else found
     if node.id in _BUILT_IN or functions.function_named(node.id) is not None:
         return Library(node.id)
     return machine.outside(node, module)

@@ -24,6 +24,8 @@ KEPT = frozenset(
 )
 """Kinds that become a layer of the migrated model; all others become operations."""
 _UNNEEDED = frozenset({"identity"})
+_VIEWS = frozenset({"flatten", "reshape", "permute", "unsqueeze", "squeeze", "part"})
+"""Operations whose results share the memory of their input."""
 
 
 class Graph:
@@ -37,6 +39,7 @@ class Graph:
         self.shapes: dict[int, Shape] = {}
         self.notes: list[str] = []
         self._values = 0
+        self._overwritten: set[int] = set()
 
     def value(self, shape: Shape | None = None) -> Tensor:
         """Return a new value."""
@@ -56,6 +59,7 @@ class Graph:
         """Add a step; return its value."""
         if kind in _UNNEEDED:
             return inputs[0]
+        self._unchanged(inputs)
         shapes = [self.shape(tensor) for tensor in inputs]
         output = self.value(inferred(kind, settings, shapes, self.channels))
         numbers = tuple(tensor.number for tensor in inputs)
@@ -68,15 +72,38 @@ class Graph:
         """Add the step of a layer of the library."""
         kind = layer.reading.kind
         settings = normalized(kind, layer.settings, layer.span)
-        if settings.pop("training", None) is True and kind == "dropout":
+        training = settings.pop("training", None)
+        if training is False and kind == "dropout":
+            return inputs[0]
+        if training is True and kind == "dropout":
             self.note("dropout without `training=` also drops in evaluation; here it does not")
         completed(kind, settings, self.shape(inputs[0]), self.channels)
         if kind not in KEPT:
-            return self.apply(kind, inputs, settings)
-        if layer not in self.layers:
-            self.layers.append(layer)
-            layer.name = layer.name or f"{kind}_{len(self.layers) - 1}"
-        return self.apply(kind, inputs, settings, layer.name)
+            plain = {name: value for name, value in settings.items() if name != "inplace"}
+            output = self.apply(kind, inputs, plain)
+        else:
+            if layer not in self.layers:
+                self.layers.append(layer)
+                layer.name = layer.name or f"{kind}_{len(self.layers) - 1}"
+            output = self.apply(kind, inputs, settings, layer.name)
+        if settings.get("inplace"):
+            self.overwrite(inputs[0])
+        return output
+
+    def overwrite(self, tensor: Tensor) -> None:
+        """Remember that a value, with its views, has been changed in place."""
+        made = {step.output: step for step in self.steps}
+        number = tensor.number
+        while number in made and made[number].kind in _VIEWS:
+            number = made[number].inputs[0]
+        self._overwritten.add(number)
+        for step in self.steps:
+            if step.kind in _VIEWS and step.inputs[0] in self._overwritten:
+                self._overwritten.add(step.output)
+
+    def _unchanged(self, tensors: Sequence[Tensor]) -> None:
+        if any(tensor.number in self._overwritten for tensor in tensors):
+            raise UnreadableError("a value is used after it was changed in place")
 
     def note(self, sentence: str) -> None:
         """Remember what of the model is not carried."""
@@ -85,6 +112,7 @@ class Graph:
 
     def network(self, title: str, inputs: Sequence[str], output: Tensor) -> Network:
         """Return the model that was read."""
+        self._unchanged([output])
         layers = tuple(self._layer(layer) for layer in self.layers)
         names = {layer.name for layer in layers}
         if len(names) < len(layers):
@@ -119,7 +147,7 @@ class Graph:
         }
         for name in ("weight_attr", "kernel_initializer", "bias_attr", "bias_initializer"):
             settings.pop(name, None)
-        for name in ("activation", "training", "input_shape", "input_dim"):
+        for name in ("activation", "training", "inplace", "input_shape", "input_dim"):
             settings.pop(name, None)
         if kind in ("linear", "conv"):
             settings.setdefault("bias", given["bias"] is not False)

@@ -52,7 +52,8 @@ class Machine:
         self.program = program
         self.tables = tables
         self.graph = graph
-        self._left = _MOST
+        self.left = _MOST
+        """Number of expressions that may still be computed."""
         self._depth = 0
         self.input_names: dict[int, str] = {}
         """Number of an input to the name that the source gives it."""
@@ -66,8 +67,8 @@ class Machine:
         Raises:
             UnreadableError: the model depends on something that is not known.
         """
-        self._left -= 1
-        if self._left < 0:
+        self.left -= 1
+        if self.left < 0:
             raise UnreadableError("the model takes too long to read", module.span(node))
         handler = HANDLERS.get(type(node))
         if handler is None:
@@ -153,13 +154,23 @@ class Machine:
         if self._depth >= _DEEPEST:
             raise UnreadableError("functions call each other too deeply")
         names = {**function.names, **self._parameters(function, given, named)}
+        before = len(self.graph.steps)
         self._depth += 1
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.value(function.node.body, function.module, names)
-            return statements.returned(self, function.node.body, function.module, names)
+            found = statements.returned(self, function.node.body, function.module, names)
         finally:
             self._depth -= 1
+        if len(self.graph.steps) > before:
+            for decorator in function.node.decorator_list:
+                statements.with_gradients(decorator, function.module)
+        return found
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a function of the program is being computed."""
+        return self._depth > 0
 
     def _parameters(
         self, function: FunctionObject, given: Sequence[Any], named: Mapping[str, Any]

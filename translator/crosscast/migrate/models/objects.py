@@ -23,6 +23,8 @@ class Opaque:
 
     text: str
     span: Span | None = None
+    is_changed: bool = False
+    """Whether it was known: what is assigned to its name is not what it is now."""
 
 
 @dataclass(frozen=True, slots=True)

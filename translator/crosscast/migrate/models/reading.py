@@ -54,7 +54,8 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
     for use in _uses(program, steps):
         for node, module in _sources(*use):
             try:
-                found.append(_read(program, framework, node, module))
+                network = _read(program, framework, node, module)
+                found.append(_as_used(network, use))
             except UnreadableError as error:
                 failures.append(error)
                 break
@@ -64,6 +65,31 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         return found[0]
     telling = [error for error in failures if error.span is not None]
     raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
+
+
+def _as_used(network: Network, use: Place) -> Network:
+    """Return a model with a note of what a training step computes of its inputs.
+
+    Raises:
+        UnreadableError: the step passes or computes more than the model was read with.
+    """
+    function, module = use
+    call = module.parent(function)
+    if not isinstance(call, ast.Call) or call.func is not function:
+        return network
+    given = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
+    words = [keyword.arg for keyword in call.keywords if keyword.arg not in (None, "training")]
+    if len(given) > len(network.inputs) or not set(words) <= set(network.inputs):
+        text = module.text(call)[:60]
+        raise UnreadableError(f"{text} passes more than the model was read with", module.span(call))
+    around = module.parent(call)
+    if isinstance(around, ast.BinOp | ast.UnaryOp | ast.Subscript):
+        text = module.text(around)[:60]
+        reason = f"the loss takes {text}, not what the model returns"
+        raise UnreadableError(reason, module.span(call))
+    computed = [module.text(argument)[:60] for argument in given if isinstance(argument, ast.BinOp)]
+    notes = (f"the model gets {text}: let your rows be prepared so" for text in computed)
+    return replace(network, notes=(*network.notes, *notes))
 
 
 def _computes(network: Network) -> object:

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from crosscast.migrate.models.machine import Machine, Names
     from crosscast.pysource.programs.module import Module
 
+_MOST_IN_LOOP = 20_000
+"""Expressions of a loop that are computed: a loop that trains may be endless."""
+_GROWS = frozenset(
+    {
+        *("add", "append", "extend", "insert", "pop", "update", "add_module", "add_sublayer"),
+        "register_module",
+    }
+)
+"""Methods that change a list or a container of layers."""
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -54,8 +63,9 @@ def _run(machine: Machine, statement: ast.stmt, module: Module, names: Names) ->
     match statement:
         case ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.FunctionDef():
             return
-        case ast.For() | ast.While() if ".add(" not in module.text(statement):
-            return  # it trains
+        case ast.For() | ast.While():
+            _loop(machine, statement, module, names)
+            return
         case ast.If():
             _branch(machine, statement, module, names)
             return
@@ -69,6 +79,29 @@ def _run(machine: Machine, statement: ast.stmt, module: Module, names: Names) ->
         _forget(machine, statement, module, names, error)
     except statements.LEAVE:
         pass
+
+
+def _loop(machine: Machine, statement: ast.stmt, module: Module, names: Names) -> None:
+    """Run a loop that makes layers; of another loop, what it changes is not known."""
+    before = machine.left
+    machine.left = min(before, _MOST_IN_LOOP)
+    try:
+        statements.run(machine, [statement], module, names)
+    except UnreadableError as error:
+        _forget(machine, statement, module, names, error)
+        for inner in ast.walk(statement):
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+                word, root = inner.func.attr, _root(inner.func)
+                if word in _GROWS and root in names:
+                    place = error.span or module.span(statement)
+                    names[root] = Opaque(error.reason, place, is_changed=True)
+                elif word.endswith("_") and not word.startswith(("clip_", "zero_", "_")):
+                    text = module.text(inner.func)[:60]
+                    machine.graph.note(f"what {text} in a loop does to weights is not carried")
+    except statements.LEAVE:
+        pass
+    finally:
+        machine.left = before
 
 
 def _branch(machine: Machine, statement: ast.If, module: Module, names: Names) -> None:
@@ -88,7 +121,9 @@ def _branch(machine: Machine, statement: ast.If, module: Module, names: Names) -
             first, second = (result.get(name) for result in results)
             same = first is second or (not isinstance(first, MODULES) and first == second)
             reason = f"{module.text(statement.test)[:60]}: a condition that is not known"
-            names[name] = first if same else Opaque(reason, module.span(statement))
+            changed = any(isinstance(r, Opaque) and r.is_changed for r in (first, second))
+            unknown = Opaque(reason, module.span(statement), is_changed=changed)
+            names[name] = first if same else unknown
         return
     for each in statement.body if chosen else statement.orelse:
         _run(machine, each, module, names)
@@ -111,19 +146,18 @@ def _forget(
 ) -> None:
     """Remember that what a statement assigns or changes is not known."""
     for inner in ast.walk(statement):
-        root = ""
+        place = error.span or module.span(statement)
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            root = inner.id
+            names[inner.id] = Opaque(error.reason, place)
         elif isinstance(inner, ast.Attribute | ast.Subscript) and isinstance(inner.ctx, ast.Store):
-            root = _root(inner)
-        if root:
-            names[root] = Opaque(error.reason, error.span or module.span(statement))
+            names[_root(inner)] = Opaque(error.reason, place, is_changed=True)
     match statement:
         case ast.Expr(value=ast.Call() as call):
             held = _root(call.func)
             text = module.text(call)[:60]
             if isinstance(names.get(held), MODULES):
-                names[held] = Opaque(f"{text}: {error.reason}", module.span(statement))
+                place = module.span(statement)
+                names[held] = Opaque(f"{text}: {error.reason}", place, is_changed=True)
             elif any(isinstance(names.get(_root(given)), MODULES) for given in call.args):
                 machine.graph.note(f"what {text} does to the model is not carried")
 

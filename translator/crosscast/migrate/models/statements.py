@@ -36,6 +36,7 @@ class _LeaveError(Exception):
         self.ends = ends
 
 
+_UNTRAINED = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 LEAVE = (_ReturnError, _LeaveError)
 """What ends a block before its last statement."""
 
@@ -69,7 +70,7 @@ def _statement(machine: Machine, statement: ast.stmt, module: Module, names: Nam
             _augment(machine, statement, module, names)
         case ast.If(test=test, body=body, orelse=orelse):
             run(machine, body if machine.truth(test, module, names) else orelse, module, names)
-        case ast.For(target=target, iter=source, body=body):
+        case ast.For(target=target, iter=source, body=body, orelse=orelse):
             for value in iterated(machine, source, module, names):
                 assign(machine, target, value, module, names)
                 try:
@@ -77,8 +78,14 @@ def _statement(machine: Machine, statement: ast.stmt, module: Module, names: Nam
                 except _LeaveError as end:
                     if end.ends:
                         break
-        case ast.With(body=body):
+            else:
+                run(machine, orelse, module, names)
+        case ast.With(items=items, body=body):
+            before = len(machine.graph.steps)
             run(machine, body, module, names)
+            if len(machine.graph.steps) > before:
+                for item in items:
+                    with_gradients(item.context_expr, module)
         case ast.FunctionDef(name=name):
             names[name] = FunctionObject(statement, module, None, names)
         case ast.Expr(value=ast.Call() as call):
@@ -94,11 +101,22 @@ def _statement(machine: Machine, statement: ast.stmt, module: Module, names: Nam
             raise UnreadableError(f"a statement ({what}) that is not read", module.span(statement))
 
 
+def with_gradients(context: ast.expr, module: Module) -> None:
+    """Raise an error if a context or decorator leaves a part of the forward pass untrained."""
+    called = context.func if isinstance(context, ast.Call) else context
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    if name in _UNTRAINED:
+        text = module.text(context)[:60]
+        raise UnreadableError(f"a part under {text} is not trained", module.span(context))
+
+
 def _augment(machine: Machine, node: ast.AugAssign, module: Module, names: Names) -> None:
     place = ast.copy_location(_loaded(node.target), node.target)
     left = machine.value(place, module, names)
     right = machine.value(node.value, module, names)
     value = combined(machine, type(node.op), left, right, node, module)
+    if isinstance(left, Tensor) and machine.graph.framework == "torch":
+        machine.graph.overwrite(left)
     assign(machine, node.target, value, module, names)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from crosscast.migrate.models.rows import Argument, Reading, complement, ignored, must
 
 _PLACE = ignored("device", "dtype")
-_INPLACE = ignored("inplace")
+_INPLACE = (Argument("inplace", "inplace", False),)
 
 
 def _conv(rank: int) -> Reading:
@@ -155,7 +155,7 @@ LAYERS: Mapping[str, Reading] = {
 
 _ACTIVATIONS: Mapping[str, Reading] = {
     "relu": LAYERS["ReLU"],
-    "relu_": Reading("relu"),
+    "relu_": Reading("relu", fixed={"inplace": True}),
     "relu6": LAYERS["ReLU6"],
     "leaky_relu": LAYERS["LeakyReLU"],
     "elu": LAYERS["ELU"],

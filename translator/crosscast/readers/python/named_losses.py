@@ -79,9 +79,19 @@ OF_KERAS = {
 NAMES = frozenset({row[2] for row in _NAMED})
 
 
+_VALUES = 2
+"""Arguments of a function that are no settings: outputs and targets."""
+
+
+def _count(call: Call) -> int:
+    return len(call.node.args) + len(call.node.keywords)
+
+
 def named_loss(name: str, call: Call) -> str:
     """Return the name of the loss that a class or function computes; empty for any other."""
-    if call.has_star:
+    is_class = name.rpartition(".")[2][:1].isupper()
+    arguments = call.node.args[0 if is_class else _VALUES :]
+    if call.has_star or (arguments and len(call.bound()) < _count(call)):
         return ""
     found = (word for pattern, fits, word in _NAMED if re.fullmatch(pattern, name) and fits(call))
     return next(found, "")
