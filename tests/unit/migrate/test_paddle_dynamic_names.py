@@ -84,3 +84,41 @@ def test_names_of_two_beta_move_with_their_imports() -> None:
     assert "from paddle.nn import Linear\n" in found
     assert "pool = paddle.nn.MaxPool2D(2, stride=2)" in found
     assert "paddle.add(x=Linear(4, 1)(rows), y=rows)" in found
+
+
+LOGGED = """\
+import paddle.fluid as fluid
+
+with fluid.dygraph.guard():
+    net = fluid.dygraph.Linear(4, 1)
+    optimizer = fluid.optimizer.Adam(0.1, parameter_list=net.parameters())
+    for rows in loader:
+        loss, share = compute(net, rows)
+        optimizer.minimize(loss)
+        print(share.numpy()[0], optimizer.current_step_lr())
+    peak = fluid.layers.reduce_max(fluid.layers.sigmoid_cross_entropy_with_logits(rows, share))
+"""
+
+
+def test_what_reads_scalars_and_rates_is_told() -> None:
+    found = migrated(train=LOGGED)
+    notes = " ".join(change.note for change in found.changes)
+    for told in (
+        "x.numpy()[0]",
+        "current_step_lr()",
+        "epsilon",
+        "largest or smallest",
+        "logit of exactly 0",
+    ):
+        assert told in notes
+
+
+def test_positional_arguments_that_changed_their_places() -> None:
+    text = (
+        "import paddle.fluid as fluid\n\nwith fluid.dygraph.guard():\n"
+        "    loss = fluid.dygraph.NLLLoss(weights, 'sum', 3)\n"
+        "    top = fluid.layers.maxout(rows, 2, None, 1)\n"
+    )
+    found = migrated(train=text).texts["train.py"]
+    assert "paddle.nn.NLLLoss(weights, reduction='sum', ignore_index=3)" in found
+    assert "paddle.nn.functional.maxout(rows, 2, name=None, axis=1)" in found

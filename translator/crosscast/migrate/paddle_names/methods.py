@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from crosscast.edits.edit import Edit
@@ -12,6 +13,33 @@ PARALLEL = (
     "with_data_parallel is gone: the program runs on one device; for several start one process "
     "each with paddle.distributed.launch and use paddle.distributed.fleet"
 )
+
+
+RATE = (
+    "current_step_lr() of an optimizer is gone and fails: write get_lr(), which is the rate of the "
+    "next step once the schedule has stepped"
+)
+SCALARS = (
+    "means, whole sums and accuracies have no dimension in Paddle 3: where such an x is left as "
+    "x.numpy()[0], write x.item()"
+)
+
+
+def reads_rates(module: Module) -> bool:
+    """Whether `current_step_lr` is called, which only optimizers of fluid had."""
+    return any(call.method == "current_step_lr" for call in module.calls)
+
+
+def reads_first_elements(module: Module) -> bool:
+    """Whether `x.numpy()[0]` is read anywhere, which fails if x has no dimension."""
+    return any(
+        isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and node.value.func.attr == "numpy"
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value == 0
+        for node in module.every(ast.Subscript)
+    )
 
 
 def without_data_parallel(module: Module) -> Iterator[Edit]:

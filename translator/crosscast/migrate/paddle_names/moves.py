@@ -14,6 +14,10 @@ from crosscast.migrate.paddle_names.helper import texts_of
 from crosscast.migrate.paddle_names.imports import import_edits
 from crosscast.migrate.paddle_names.methods import (
     PARALLEL,
+    RATE,
+    SCALARS,
+    reads_first_elements,
+    reads_rates,
     with_parameters,
     without_data_parallel,
 )
@@ -69,6 +73,10 @@ def moves_of(module: Module, mode: Mode) -> Moves:
     if taken := list(without_data_parallel(module)):
         found.edits += taken
         found.notes[PARALLEL] = None
+    if reads_rates(module):
+        found.notes[RATE] = None
+    if mode == "dynamic" and reads_first_elements(module):
+        found.notes[SCALARS] = None
     texts = list(texts_of(helpers, all_helpers()))
     for name in helpers:
         if is_bound(module, name):
