@@ -96,21 +96,28 @@ with fluid.dygraph.guard():
         loss, share = compute(net, rows)
         optimizer.minimize(loss)
         print(share.numpy()[0], optimizer.current_step_lr())
+    optimizer.set_dict(states)
+    other.set_dict(states)
     peak = fluid.layers.reduce_max(fluid.layers.sigmoid_cross_entropy_with_logits(rows, share))
 """
 
 
 def test_what_reads_scalars_and_rates_is_told() -> None:
     found = migrated(train=LOGGED)
-    notes = " ".join(change.note for change in found.changes)
+    notes = " ".join(change.hint for change in found.changes)
     for told in (
         "x.numpy()[0]",
         "current_step_lr()",
         "epsilon",
-        "largest or smallest",
-        "logit of exactly 0",
+        "smallest",
+        "at a logit",
+        "set_dict",
     ):
         assert told in notes
+    assert (
+        "    optimizer.set_state_dict(states)\n    other.set_dict(states)\n"
+        in found.texts["train.py"]
+    )
 
 
 def test_positional_arguments_that_changed_their_places() -> None:

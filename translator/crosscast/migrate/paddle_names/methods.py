@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from crosscast.edits.edit import Edit
-from crosscast.edits.node_edits import column_at
+from crosscast.edits.node_edits import column_at, replace_node
 from crosscast.pysource.programs.module import Module
 
 PARALLEL = (
@@ -19,6 +19,7 @@ RATE = (
     "current_step_lr() of an optimizer is gone and fails: write get_lr(), which is the rate of the "
     "next step once the schedule has stepped"
 )
+STATES = "set_dict of an optimizer is set_state_dict in Paddle 3, as that of a layer may be, too"
 SCALARS = (
     "means, whole sums and accuracies have no dimension in Paddle 3: where such an x is left as "
     "x.numpy()[0], write x.item()"
@@ -65,14 +66,16 @@ def without_data_parallel(module: Module) -> Iterator[Edit]:
         )
 
 
-def with_parameters(module: Module) -> Iterator[Edit]:
-    """Yield the edits that rename `parameter_list` in calls of an optimizer's methods."""
+def renamed_methods(module: Module) -> Iterator[Edit]:
+    """Yield the edits that rename `parameter_list` and `set_dict` of an optimizer's methods."""
     for call in module.calls:
         receiver = call.receiver
-        if call.method not in ("minimize", "backward") or receiver is None:
+        if receiver is None or not _is_optimizer(module, receiver):
             continue
-        names = module.resolve_all(receiver)
-        if not names or not all(name.startswith("paddle.fluid.optimizer.") for name in names):
+        function = call.node.func
+        if call.method == "set_dict" and isinstance(function, ast.Attribute):
+            yield replace_node(module, function, f"{module.text(receiver)}.set_state_dict")
+        if call.method not in ("minimize", "backward"):
             continue
         for keyword in call.node.keywords:
             if keyword.arg == "parameter_list":
@@ -85,3 +88,18 @@ def with_parameters(module: Module) -> Iterator[Edit]:
                     end_column=column + len(keyword.arg),
                     text="parameters",
                 )
+
+
+def sets_unknown_states(module: Module) -> bool:
+    """Whether `x.set_dict` is called and x may be an optimizer, whose method has another name."""
+    return any(
+        call.method == "set_dict"
+        and call.receiver is not None
+        and not module.resolve_all(call.receiver)
+        for call in module.calls
+    )
+
+
+def _is_optimizer(module: Module, receiver: ast.expr) -> bool:
+    names = module.resolve_all(receiver)
+    return bool(names) and all(name.startswith("paddle.fluid.optimizer.") for name in names)

@@ -16,9 +16,11 @@ from crosscast.migrate.paddle_names.methods import (
     PARALLEL,
     RATE,
     SCALARS,
+    STATES,
     reads_first_elements,
     reads_rates,
-    with_parameters,
+    renamed_methods,
+    sets_unknown_states,
     without_data_parallel,
 )
 from crosscast.migrate.paddle_names.row import Mode, Row
@@ -69,10 +71,12 @@ def moves_of(module: Module, mode: Mode) -> Moves:
             if row is not None and row.note:
                 found.notes[row.note] = None
         found.edits += edits
-    found.edits += with_parameters(module)
+    found.edits += renamed_methods(module)
     if taken := list(without_data_parallel(module)):
         found.edits += taken
         found.notes[PARALLEL] = None
+    if sets_unknown_states(module):
+        found.notes[STATES] = None
     if reads_rates(module):
         found.notes[RATE] = None
     if mode == "dynamic" and reads_first_elements(module):
