@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crosscast.messages.source import Source
 from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import codemods_to
@@ -129,3 +131,19 @@ def test_positional_arguments_that_changed_their_places() -> None:
     found = migrated(train=text).texts["train.py"]
     assert "paddle.nn.NLLLoss(weights, reduction='sum', ignore_index=3)" in found
     assert "paddle.nn.functional.maxout(rows, 2, name=None, axis=1)" in found
+
+
+@pytest.mark.parametrize("read", ["optimizer._learning_rate.step()", "rate.step()"])
+def test_a_schedule_whose_rate_is_computed_is_refused(read: str) -> None:
+    text = (
+        "import paddle.fluid as fluid\n\nwith fluid.dygraph.guard():\n"
+        "    rate = fluid.dygraph.PolynomialDecay(0.1, 10)\n"
+        "    optimizer = fluid.optimizer.SGD(rate, parameter_list=weights)\n"
+        "    for loss in losses:\n"
+        f"        optimizer.minimize(loss)\n        print({read}, timer.step())\n"
+    )
+    found = migrated(train=text)
+    assert "computed its rate" in found.refusals[0].message
+    assert "fluid.dygraph.PolynomialDecay(0.1, 10)" in found.texts["train.py"]
+    other = migrated(train=text.replace(f"{read}, ", ""))
+    assert not other.refusals
