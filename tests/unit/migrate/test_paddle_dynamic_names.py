@@ -147,3 +147,16 @@ def test_a_schedule_whose_rate_is_computed_is_refused(read: str) -> None:
     assert "fluid.dygraph.PolynomialDecay(0.1, 10)" in found.texts["train.py"]
     other = migrated(train=text.replace(f"{read}, ", ""))
     assert not other.refusals
+
+
+def test_what_two_beta_did_otherwise_is_written_out() -> None:
+    text = (
+        "import paddle\n\npool = paddle.nn.AvgPool2d(3, 2, 1)\n"
+        "last = paddle.nn.AvgPool1d(3, 2, 1, count_include_pad=False)\n\n\n"
+        "@paddle.imperative.no_grad\ndef evaluate(net):\n    return pool(net(rows)).mean()\n\n\n"
+        "loss.backward()\noptimizer.step()\noptimizer.clear_grad()\n"
+    )
+    found = migrated(train=text).texts["train.py"]
+    assert "pool = paddle.nn.AvgPool2D(3, 2, 1, exclusive=False)" in found
+    assert "last = paddle.nn.AvgPool1D(3, 2, 1, exclusive=True)" in found
+    assert "@paddle.no_grad()\ndef evaluate" in found
