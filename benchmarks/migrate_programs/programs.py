@@ -57,10 +57,17 @@ class Program:
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.folder / path, target / path)
 
-    def lay_over(self, target: Path) -> None:
-        """Copy the made-up data and modules of the project over its files."""
+    @property
+    def can_run(self) -> bool:
+        """Whether it has what it needs to be run here."""
+        return bool(self.entry.get("ran", self.entry["after"] == "right"))
+
+    def start(self, target: Path) -> Path:
+        """Return the folder it is started in, with made-up data and modules laid over its files."""
+        folder = target / self.entry.get("folder", "")
         for name in self.entry.get("stand_ins", []):
-            shutil.copytree(STAND_INS / name, target, dirs_exist_ok=True)
+            shutil.copytree(STAND_INS / name, folder, dirs_exist_ok=True)
+        return folder
 
 
 def programs_of(files: Path, eras: list[str], half: str, only: str) -> list[Program]:

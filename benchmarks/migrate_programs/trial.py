@@ -84,9 +84,8 @@ def tried(program: Program, *, run: bool, seconds: float) -> Trial:
         )
         if trial.changes:
             trial.again = len(migrate(program, folder, extra)["changes"])
-        if run:
-            program.lay_over(folder)
-            trial.ran, trial.updates = _run(program, folder, seconds)
+        if run and program.can_run:
+            trial.ran, trial.updates = _run(program, program.start(folder), seconds)
         return trial
 
 

@@ -303,10 +303,10 @@ def lines(path: Path) -> int:
 def test_modules_and_templates_stay_small() -> None:
     assert [path.name for path in modules(*SOURCES, "tests") if lines(path) > 400] == []
     templates = set((ROOT / "templates").rglob("*.j2"))
-    # These are modules, of which emission/test_runtime.py counts the emitted lines.
-    runtime = {path for path in templates if path.parent.name == "runtime"}
-    assert [path.name for path in templates - runtime if lines(path) > 120] == []
-    assert [path.name for path in runtime if lines(path) > 300] == []
+    # These are modules; emission/test_runtime.py counts the emitted lines of those in runtime.
+    whole = {path for path in templates if path.parent.name in ("runtime", "tensorflow1")}
+    assert [path.name for path in templates - whole if lines(path) > 120] == []
+    assert [path.name for path in whole if lines(path) > 300] == []
 
 
 def test_generated_files_are_fresh() -> None:

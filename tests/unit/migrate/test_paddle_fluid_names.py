@@ -51,8 +51,8 @@ def test_rows_are_sound() -> None:
     assert rows_for("static")
     assert rows_for("dynamic") is not None
     for row in all_rows():
-        ways = (row.new or row.helper, row.refused, row.variant)
-        assert sum(map(bool, ways)) == 1, row.old
+        kinds = (row.new or row.helper, row.refused, row.variant)
+        assert sum(map(bool, kinds)) == 1, row.old
         assert not row.helper or row.helper in all_helpers(), row.old
         needs_order = row.new_order or row.dropped or row.written or row.values
         assert not needs_order or row.order or not row.new, row.old
