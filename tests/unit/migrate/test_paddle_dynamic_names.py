@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crosscast.messages.source import Source
 from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast.migrate.registry import codemods_to
@@ -84,3 +86,77 @@ def test_names_of_two_beta_move_with_their_imports() -> None:
     assert "from paddle.nn import Linear\n" in found
     assert "pool = paddle.nn.MaxPool2D(2, stride=2)" in found
     assert "paddle.add(x=Linear(4, 1)(rows), y=rows)" in found
+
+
+LOGGED = """\
+import paddle.fluid as fluid
+
+with fluid.dygraph.guard():
+    net = fluid.dygraph.Linear(4, 1)
+    optimizer = fluid.optimizer.Adam(0.1, parameter_list=net.parameters())
+    for rows in loader:
+        loss, share = compute(net, rows)
+        optimizer.minimize(loss)
+        print(share.numpy()[0], optimizer.current_step_lr())
+    optimizer.set_dict(states)
+    other.set_dict(states)
+    peak = fluid.layers.reduce_max(fluid.layers.sigmoid_cross_entropy_with_logits(rows, share))
+"""
+
+
+def test_what_reads_scalars_and_rates_is_told() -> None:
+    found = migrated(train=LOGGED)
+    notes = " ".join(change.hint for change in found.changes)
+    for told in (
+        "x.numpy()[0]",
+        "current_step_lr()",
+        "epsilon",
+        "smallest",
+        "at a logit",
+        "set_dict",
+    ):
+        assert told in notes
+    assert (
+        "    optimizer.set_state_dict(states)\n    other.set_dict(states)\n"
+        in found.texts["train.py"]
+    )
+
+
+def test_positional_arguments_that_changed_their_places() -> None:
+    text = (
+        "import paddle.fluid as fluid\n\nwith fluid.dygraph.guard():\n"
+        "    loss = fluid.dygraph.NLLLoss(weights, 'sum', 3)\n"
+        "    top = fluid.layers.maxout(rows, 2, None, 1)\n"
+    )
+    found = migrated(train=text).texts["train.py"]
+    assert "paddle.nn.NLLLoss(weights, reduction='sum', ignore_index=3)" in found
+    assert "paddle.nn.functional.maxout(rows, 2, name=None, axis=1)" in found
+
+
+@pytest.mark.parametrize("read", ["optimizer._learning_rate.step()", "rate.step()"])
+def test_a_schedule_whose_rate_is_computed_is_refused(read: str) -> None:
+    text = (
+        "import paddle.fluid as fluid\n\nwith fluid.dygraph.guard():\n"
+        "    rate = fluid.dygraph.PolynomialDecay(0.1, 10)\n"
+        "    optimizer = fluid.optimizer.SGD(rate, parameter_list=weights)\n"
+        "    for loss in losses:\n"
+        f"        optimizer.minimize(loss)\n        print({read}, timer.step())\n"
+    )
+    found = migrated(train=text)
+    assert "computed its rate" in found.refusals[0].message
+    assert "fluid.dygraph.PolynomialDecay(0.1, 10)" in found.texts["train.py"]
+    other = migrated(train=text.replace(f"{read}, ", ""))
+    assert not other.refusals
+
+
+def test_what_two_beta_did_otherwise_is_written_out() -> None:
+    text = (
+        "import paddle\n\npool = paddle.nn.AvgPool2d(3, 2, 1)\n"
+        "last = paddle.nn.AvgPool1d(3, 2, 1, count_include_pad=False)\n\n\n"
+        "@paddle.imperative.no_grad\ndef evaluate(net):\n    return pool(net(rows)).mean()\n\n\n"
+        "loss.backward()\noptimizer.step()\noptimizer.clear_grad()\n"
+    )
+    found = migrated(train=text).texts["train.py"]
+    assert "pool = paddle.nn.AvgPool2D(3, 2, 1, exclusive=False)" in found
+    assert "last = paddle.nn.AvgPool1D(3, 2, 1, exclusive=True)" in found
+    assert "@paddle.no_grad()\ndef evaluate" in found

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.messages.source import Source
 from crosscast.migrate.codemods.paddle_hand_made_masters import CODEMOD as MASTERS
+from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.paddle_names.helper import texts_of
 from crosscast.migrate.paddle_names.names import plain
 from crosscast.migrate.paddle_names.table import all_helpers, all_rows, rows_for
+from crosscast.migrate.registry import codemods_to
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 HEAD = """\
@@ -93,6 +96,10 @@ def test_functions_are_python_and_say_nothing_of_fluid() -> None:
         ("fluid.core.VarDesc.VarType.FP16", "paddle.base.core.VarDesc.VarType.FP16"),
         ("fluid.optimizer.SGD(0.1)", "paddle.optimizer.SGD(0.1)"),
         (
+            "fluid.layers.scatter(a, b, c, None, False)",
+            "paddle.scatter(a, b, c, name=None, overwrite=False)",
+        ),
+        (
             "fluid.optimizer.SGD(0.1, regularization=decay)",
             "paddle.optimizer.SGD(0.1, weight_decay=decay)",
         ),
@@ -126,6 +133,7 @@ def test_what_the_new_name_cannot_take_becomes_a_function(old: str, new: str, he
         ("fluid.layers.hard_swish(a, scale=2.0)", "scale=2.0 has no counterpart"),
         ("fluid.layers.leaky_relu", "used as a value"),
         ("fluid.layers", "no known counterpart"),
+        ("fluid.optimizer.Lamb(0.1)", "another trust ratio"),
         ("fluid.DistributeTranspiler()", "no transpiler"),
     ],
 )
@@ -243,3 +251,9 @@ def test_a_loss_that_is_scaled_by_an_assignment() -> None:
     assert changed("CM312", scaled) == after
     other = before.replace("loss *= args.loss_scaling", "loss = other * args.loss_scaling")
     assert "the scaled loss was not found" in refused("CM312", other)
+
+
+def test_a_file_of_python_two_is_no_failure() -> None:
+    found = migrate_in_place([Source("old.py", f'{FLUID}print "old"\n')], codemods_to("paddle3"))
+    assert not found.problems
+    assert not found.changes

@@ -48,6 +48,8 @@ SHOWN = 6
 def run(subject: Subject) -> Iterator[Outcome]:
     """Move the names of each module, and report those without a counterpart."""
     program = subject.program
+    if not program.modules:
+        return
     mode = mode_of(program)
     if not _is_for_fluid(program, mode):
         yield from _flag_first(program)

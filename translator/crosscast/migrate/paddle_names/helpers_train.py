@@ -213,7 +213,6 @@ OPTIMIZERS = {
     "Adamax": "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08",
     "Adagrad": "learning_rate, epsilon=1e-06",
     "RMSProp": "learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False",
-    "Lamb": "learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06",
 }
 """Optimizer and the parameters that have a place in every release."""
 _OPTIMIZER = """\

@@ -14,7 +14,13 @@ from crosscast.migrate.paddle_names.helper import texts_of
 from crosscast.migrate.paddle_names.imports import import_edits
 from crosscast.migrate.paddle_names.methods import (
     PARALLEL,
-    with_parameters,
+    RATE,
+    SCALARS,
+    STATES,
+    reads_first_elements,
+    reads_rates,
+    renamed_methods,
+    sets_unknown_states,
     without_data_parallel,
 )
 from crosscast.migrate.paddle_names.row import Mode, Row
@@ -65,10 +71,16 @@ def moves_of(module: Module, mode: Mode) -> Moves:
             if row is not None and row.note:
                 found.notes[row.note] = None
         found.edits += edits
-    found.edits += with_parameters(module)
+    found.edits += renamed_methods(module)
     if taken := list(without_data_parallel(module)):
         found.edits += taken
         found.notes[PARALLEL] = None
+    if sets_unknown_states(module):
+        found.notes[STATES] = None
+    if reads_rates(module):
+        found.notes[RATE] = None
+    if mode == "dynamic" and reads_first_elements(module):
+        found.notes[SCALARS] = None
     texts = list(texts_of(helpers, all_helpers()))
     for name in helpers:
         if is_bound(module, name):

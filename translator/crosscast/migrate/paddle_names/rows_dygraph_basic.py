@@ -192,7 +192,11 @@ ROWS = (
         note="paddle.to_tensor of a tensor is a copy without a gradient, where to_variable "
         "returned the tensor itself",
     ),
-    Row(old=("dygraph.no_grad",), mode="dynamic", variant=_no_grad),
+    Row(
+        old=("dygraph.no_grad", "paddle.imperative.no_grad"),
+        mode="dynamic",
+        variant=_no_grad,
+    ),
     Row(old=("dygraph.grad",), mode="dynamic", new="paddle.grad"),
     Row(old=("save_dygraph", "dygraph.save_dygraph"), mode="dynamic", variant=_saved),
     Row(

@@ -41,6 +41,14 @@ _POOL = "pool_size pool_type pool_stride pool_padding global_pooling use_cudnn c
 _POOL_NAMES = {"pool_size": "kernel_size", "pool_stride": "stride", "pool_padding": "padding"}
 _POOL_GONE = {"pool_type": ("*",), "global_pooling": ("*",), "use_cudnn": ("*",)}
 _DROPOUT = "p seed dropout_implementation is_test"
+_LAYERED = {
+    "fc": "paddle.nn.Linear",
+    "conv2d": "paddle.nn.Conv2D",
+    "batch_norm": "paddle.nn.BatchNorm",
+    "embedding": "paddle.nn.Embedding",
+    "layer_norm": "paddle.nn.LayerNorm",
+    "prelu": "paddle.nn.PReLU",
+}
 _INFERRED = "it infers its input features; write paddle.nn.Linear(in_features, out_features)"
 
 
@@ -247,6 +255,22 @@ ROWS = (
     ),
     *(
         Row(old=(f"dygraph.{name}",), mode="dynamic", new=f"paddle.nn.{name}")
-        for name in ("BCELoss", "L1Loss", "MSELoss", "NLLLoss")
+        for name in ("BCELoss", "L1Loss", "MSELoss")
+    ),
+    Row(
+        old=("dygraph.NLLLoss",),
+        mode="dynamic",
+        new="paddle.nn.NLLLoss",
+        order="weight reduction ignore_index",
+        new_order="weight ignore_index reduction",
+    ),
+    *(
+        Row(
+            old=(f"layers.{name}",),
+            mode="dynamic",
+            refused="it creates parameters in a function, which only graphs allow; "
+            f"create {new} in __init__ and call it",
+        )
+        for name, new in _LAYERED.items()
     ),
 )

@@ -13,6 +13,7 @@ from crosscast.migrate.paddle_names.call_forms import (
     training_of_layer,
 )
 from crosscast.migrate.paddle_names.row import Row, Variant
+from crosscast.migrate.paddle_names.rows_math import AT_ZERO, TIES
 from crosscast.pysource.programs.module import Module
 
 _F = "paddle.nn.functional"
@@ -38,7 +39,7 @@ _SAME = (
     ("paddle", "clip stack transpose cast slice shape bmm unstack gather_nd linspace triu tril"),
     ("paddle", "index_sample scatter_nd shard_index dist dot"),
     (_F, "relu sigmoid elu gelu softplus softsign mish pixel_shuffle unfold square_error_cost"),
-    (_F, "mse_loss dice_loss log_loss softmax_with_cross_entropy sequence_mask maxout"),
+    (_F, "mse_loss dice_loss log_loss softmax_with_cross_entropy sequence_mask"),
 )
 _ALIASES = (
     (
@@ -50,14 +51,6 @@ _ALIASES = (
     (_F, "hard_sigmoid hard_swish brelu logsigmoid tanh_shrink pool2d"),
 )
 """Where Paddle 2.0 beta had functions of fluid.layers that Paddle 3 has no more."""
-_LAYERED = {
-    "fc": "paddle.nn.Linear",
-    "conv2d": "paddle.nn.Conv2D",
-    "batch_norm": "paddle.nn.BatchNorm",
-    "embedding": "paddle.nn.Embedding",
-    "layer_norm": "paddle.nn.LayerNorm",
-    "prelu": "paddle.nn.PReLU",
-}
 
 
 def _or_helper(row: Row, order: str, helper: str, **allowed: tuple[object, ...]) -> Variant:
@@ -128,6 +121,7 @@ ROWS = (
             _REDUCED,
             renamed={"input": "x", "dim": "axis", "keep_dim": "keepdim"},
             **({"new_order": "input dim"} if name in ("sum", "prod") else {}),
+            note=TIES if name in ("max", "min") else "",
         )
         for name in ("mean", "sum", "max", "min", "prod", "all", "any")
     ),
@@ -338,6 +332,7 @@ ROWS = (
         renamed={"x": "logit"},
         dropped={"ignore_index": ("-100",), "normalize": ("False",)},
         written={"reduction": '"none"'},
+        note=AT_ZERO,
     ),
     _function(
         "kldiv_loss",
@@ -362,6 +357,7 @@ ROWS = (
         written={"dropout_implementation": '"downscale_in_infer"'},
         rewrite=both(mode_of_dropout(_DROPOUT, "dropout_implementation"), training_of_layer),
     ),
+    _function("maxout", f"{_F}.maxout", "x groups name axis", new_order="x groups axis"),
     _function("grid_sampler", f"{_F}.grid_sample", "x grid name"),
     _function(
         "resize_bilinear",
@@ -388,13 +384,4 @@ ROWS = (
         written={"min": "-1.0"},
     ),
     Row(old=("layers.create_parameter",), mode="dynamic", new="paddle.create_parameter"),
-    *(
-        Row(
-            old=(f"layers.{name}",),
-            mode="dynamic",
-            refused="it creates parameters in a function, which only graphs allow; "
-            f"create {new} in __init__ and call it",
-        )
-        for name, new in _LAYERED.items()
-    ),
 )

@@ -7,6 +7,7 @@ import ast
 from crosscast.migrate.paddle_fluid import CannotError
 from crosscast.migrate.paddle_names.call_forms import given, is_constant
 from crosscast.migrate.paddle_names.row import Row, Variant
+from crosscast.migrate.paddle_names.rows_train import EPSILON
 from crosscast.migrate.paddle_names.schedule_steps import stepped_schedule
 from crosscast.pysource.programs.module import Module
 
@@ -84,12 +85,12 @@ ROWS = (
             order=order,
             new_order=new_order,
             renamed=_NEW,
+            note=EPSILON if name == "Adam" else "",
         )
         for name, order, new_order in _OPTIMIZERS
     ),
     Row(
         old=("optimizer.Lamb",),
-        mode="dynamic",
         refused="Paddle 3 computes another trust ratio; write paddle.optimizer.Lamb "
         "and choose its learning rate again",
     ),

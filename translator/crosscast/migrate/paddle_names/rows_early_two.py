@@ -6,9 +6,14 @@ from crosscast.migrate.paddle_names.row import Row
 
 _NN = "paddle.nn"
 _SIZED = (
-    *("Conv", "MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "BatchNorm"),
+    *("Conv", "MaxPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "BatchNorm"),
     *("InstanceNorm", "Dropout"),
 )
+_POOL = {
+    1: "kernel_size stride padding count_include_pad ceil_mode name",
+    2: "kernel_size stride padding ceil_mode count_include_pad divisor_override data_format name",
+    3: "kernel_size stride padding ceil_mode count_include_pad divisor_override data_format name",
+}
 _SCHEDULES = {
     "CosineAnnealingLR": "CosineAnnealingDecay",
     "ExponentialLR": "ExponentialDecay",
@@ -28,7 +33,6 @@ _RENAMED = {
     "paddle.distributed.prepare_context": "paddle.distributed.init_parallel_env",
     "paddle.to_variable": "paddle.to_tensor",
     "paddle.imperative.to_variable": "paddle.to_tensor",
-    "paddle.imperative.no_grad": "paddle.no_grad",
     "paddle.imperative.grad": "paddle.grad",
     "paddle.imperative.DataParallel": "paddle.DataParallel",
     "paddle.imperative.ParallelEnv": "paddle.distributed.ParallelEnv",
@@ -49,6 +53,17 @@ ROWS = (
         for name in _SIZED
         for size in (1, 2, 3)
         if (name, size) != ("Dropout", 1)
+    ),
+    *(
+        Row(
+            old=(f"{_NN}.AvgPool{size}d",),
+            new=f"{_NN}.AvgPool{size}D",
+            order=order,
+            renamed={"count_include_pad": "exclusive"},
+            values={"count_include_pad": {"True": "False", "False": "True"}},
+            written={"count_include_pad": "False"},
+        )
+        for size, order in _POOL.items()
     ),
     *(
         Row(

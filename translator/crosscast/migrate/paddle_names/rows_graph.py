@@ -103,7 +103,13 @@ ROWS = (
         for name in ("save_inference_model", "load_inference_model")
     ),
     Row(old=("io.is_parameter",), mode="static", helper="fluid_is_parameter"),
-    Row(old=("layers.py_reader",), mode="static", helper="fluid_py_reader"),
+    Row(
+        old=("layers.py_reader",),
+        mode="static",
+        helper="fluid_py_reader",
+        note="at the end of each pass of its reader, Paddle 1 counted one more step for the "
+        "learning rates in the graph",
+    ),
     Row(old=("layers.read_file",), mode="static", helper="fluid_read_file"),
     Row(old=("layers.double_buffer",), mode="static", helper="fluid_double_buffer"),
     Row(old=("memory_optimize",), mode="static", helper="fluid_memory_optimize"),

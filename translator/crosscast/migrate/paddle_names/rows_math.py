@@ -7,6 +7,15 @@ from crosscast.migrate.paddle_names.row import Row
 
 _F = "paddle.nn.functional"
 _INPUT = {"input": "x"}
+TIES = (
+    "where several elements are the largest or smallest, they share its gradient, which each of "
+    "them got whole in Paddle 1"
+)
+AT_ZERO = (
+    "at a logit of exactly 0 the gradient of sigmoid_cross_entropy_with_logits is too small by 1 "
+    "in Paddle 3; its layer must not start with zeros"
+)
+_NOTES = {"fluid_reduce_max": TIES, "fluid_reduce_min": TIES}
 
 
 def _static(old: str, new: str, **more: str | dict[str, str]) -> Row:
@@ -18,6 +27,7 @@ _HELPED = tuple(
         old=(f"layers.{helper.name.removeprefix('fluid_')}",),
         mode="static",
         helper=helper.name,
+        note=_NOTES.get(helper.name, ""),
     )
     for helper in HELPERS
     if helper.name != "fluid_op"
@@ -122,7 +132,14 @@ ROWS = (
         dropped={"overwrite": ("*",)},
     ),
     _static("gather_nd", "paddle.gather_nd", renamed=_INPUT),
-    _static("scatter", "paddle.scatter", renamed=_INPUT),
+    Row(
+        old=("layers.scatter",),
+        mode="static",
+        new="paddle.scatter",
+        order="input index updates name overwrite",
+        new_order="input index updates overwrite",
+        renamed=_INPUT,
+    ),
     Row(
         old=("layers.topk",),
         mode="static",

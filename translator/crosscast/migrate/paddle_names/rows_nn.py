@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosscast.migrate.paddle_names.row import Row
+from crosscast.migrate.paddle_names.rows_math import AT_ZERO
 
 _ATTR = {"input": "x", "param_attr": "weight_attr", "act": "activation"}
 _LOD = (
@@ -81,8 +82,13 @@ ROWS = (
     ),
     *_helped("flatten", "pool2d", "adaptive_pool2d", "pad", "pad2d", "image_resize"),
     *_helped("resize_bilinear", "resize_nearest", "embedding", "one_hot", "cross_entropy"),
-    *_helped("sigmoid_cross_entropy_with_logits", "mse_loss", "smooth_l1", "accuracy"),
-    *_helped("auc", "is_empty"),
+    Row(
+        old=("layers.sigmoid_cross_entropy_with_logits",),
+        mode="static",
+        helper="fluid_sigmoid_cross_entropy_with_logits",
+        note=AT_ZERO,
+    ),
+    *_helped("mse_loss", "smooth_l1", "accuracy", "auc", "is_empty"),
     *_helped("fill_constant_batch_size_like", "uniform_random_batch_size_like"),
     Row(old=("layers.data",), mode="static", helper="fluid_layers_data"),
     Row(old=("nets.simple_img_conv_pool",), mode="static", helper="fluid_simple_img_conv_pool"),

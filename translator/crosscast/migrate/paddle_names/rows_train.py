@@ -14,7 +14,7 @@ _START = "paddle.nn.initializer"
 _SEED = "initializers take no seed of their own; that of the program counts"
 _SEEDED = {"seed": ("*",)}
 _DIAGONAL = {"diag_num": ("0",), "diag_step": ("0",), "diag_val": ("1.0", "1")}
-_EPSILON = (
+EPSILON = (
     "Adam adds epsilon after the correction of the second moment, Paddle 1 before it: where "
     "gradients are about as small as epsilon, steps are larger now"
 )
@@ -142,7 +142,7 @@ ROWS = (
             order=_names(parameters),
             renamed={"regularization": "weight_decay", "parameter_list": "parameters"},
             rewrite=_plain_rate,
-            note=_EPSILON if kind == "Adam" else "",
+            note=EPSILON if kind == "Adam" else "",
         )
         for kind, parameters in OPTIMIZERS.items()
     ),

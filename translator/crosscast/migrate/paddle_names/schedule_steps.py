@@ -22,6 +22,11 @@ def stepped_schedule(module: Module, call: ast.Call) -> list[Edit]:
         CannotError: it counts otherwise, or where the optimizer steps is not certain.
     """
     _counts_from_start(module, call)
+    if any(_computes_rate(other) for other in module.program.modules):
+        raise CannotError(
+            call,
+            "step() of a schedule computed its rate without a count; write get_lr() of Paddle 3",
+        )
     found = [pair for other in module.program.modules for pair in _minimized(other)]
     if not found:
         raise CannotError(call, f"no optimizer minimizes here; {_WAY}")
@@ -41,6 +46,20 @@ def _step_of(module: Module, minimize: ast.Attribute) -> str:
         raise CannotError(minimize, f"its file does not import paddle; {_WAY}")
     schedule = f"{module.text(minimize.value)}._learning_rate"
     return f"if isinstance({schedule}, paddle.optimizer.lr.LRScheduler):\n    {schedule}.step()"
+
+
+def _computes_rate(module: Module) -> bool:
+    """Whether `step()` of a schedule is called, which would count once more in Paddle 3."""
+    for call in module.calls:
+        receiver = call.receiver
+        if call.method != "step" or receiver is None or module.is_dead(call.node):
+            continue
+        if isinstance(receiver, ast.Attribute) and receiver.attr == "_learning_rate":
+            return True
+        names = module.resolve_all(receiver)
+        if any(n.startswith("paddle.fluid.") and n.lower().endswith("decay") for n in names):
+            return True
+    return False
 
 
 def _counts_from_start(module: Module, call: ast.Call) -> None:
