@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from crosscast.migrate.codemod import Change, Codemod, Example, Outcome
+from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.optimizers import own_optimizers
-from crosscast.migrate.keras_names.scope import apart, uses_keras_2
+from crosscast.migrate.keras_names.outcomes import outcomes_of
+from crosscast.migrate.keras_names.scope import uses_keras_2
 from crosscast.sources.subject import Subject
 
 
@@ -26,15 +26,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         constructors(module, program, out)
         training_arguments(module, program, out)
         eager(module, program, out)
-        yield from dict.fromkeys(out.refusals)
-        if out.edits:
-            edit = min(out.edits, key=lambda edit: (edit.line, edit.column))
-            yield Change(
-                span=module.span(ast.Pass(lineno=edit.line, col_offset=edit.column - 1)),
-                message="the names of Keras 3",
-                edits=apart(out.edits),
-                note="; ".join(dict.fromkeys(out.notes)),
-            )
+        yield from outcomes_of(module, out, "the names of Keras 3")
 
 
 _BEFORE = """\

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from crosscast.edits.text_edits import overlap
-
 if TYPE_CHECKING:
-    from crosscast.edits.edit import Edit
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
@@ -26,12 +22,3 @@ def imports_keras(module: Module) -> bool:
     return any(
         name.partition(".")[0] in ("tensorflow", "keras") for name in module.imports.values()
     )
-
-
-def apart(edits: Iterable[Edit]) -> tuple[Edit, ...]:
-    """Return the edits without those that overlap an earlier one: they come in the next round."""
-    kept: list[Edit] = []
-    for edit in dict.fromkeys(edits):
-        if not any(overlap(edit, other) for other in kept):
-            kept.append(edit)
-    return tuple(kept)
