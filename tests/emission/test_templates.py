@@ -32,8 +32,9 @@ TARGETS = [
     for dialect in backend.dialects
 ]
 FORMS: tuple[Form, ...] = ("script", "step")
-APART = ("parity/", "_shared/starter.recipe.yaml")
-"""Templates of what no backend emits: pages of reports, and what `crosscast init` writes."""
+APART = ("parity/", "_shared/starter.recipe.yaml", "tensorflow1/")
+"""Templates of what no backend emits: pages of reports, what `crosscast init` writes, and modules
+beside migrated programs."""
 CODE = ("backends", "translator/crosscast/emit")
 
 
@@ -113,12 +114,11 @@ def test_every_other_template_is_named() -> None:
     """Those that are not of emitted files: by the code that prints them, or by another one."""
     root = template_root()
     paths = [*(ROOT / "parity").rglob("*.py"), *(ROOT / "translator").rglob("*.py")]
-    paths += (root / "parity").rglob("*")
+    paths += [*(root / "parity").rglob("*"), *(root / "tensorflow1").rglob("*")]
     texts = [path.read_text(encoding="utf-8") for path in paths]
     for path in (path for name in APART for path in root.glob(f"{name}*")):
-        assert any(f'"{path.relative_to(root).as_posix()}"' in text for text in texts) or any(
-            f'"{path.name}"' in text for text in texts
-        ), path
+        names = (path.relative_to(root).as_posix(), path.name, path.name.removesuffix(".py.j2"))
+        assert any(f'"{name}"' in text for name in names for text in texts), path
 
 
 def test_every_path_in_a_template_is_in_the_types(paths: list[tuple[str, Reading]]) -> None:
