@@ -11,6 +11,7 @@ from crosscast.migrate.keras_names.arguments import arguments, rates
 from crosscast.migrate.keras_names.files import files
 from crosscast.migrate.keras_names.optimizers import decays, metrics
 from crosscast.migrate.keras_names.scope import apart, imports_keras, uses_keras_2
+from crosscast.migrate.keras_names.silent import silent
 from crosscast.sources.subject import Subject
 
 
@@ -26,6 +27,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         rates(module, out)
         metrics(module, program, out)
         files(module, program, out)
+        silent(module, out)
         yield from dict.fromkeys(out.refusals)
         if out.edits:
             edit = min(out.edits, key=lambda edit: (edit.line, edit.column))

@@ -76,6 +76,12 @@ class Net(tf.Module):
 
 print(Net().trainable_variables)
 """
+_CELL = """\
+import tensorflow as tf
+
+cell = tf.keras.layers.GRUCell(8)
+state = cell.get_initial_state(inputs, 4, tf.float16)
+"""
 
 CODEMOD = Codemod(
     code="CM212",
@@ -87,6 +93,7 @@ CODEMOD = Codemod(
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_PLAIN, after=_PLAIN),
+        Example(before=_CELL, after=_CELL, refused="takes only batch_size"),
     ),
     run=run,
 )

@@ -134,7 +134,7 @@ def _generator(call: Call, out: Outcomes) -> None:
 def rates(module: Module, out: Outcomes) -> None:
     """Rename `optimizer.lr`, which Keras 3 does not have, and silently sets without effect."""
     for node in module.every(ast.Attribute):
-        if node.attr != "lr" or module.is_dead(node) or not _is_optimizer(node.value, module):
+        if node.attr != "lr" or module.is_dead(node) or not is_optimizer(node.value, module):
             continue
         parent = module.parent(node)
         setter = _setter(parent, node, module)
@@ -155,7 +155,7 @@ def _setter(parent: ast.AST | None, node: ast.Attribute, module: Module) -> ast.
     return parent if called == "keras.backend.set_value" and alone else None
 
 
-def _is_optimizer(node: ast.expr, module: Module) -> bool:
+def is_optimizer(node: ast.expr, module: Module) -> bool:
     """Whether an expression is certainly an optimizer of Keras: `model.optimizer`, or made so."""
     makers = makers_of(node, module)
     if makers is not None:
