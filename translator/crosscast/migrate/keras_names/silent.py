@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _RATES = ("lr", "learning_rate")
-_OLD_LOSSES = {"huber_loss": "huber", "logcosh": "log_cosh"}
+OLD_LOSSES = {"huber_loss": "huber", "logcosh": "log_cosh"}
 """Name of a loss of Keras 2 to that of Keras 3."""
 
 
@@ -106,7 +106,7 @@ def _set(call: Call, out: Outcomes) -> None:
 
 
 def _compiled_loss(node: ast.Attribute, module: Module, out: Outcomes) -> None:
-    """`model.compiled_loss is None` asks whether a model is not compiled."""
+    """`model.compiled_loss is None` is always false: in Keras 3 it is a method."""
     parent = module.parent(node)
     owner = raw(module, node.value)
     if isinstance(node.value, ast.Name) and node.value.id == "self":
@@ -120,8 +120,13 @@ def _compiled_loss(node: ast.Attribute, module: Module, out: Outcomes) -> None:
         if none and isinstance(parent.ops[0], ast.IsNot):
             out.edits.append(replace_node(module, parent, f"{owner}.compiled"))
             return
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return  # still computes the loss
     out.refuse(
-        module, node, "compiled_loss was removed in Keras 3", f"write {owner}.compute_loss(...)"
+        module,
+        node,
+        "compiled_loss is a method in Keras 3, and no object that holds the losses",
+        f"write {owner}.loss for what was given to compile",
     )
 
 
@@ -129,16 +134,16 @@ def _loss(node: ast.Constant, module: Module, out: Outcomes) -> None:
     """Rename losses that are given to compile by name; refuse such a name elsewhere."""
     old = node.value if isinstance(node.value, str) else ""
     parent = module.parent(node)
-    if old not in _OLD_LOSSES or module.is_dead(node):
+    if old not in OLD_LOSSES or module.is_dead(node):
         return
     given = isinstance(parent, ast.keyword) and parent.arg == "loss"
     call = module.parent(parent) if given and parent is not None else None
     if isinstance(call, ast.Call) and module.call(call).method == "compile":
-        out.edits.append(replace_node(module, node, f'"{_OLD_LOSSES[old]}"'))
+        out.edits.append(replace_node(module, node, f'"{OLD_LOSSES[old]}"'))
     elif isinstance(parent, ast.Dict | ast.keyword | ast.Assign):
         out.refuse(
             module,
             node,
             f"if {old} is a loss of compile, Keras 3 does not know it by this name",
-            f'write "{_OLD_LOSSES[old]}"',
+            f'write "{OLD_LOSSES[old]}"',
         )
