@@ -41,14 +41,14 @@ class Program:
     @property
     def paths(self) -> list[str]:
         """Return the paths of its files."""
-        return [file["path"] for file in self.entry["files"]]
+        return list(self.entry["files"])
 
     def missing(self) -> Iterator[str]:
         """Yield the files that are absent or not those of the table."""
-        for file in self.entry["files"]:
-            path = self.folder / file["path"]
+        for name, digest in self.entry["files"].items():
+            path = self.folder / name
             found = path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()
-            if found != file["sha256"]:
+            if found != digest:
                 yield str(path)
 
     def copy(self, target: Path) -> None:
@@ -95,9 +95,9 @@ def get(program: Program, repositories: Path) -> None:
     """Write the files of a program from a git directory REPOSITORIES/OWNER+NAME."""
     top = repositories / program.entry["repo"].replace("/", "+")
     git_dir = next(p.parent for p in sorted(top.rglob("HEAD")) if (p.parent / "objects").is_dir())
-    for file in program.entry["files"]:
-        target = program.folder / file["path"]
+    for path in program.paths:
+        target = program.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        source = f"{program.entry['commit']}:{file['path']}"
+        source = f"{program.entry['commit']}:{path}"
         command = ["git", "--git-dir", str(git_dir), "show", source]
         target.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)

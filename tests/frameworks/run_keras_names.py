@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from crosscast.migrate.keras.added_code import MODULES, POLICY, TEXTS
+from crosscast.migrate.keras_names.silent import OLD_LOSSES
 from crosscast.migrate.keras_names.table import (
     ARGUMENTS,
     DEFAULT_RATES,
@@ -110,8 +112,7 @@ def wrong() -> list[str]:
             out.append(f"{name} has another rate")
         if any(hasattr(made, method) for method in OLD_METHODS):
             out.append(f"{name} has methods of Keras 2")
-    out += _silent()
-    return out
+    return [*out, *_silent(), *_modules()]
 
 
 def _silent() -> list[str]:
@@ -135,6 +136,52 @@ def _silent() -> list[str]:
         out.append("weights may not end in .weights.h5")
     if hasattr(tf.keras.metrics.Mean(), "reset_states"):
         out.append("metrics have reset_states")
+    return out
+
+
+def _modules() -> list[str]:
+    """What modules of TensorFlow and threads see of Keras 3."""
+    given: dict[str, Any] = {"tf": tf}
+    exec("\n\n".join(TEXTS[name] for name in (MODULES, POLICY)), given)
+    out = []
+    for base, count in ((tf.Module, 0), (given[MODULES], 3)):
+        module = type("Net", (base,), {})()
+        module.parts = {"dense": tf.keras.layers.Dense(1), "inner": type("In", (base,), {})()}
+        module.parts["inner"].mean = tf.keras.layers.Dense(1, use_bias=False)
+        module.parts["dense"](ROWS), module.parts["inner"].mean(ROWS)
+        if not len(module.variables) == len(module.trainable_variables) == count:
+            out.append(f"{base.__name__} finds {len(module.variables)} variables")
+    tf.keras.mixed_precision.set_global_policy("mixed_float16")
+    seen: list[str] = []
+
+    def replica() -> None:
+        seen.append(tf.keras.mixed_precision.global_policy().name)
+
+    strategy = tf.distribute.MirroredStrategy(["cpu:0"])
+    strategy.run(replica)
+    strategy.run(given[POLICY](replica))
+    tf.keras.mixed_precision.set_global_policy("float32")
+    if seen != ["float32", "mixed_float16"]:
+        out.append(f"replicas see the policies {seen}")
+    for name, states in (("GRUCell", 1), ("SimpleRNNCell", 1), ("LSTMCell", 2)):
+        cell = getattr(tf.keras.layers, name)(2)
+        zeros = cell.get_initial_state(4)
+        if [tuple(zero.shape) for zero in zeros] != [(4, 2)] * states:
+            out.append(f"the first states of {name}")
+        if not fails(partial(cell.get_initial_state, None, 4, tf.float32)):
+            out.append(f"{name}.get_initial_state takes a dtype")
+    layer, optimizer = tf.keras.layers.Dense(1), tf.keras.optimizers.AdamW(0.1, weight_decay=0.5)
+    layer.build((None, 3))
+    if layer.bias.name != "bias" or not isinstance(optimizer.weight_decay, float):
+        out.append("names of variables have their layer, or weight_decay is no number")
+    model = tf.keras.Sequential([layer])
+    if model.compiled or model.compiled_loss is None or hasattr(optimizer, "lr"):
+        out.append("compiled, compiled_loss or lr")
+    if callable(optimizer.learning_rate.value):
+        out.append("value of a rate is a method")
+    for old, new in OLD_LOSSES.items():
+        if not fails(partial(tf.keras.losses.get, old)) or fails(partial(tf.keras.losses.get, new)):
+            out.append(old)
     return out
 
 

@@ -308,9 +308,9 @@ def scale_of(optimizer: Any) -> float:
     """Return the loss scale of now."""
     scale: Any = getattr(optimizer, "dynamic_scale", None)
     if scale is None:
-        scale = getattr(optimizer, "initial_scale", 1.0)
-        scale = getattr(optimizer, "loss_scale", scale)
-    return float(scale() if callable(scale) and not tf.is_tensor(scale) else scale)
+        scale = getattr(optimizer, "loss_scale", getattr(optimizer, "initial_scale", 1.0))
+    scale = scale() if callable(scale) and not tf.is_tensor(scale) else scale
+    return float(values(scale)[0])  # of a replica, where a strategy mirrors it
 
 
 def settings_of(optimizer: Any, tensors: int) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from crosscast.migrate.keras_names.files import files
 from crosscast.migrate.keras_names.optimizers import decays, metrics
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.scope import imports_keras, uses_keras_2
+from crosscast.migrate.keras_names.silent import silent
 from crosscast.sources.subject import Subject
 
 
@@ -26,6 +27,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         rates(module, program, out)
         metrics(module, program, out)
         files(module, program, out)
+        silent(module, program, out)
         yield from outcomes_of(module, out, "the arguments and methods of Keras 3")
 
 

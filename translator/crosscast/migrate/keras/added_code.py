@@ -19,6 +19,8 @@ SHARED = "divide_by_replicas"
 REPLICAS = "ReplicaLossScaleOptimizer"
 COMPILED = "replica_loss_scaling"
 AVERAGED = "averaging_optimizer"
+MODULES = "KerasModule"
+POLICY = "with_global_policy"
 
 TEXTS = {
     UNSCALED: '''\
@@ -90,6 +92,35 @@ def averaging_optimizer(optimizer, average):
 
     optimizer.__class__ = type(base.__name__, (base,), {"apply": apply})
     return optimizer
+''',
+    MODULES: '''\
+class KerasModule(tf.Module):
+    """A module with the variables of its layers and metrics: they are no modules in Keras 3."""
+
+    @property
+    def variables(self):
+        layers = (tf.keras.layers.Layer, tf.keras.metrics.Metric)
+        kinds = (tf.Variable, tf.keras.Variable, *layers)
+        found = {}
+        for leaf in self._flatten(predicate=lambda value: isinstance(value, kinds)):
+            parts = leaf.variables if isinstance(leaf, layers) else [leaf]
+            found.update((id(part), part) for part in parts)
+        return tuple(found.values())
+
+    @property
+    def trainable_variables(self):
+        return tuple(variable for variable in self.variables if variable.trainable)
+''',
+    POLICY: '''\
+def with_global_policy(function):
+    """Give the threads of a strategy the dtype policy: Keras 3 has one for every thread."""
+    policy = tf.keras.mixed_precision.global_policy()
+
+    def replica(*args, **kwargs):
+        tf.keras.mixed_precision.set_global_policy(policy)
+        return function(*args, **kwargs)
+
+    return replica
 ''',
 }
 """Name to definition, in the order of a module."""

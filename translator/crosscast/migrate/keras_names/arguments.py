@@ -156,7 +156,7 @@ def rates(module: Module, program: Program, out: Outcomes) -> None:
         if node.attr != "lr" or module.is_dead(node):
             continue
         parent = module.parent(node)
-        mine = True if _is_value(parent, module) else _is_optimizer(node.value, module, program)
+        mine = True if _is_value(parent, module) else is_optimizer(node.value, module, program)
         if mine is None:
             owner = module.text(node.value)
             out.refuse(
@@ -190,7 +190,7 @@ def _setter(parent: ast.AST | None, node: ast.Attribute, module: Module) -> ast.
     return parent if called == "keras.backend.set_value" and alone else None
 
 
-def _is_optimizer(node: ast.expr, module: Module, program: Program) -> bool | None:
+def is_optimizer(node: ast.expr, module: Module, program: Program) -> bool | None:
     """Whether an object is an optimizer of Keras; None if that is not certain."""
     makers = makers_of(node, module)
     if makers is not None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _MOVED = {row.old: row for row in MOVED}
 _GONE = {row.old: row for row in GONE}
 _WORDS = ("keras.layers.", "keras.engine", "legacy", "experimental", "Reduction", "utils",
-          "backend", "wrappers", "CuDNN", "LocallyConnected", "DenseFeatures", "estimator",
-          "K.")  # fmt: skip
+          "backend", "wrappers", "CuDNN", "LocallyConnected", "AbstractRNNCell",
+          "DenseFeatures", "estimator", "K.")  # fmt: skip
 
 
 def names(module: Module, out: Outcomes) -> None:

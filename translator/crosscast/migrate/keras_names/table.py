@@ -125,6 +125,8 @@ GONE = (
     Gone("keras.layers.CuDNNGRU", "use keras.layers.GRU, which uses cuDNN by itself"),
     Gone("keras.layers.LocallyConnected1D", "write the layer with keras.ops, or use Conv1D"),
     Gone("keras.layers.LocallyConnected2D", "write the layer with keras.ops, or use Conv2D"),
+    Gone("keras.layers.AbstractRNNCell", "derive from keras.layers.Layer; write state_size and "
+         "get_initial_state(self, batch_size=None), which returns a list of zeros"),
     Gone("keras.layers.DenseFeatures", "use keras.utils.FeatureSpace or preprocessing layers"),
     Gone("keras.layers.experimental.SyncBatchNormalization",
          "use keras.layers.BatchNormalization(synchronized=True)"),

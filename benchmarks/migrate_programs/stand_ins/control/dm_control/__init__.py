@@ -1,0 +1,1 @@
+"""A made-up body that is moved and drawn."""

@@ -1,0 +1,3 @@
+"""The distributions that the programs use."""
+
+from tensorflow_probability import bijectors, distributions  # noqa: F401
