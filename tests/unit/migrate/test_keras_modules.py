@@ -41,7 +41,7 @@ def test_a_module_gets_a_base_that_finds_layers() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        NET.format(cell="GRUCell", given="size"),  # nobody reads its variables
+        NET.format(cell="GRUCell", given="size"),  # its variables are not read
         f"{TF}\n\nclass Net(tf.Module):\n    pass\n\n\nprint(Net().variables)\n",
         f"{TF}import ours\n\n\nclass Net(ours.Module):\n    pass\n\n\n"
         "tf.keras.layers.Dense(1)\nprint(Net().variables)\n",

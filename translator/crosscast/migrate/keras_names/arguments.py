@@ -34,7 +34,7 @@ def arguments(module: Module, program: Program, out: Outcomes, done: set[int]) -
         module: to change.
         program: of the module.
         out: receives the edits and refusals.
-        done: ids of calls that are written anew.
+        done: ids of calls that are replaced.
     """
     for call in module.calls:
         if id(call.node) in done or module.is_dead(call.node):

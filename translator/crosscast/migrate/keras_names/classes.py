@@ -1,4 +1,4 @@
-"""Models and layers of one's own, and programs that turn eager execution off."""
+"""Custom models and layers, and programs that turn eager execution off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizers of Keras 2: the argument decay, which Keras 3 ignores, and classes of one's own."""
+"""Optimizers of Keras 2: the argument decay, which Keras 3 ignores, and custom classes."""
 
 from __future__ import annotations
 
