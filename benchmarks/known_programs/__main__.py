@@ -68,7 +68,7 @@ def read(entry: dict[str, Any], files: Path) -> Result:
     """Lift one program as its command starts it."""
     script = folder_of(entry, files) / entry["start"] / SCRIPT
     command = Source(str(script), f"#!/bin/sh\n{entry['command']}")
-    sources = with_nearby([command], [command.name])
+    sources = with_nearby([command], [command.name]).sources
     lifted = lift(analyse(together(sources)))
     found = [f"{d.code} {d.path}: {d.message}" for d in lifted.diagnostics]
     return Result(entry, list(judged(lifted, entry["fields"])), found)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.lift.batch import groups_of, read_sources
+from crosscast.lift.related_files import MAX_FILES
 
 FILES = {
     "launch/run.sh": "torchrun ../train.py --config conf/a.yaml\n",
@@ -91,3 +92,25 @@ def test_a_recipe_that_a_program_speaks_of_does_not_stand_for_it(tmp_path: Path)
     assert names(tmp_path, "train.py") == {"train.py", "other.yaml"}
     assert names(tmp_path, "train.py", "recipe.yaml") == {"train.py", "recipe.yaml", "other.yaml"}
     assert names(tmp_path, "run.sh") == {"run.sh", "recipe.yaml"}
+
+
+def test_the_modules_that_speak_of_training_come_first(tmp_path: Path) -> None:
+    """Those that are left out are counted; the files of packages cost nothing."""
+    count = MAX_FILES + 10
+    (tmp_path / "many").mkdir()
+    (tmp_path / "many" / "__init__.py").write_text("from . import last\n")
+    imports = [f"from many import m{n:02}" for n in range(count)]
+    (tmp_path / "train.py").write_text("\n".join(["import many", *imports, "import torch\n"]))
+    for n in range(count):
+        (tmp_path / "many" / f"m{n:02}.py").write_text("lr = 1\n" if n % 2 else "x = 1\n")
+    (tmp_path / "many" / "last.py").write_text("optimizer.step()\nloss.backward()\n")
+    sources, problems = read_sources([str(tmp_path / "train.py")])
+    found = [Path(source.name).name for source in sources]
+    assert len(found) == 2 + MAX_FILES
+    assert {"last.py", *(f"m{n:02}.py" for n in range(1, count, 2))} <= set(found)
+    assert problems == []  # what is left says nothing of training
+    for n in range(0, count, 2):
+        (tmp_path / "many" / f"m{n:02}.py").write_text("lr = 2\n")
+    _, (problem,) = read_sources([str(tmp_path / "train.py")])
+    assert problem.code == "CC916"
+    assert problem.message.startswith("11 more files that it imports")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from crosscast.lift.precedence import Settlement, settle
 from crosscast.lift.separate_programs import trained_apart
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
+from crosscast.pysource.names.reached import unreached
 from crosscast.recipe.fill_in import Mark
 from crosscast.sources.files import kind_of
 from crosscast.sources.grouping import group
@@ -50,7 +51,8 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     from crosscast.sources.subject_builder import subject_of
 
     subject, found = subject_of(sources, versions)
-    subject = replace(subject, profile=profile_of((*launched(subject), *assumptions(subject))))
+    facts = (*_of_reached(launched(subject), subject), *assumptions(subject))
+    subject = replace(subject, profile=profile_of(facts))
     profile, warnings = trained_apart(subject)
     subject = replace(subject, profile=profile)
     recipe = None
@@ -66,6 +68,19 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
         recipe=recipe,
         marks=marks,
     )
+
+
+def _of_reached(profile: Profile, subject: Subject) -> Iterator[Fact]:
+    """Yield facts but those of functions and classes that the program only has beside it."""
+    others = (source.text for source in subject.sources if kind_of(source) != "python")
+    lines: dict[str, set[int]] = {}
+    for module, node in unreached(subject.program, others):
+        lines.setdefault(module.source.name, set()).update(
+            range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        )
+    for fact in profile:
+        if not fact.places or not all(p.line in lines.get(p.file, ()) for p in fact.places):
+            yield fact
 
 
 def _marks(source: Source) -> tuple[Mark, ...]:

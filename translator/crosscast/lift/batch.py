@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.lift.related_files import missing_programs, with_nearby
+from crosscast.lift.related_files import missing_programs, unread_files, with_nearby
 from crosscast.lift.report import Report, lost, report
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import STDIN, Source, read_source
@@ -39,8 +39,8 @@ def read_sources(paths: Sequence[str]) -> tuple[list[Source], list[Diagnostic]]:
                 sources.append(source)
             case Diagnostic() as problem:
                 problems.append(problem)
-    sources = with_nearby(sources, [name for name in named if not Path(name).is_dir()])
-    return sources, [*problems, *missing_programs(sources)]
+    nearby = with_nearby(sources, [name for name in named if not Path(name).is_dir()])
+    return nearby.sources, [*problems, *missing_programs(nearby.sources), *unread_files(nearby)]
 
 
 def groups_of(sources: Sequence[Source], named: Sequence[str]) -> list[tuple[Source, ...]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
@@ -11,7 +13,15 @@ from crosscast.messages.source import Source
 from crosscast.sources.ancestors import hydra_paths, paths_of_ancestors
 from crosscast.sources.files import Text, is_file, kind_of, read_text
 
-MAX_FILES = 24
+MAX_FILES = 48
+MAX_TRIED = 400
+"""Files that are looked into, to find those that are added."""
+_TRAINING = re.compile(
+    r"optim|backward|GradientTape|minimize|autocast|amp|fp16|float16|scaler|loss_scal|learning_rate"
+    r"|lr|sched|warmup|weight_decay|accum|clip|batch_size|distributed|parallel|seed|precision"
+    r"|add_argument|DEFINE_"
+)
+"""Words of code that trains, or that says how."""
 _STARTED = re.compile(r"(?:[\w.$/{}-]*/)?([\w.-]+\.py)\b")
 _MODULE = re.compile(r"(?<=-m )[ \t]*([A-Za-z_][\w.]*)")
 _SETTINGS = re.compile(r"[\w./-]*[\w-]\.(?:json|ya?ml|gin)\b")
@@ -24,26 +34,59 @@ _UP = 3
 """Folders above a module in which the packages that it imports are looked for."""
 
 
-def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> list[Source]:
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """Sources with the files beside them that they need."""
+
+    sources: list[Source]
+    left: int
+    """How many more files are imported that may concern training; they are not among them."""
+
+
+def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> Nearby:
     """Return sources and the files beside them that they need.
+
+    At most `MAX_FILES` are added, those that say most of training first. Configurations, scripts
+    and the `__init__.py` of packages do not count: they are few or say where the others are.
 
     Args:
         sources: what was read so far.
         named: the files that the user named, and not folders above them: these are complete.
     """
     found = {Path(source.name): source for source in sources}
-    todo = [source for source in sources if source.name in named]
-    for source in todo:
+    waiting: list[tuple[int, int, Source]] = []
+    seen = set(found)
+    free = MAX_FILES
+
+    def follow(source: Source) -> None:
+        """Add what a file brings without a count, put the rest in its place in the queue."""
         for path in _needed(source):
-            if len(found) - len(sources) >= MAX_FILES:
-                return list(found.values())
-            if path in found or not is_file(path):
+            if path in seen or len(seen) > MAX_TRIED or not is_file(path):
                 continue
+            seen.add(path)
             text = read_text(path, named=False)
-            if isinstance(text, Text) and not _is_foreign_recipe(text.source, source):
+            if not isinstance(text, Text) or _is_foreign_recipe(text.source, source):
+                continue
+            if kind_of(text.source) != "python" or path.name == "__init__.py":
                 found[path] = text.source
-                todo.append(text.source)
-    return list(found.values())
+                follow(text.source)
+            else:
+                heapq.heappush(waiting, (-_worth(text.source), len(seen), text.source))
+
+    for source in sources:
+        if source.name in named:
+            follow(source)
+    while waiting and free:
+        source = heapq.heappop(waiting)[2]
+        found[Path(source.name)] = source
+        free -= 1
+        follow(source)
+    return Nearby(list(found.values()), sum(1 for worth, _, _ in waiting if worth))
+
+
+def _worth(source: Source) -> int:
+    """Return how many words of training a module has."""
+    return len(set(_TRAINING.findall(source.text)))
 
 
 def missing_programs(sources: Sequence[Source]) -> Iterator[Diagnostic]:
@@ -59,6 +102,15 @@ def missing_programs(sources: Sequence[Source]) -> Iterator[Diagnostic]:
                 hint = "name it, too: its defaults and its training step are there"
                 yield Diagnostic(code="CC918", message=message, severity=Severity.NOTE, hint=hint)
                 break
+
+
+def unread_files(nearby: Nearby) -> Iterator[Diagnostic]:
+    """Yield a note if a program imports more files than are read with it."""
+    if nearby.left:
+        count = f"{nearby.left} more files" if nearby.left > 1 else "1 more file"
+        message = f"{count} that it imports may concern training and were not read"
+        hint = "name those that do: a file that is named is always read"
+        yield Diagnostic(code="CC916", message=message, severity=Severity.NOTE, hint=hint)
 
 
 def _is_foreign_recipe(source: Source, by: Source) -> bool:

@@ -41,6 +41,12 @@ SOURCE_CODES = (
         "CC914", "no valid recipe", "Correct the field that the message names in the lifted file."
     ),
     Code("CC915", "no training found", "No reader found a training run."),
+    Code(
+        "CC916",
+        "files not read",
+        "With a file come at most 48 of those that it imports, the ones that say most of "
+        "training first.",
+    ),
     Code("CC917", "no recipe to compare", "The other messages say why the source has no recipe."),
     Code(
         "CC918",

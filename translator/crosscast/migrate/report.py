@@ -22,7 +22,9 @@ from crosscast.targets.capability import Judgement
 SCHEMA = 1
 _SHAPE = 3
 """A field with more lines affects whole operations, whose lines are more informative."""
-_UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904", "CC911", "CC918", "CC920", "CC921"})
+_UNREAD = frozenset(
+    {"CC901", "CC902", "CC903", "CC904", "CC911", "CC916", "CC918", "CC920", "CC921"}
+)
 """Diagnostics about code that was not read or that a recipe cannot express."""
 
 
