@@ -3,9 +3,9 @@
     python benchmarks/known_programs FILES [--show] [--only NAME] [--docs]
 
 FILES holds OWNER+NAME@COMMIT8/PATH: all Python files, scripts and configurations of a repository,
-since what lift reads beside a program depends on them. `programs.json` beside this file names, for each program, its
-repository and commit, a command of its documentation, and the true value of every field that the
-recipe of this command has, from reading the program.
+since what lift reads beside a program depends on them. `programs.json` beside this file names, for
+each program, its repository and commit, a command of its documentation, and the true value of every
+field that the recipe of this command has, from reading the program.
 `--docs` writes docs/known-programs.md. The exit code is 1 if a field is wrong or not judged.
 """
 
