@@ -20,6 +20,7 @@ from crosscast.migrate.paddle_names.imports import (
 )
 from crosscast.migrate.paddle_names.modes import mode_of
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
+from crosscast.migrate.paddle_names.old_graphs import rejected
 from crosscast.migrate.paddle_names.row import Mode
 from crosscast.migrate.paddle_names.table import rows_for
 from crosscast.migrate.paddle_names.uses import uses_of
@@ -50,6 +51,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
             if _concerned(module, mode):
                 yield from _moved(module, mode)
     yield from gone_names(program.modules, mode)
+    if mode == "static":
+        yield from rejected(program.modules)
     yield from _flag_first(program)
 
 
@@ -200,6 +203,22 @@ except ImportError:
 def total(paddle):
     return paddle.elementwise_total(1)
 """
+_MIXED = """\
+import paddle
+import paddle.fluid as fluid
+
+x = fluid.data("x", [None, 4])
+y = paddle.tanh(x)
+"""
+_MIXED_AFTER = """\
+import os
+os.environ.setdefault("FLAGS_enable_pir_api", "0")  # the graphs of paddle.fluid, with names
+import paddle
+paddle.enable_static()
+
+x = paddle.static.data("x", [None, 4])
+y = paddle.tanh(x)
+"""
 
 CODEMOD = Codemod(
     code="CM310",
@@ -214,6 +233,7 @@ CODEMOD = Codemod(
         Example(before=_GONE, after=_GONE, refused="does not have paddle.incubate.nn.FusedEcMoe"),
         Example(before=_RANGE, after=_RANGE, refused="leaves out its end"),
         Example(before=_OWN, after=_OWN),
+        Example(before=_MIXED, after=_MIXED_AFTER, refused="paddle.tanh fails with variables"),
     ),
     scope="every file",
     run=run,
