@@ -104,7 +104,7 @@ exe = paddle.static.Executor()
 _FETCHED = """\
 for rows in loader:
     shown = exe.run(feed=rows, fetch_list=[loss])[0][0]  # a number
-    cost, rate, out = exe.run(feed=rows, fetch_list=[loss.name, accuracy, logits])
+    cost, rate, out = exe.run(feed=rows, fetch_list=[loss, accuracy, logits])
     print(cost[0], rate[0], out[0])
     all_of_it = exe.run(None, rows, [logits, loss])
     print(all_of_it[0][0], float(all_of_it[1][0]))
@@ -112,7 +112,7 @@ for rows in loader:
 _ITEMS = """\
 for rows in loader:
     shown = exe.run(feed=rows, fetch_list=[loss])[0].item()  # a number
-    cost, rate, out = exe.run(feed=rows, fetch_list=[loss.name, accuracy, logits])
+    cost, rate, out = exe.run(feed=rows, fetch_list=[loss, accuracy, logits])
     print(cost.item(), rate.item(), out[0])
     all_of_it = exe.run(None, rows, [logits, loss])
     print(all_of_it[0][0], float(all_of_it[1].item()))

@@ -26,9 +26,10 @@ WAYS: Mapping[str, str] = {
             *("slice", "unpad"),
         )
     },
-    "paddle.complex": "tensors may be complex in Paddle 3: use the functions of paddle",
-    "paddle.compat": "use str, bytes, round and // of Python 3",
-    "paddle.common_ops_import": "it was internal; import the names from where they are defined",
+    **{
+        f"paddle.compat.{name}": "use str, bytes, round and // of Python 3"
+        for name in ("to_text", "to_bytes", "round", "floor_division", "get_exception_message")
+    },
     "paddle.nn.functional.hsigmoid": "write paddle.nn.functional.hsigmoid_loss(input, label, "
     "num_classes, weight, bias)",
     "paddle.nn.UpSample": "write paddle.nn.Upsample with align_corners=True, its old default",

@@ -352,6 +352,8 @@ ROWS = (
         dropped={"actual_shape": ("None",)},
         written={"mode": '"bilinear"', "align_corners": "True", "align_mode": "1"},
     ),
+    Row(old=("layers.resize_nearest",), mode="dynamic", helper="resize_to_nearest"),
+    Row(old=("layers.image_resize",), mode="dynamic", helper="resize_image"),
     _function(
         "pad",
         f"{_F}.pad",

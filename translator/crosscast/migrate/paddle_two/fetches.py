@@ -64,16 +64,37 @@ def _item(call: ast.Call | None, place: object, module: Module) -> ast.expr | No
     plain = given.get("return_numpy")
     if None in given or not (plain is None or module.text(plain) == "True"):
         return None
-    fetched = given.get("fetch_list")
-    if fetched is None and len(call.args) > _PLACE:
-        fetched = call.args[_PLACE]
-    if isinstance(fetched, ast.Name):
-        found = list(bindings_of(fetched.id, fetched, module))
-        fetched = found[0].assigned if len(found) == 1 else None
+    fetched = fetch_list(call, module)
     if not isinstance(fetched, ast.List | ast.Tuple) or not 0 <= place < len(fetched.elts):
         return None
     starred = any(isinstance(item, ast.Starred) for item in fetched.elts[: place + 1])
     return None if starred else fetched.elts[place]
+
+
+def fetch_list(call: ast.Call, module: Module) -> ast.expr | None:
+    """Return the list that `executor.run(...)` is given, or that its name has."""
+    fetched = next((k.value for k in call.keywords if k.arg == "fetch_list"), None)
+    if fetched is None and len(call.args) > _PLACE:
+        fetched = call.args[_PLACE]
+    if not isinstance(fetched, ast.Name):
+        return fetched
+    found = list(bindings_of(fetched.id, fetched, module))
+    return found[0].assigned if len(found) == 1 else None
+
+
+def only_fetches(name: str, module: Module) -> bool:
+    """Whether a name is nowhere used but as an argument of `executor.run`."""
+    return all(_is_passed(node, module) for node in module.every(ast.Name) if node.id == name)
+
+
+def _is_passed(node: ast.Name, module: Module) -> bool:
+    """Whether a name is assigned, or what `run` is given."""
+    call = module.parent(node)
+    if isinstance(call, ast.keyword):
+        call = module.parent(call)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return isinstance(node.ctx, ast.Store)
+    return call.func.attr == "run"
 
 
 def _is_minimized(variable: ast.expr, module: Module) -> bool:
