@@ -3,8 +3,12 @@
 python benchmarks/migrate_peers [--paconvert PYTHON] [--ivy PYTHON] [--torchfix PYTHON]
     [--tensorflow-2.5 PYTHON] [--ivy-inputs NAME,...] [--limit SECONDS] [--jobs NUMBER]
     [--only TOOL,...] [--inputs NAME,...] [--keep FOLDER]
+python benchmarks/migrate_peers --public FILES [--public-only PART] [--paconvert PYTHON]
+    [--paddle-upgrade PYTHON]
 
 The page is written by a run of all tools and all inputs; one with --only or --inputs only prints.
+With --public the public programs in FILES (see benchmarks/migrate_programs) are measured instead,
+and their rows replace those on the page.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from cases import CASES, Case
 from judge import judge, source_curve
 from means import HERE, ROOT, Means, call
 from page import page
+from public import public_rows
 from tools import TOOLS
 
 from crosscast import __version__ as crosscast_version
@@ -33,6 +38,7 @@ PACKAGES = {
     "paconvert": ("paconvert",),
     "ivy": ("ivy",),
     "torchfix": ("TorchFix",),
+    "paddle-upgrade": ("paddle-upgrade-tool",),
     "tensorflow-2.5": ("tensorflow-cpu",),
 }
 
@@ -43,6 +49,9 @@ def main() -> int:
     paths = {name: path for name in PACKAGES if (path := options[name.replace("-", "_")])}
     few = tuple(options["ivy_inputs"].split(",")) if options["ivy_inputs"] else ()
     means = Means(interpreters=paths, limit=options["limit"], ivy_inputs=few)
+    if options["public"]:
+        _write(_measured() | _public(options, means))
+        return 0
     names = options["only"].split(",") if options["only"] else list(TOOLS)
     wanted = options["inputs"].split(",") if options["inputs"] else [case.name for case in CASES]
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options["jobs"]) as pool:
@@ -52,10 +61,25 @@ def main() -> int:
         rows = {case.name: of_case for case, of_case in zip(cases, found, strict=True)}
     if options["only"] or options["inputs"]:
         return 0
-    result = {"versions": _versions(means), "limit": means.limit, "rows": rows}
+    _write(_measured() | {"versions": _versions(means), "limit": means.limit, "rows": rows})
+    return 0
+
+
+def _measured() -> dict[str, Any]:
+    """Return what earlier runs measured."""
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return found
+
+
+def _public(options: dict[str, Any], means: Means) -> dict[str, Any]:
+    rows = public_rows(Path(options["public"]).resolve(), means, options["public_only"])
+    before = _measured().get("public", {}).get("rows", {}) if options["public_only"] else {}
+    return {"public": {"versions": _versions(means), "rows": before | rows}}
+
+
+def _write(result: dict[str, Any]) -> None:
     RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(result), encoding="utf-8")
-    return 0
 
 
 def _options() -> dict[str, Any]:
@@ -70,6 +94,8 @@ def _options() -> dict[str, Any]:
     parser.add_argument("--jobs", type=int, default=1, help="inputs at a time")
     parser.add_argument("--only", default="", help=f"of {', '.join(TOOLS)}")
     parser.add_argument("--inputs", default="")
+    parser.add_argument("--public", default="", metavar="FILES", help="the public programs")
+    parser.add_argument("--public-only", default="", help="a part of their identifiers")
     parser.add_argument("--keep", default="", help="an empty folder for what the tools write")
     return vars(parser.parse_args())
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cases import CASES, Case
+from public_page import public_part
 from tools import TOOLS
 
 Row = Mapping[str, Any]
@@ -75,11 +76,15 @@ Every output parsed, a second run changed nothing, and no comment was lost.
 
     python benchmarks/migrate_peers --paconvert PYTHON --ivy PYTHON --torchfix PYTHON \\
       --tensorflow-2.5 PYTHON [--ivy-inputs NAME,...] [--limit SECONDS] [--jobs NUMBER]
+    python benchmarks/migrate_peers --public FILES --paconvert PYTHON --paddle-upgrade PYTHON
 
-Each option takes the interpreter of an environment with the tool (`pip install
-paconvert==3.3.1`, `ivy==1.0.0.5` with PyTorch and TensorFlow, `torchfix==0.7.0`,
-`tensorflow-cpu==2.5.3` in Python 3.8); a tool without one is "not installed". With `--only
-TOOL,...` or `--inputs NAME,...` the command prints its rows and does not change this page.
+FILES holds the public programs (`benchmarks/migrate_programs FILES --get REPOSITORIES`); `pip
+install paddle-upgrade-tool==0.0.27` is for `--paddle-upgrade`.
+
+Each option takes the interpreter of an environment with the tool (`pip install paconvert==3.3.1`,
+`ivy==1.0.0.5` with PyTorch and TensorFlow, `torchfix==0.7.0`, `tensorflow-cpu==2.5.3` in Python
+3.8); a tool without one is "not installed". With `--only TOOL,...` or `--inputs NAME,...` the
+command prints its rows and does not change this page.
 """
 
 
@@ -94,7 +99,7 @@ def page(found: Mapping[str, Any]) -> str:
     parts = [HEAD, *_versions(found["versions"], found["limit"]), *_summary(found["rows"])]
     parts += ["## Input by input\n", "One block per input; losses compared: 50.\n"]
     parts += [line for case in CASES for line in _block(case, found["rows"].get(case.name, {}))]
-    return "\n".join([*parts, FOOT])
+    return "\n".join([*parts, *public_part(found.get("public", {})), FOOT])
 
 
 def _versions(versions: Mapping[str, str], limit: float) -> Iterator[str]:

@@ -11,9 +11,12 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from programs import FRAMEWORKS, Program
+
+if TYPE_CHECKING:
+    from crosscast_parity.side_by_side import recording
 
 UPDATES = 20
 
@@ -85,7 +88,8 @@ def tried(program: Program, *, run: bool, seconds: float) -> Trial:
         if trial.changes:
             trial.again = len(migrate(program, folder, extra)["changes"])
         if run and program.can_run:
-            trial.ran, trial.updates = _run(program, program.start(folder), seconds)
+            trial.ran, attempts = run_program(program, program.start(folder), seconds)
+            trial.updates = len(attempts)
         return trial
 
 
@@ -111,7 +115,10 @@ def _place(refusal: dict[str, Any]) -> str:
     return f"{span.get('file', '')}:{span.get('line', '')}" if isinstance(span, dict) else str(span)
 
 
-def _run(program: Program, folder: Path, seconds: float) -> tuple[str, int]:
+def run_program(
+    program: Program, folder: Path, seconds: float
+) -> tuple[str, Sequence[recording.Attempt]]:
+    """Run a migrated program; return how that ended, and the updates that were observed."""
     from crosscast_parity.side_by_side import running
 
     script = program.entry["main"]
@@ -126,9 +133,9 @@ def _run(program: Program, folder: Path, seconds: float) -> tuple[str, int]:
         ),
         running.Limits(seconds=seconds, updates=UPDATES),
     )
-    updates = len(ran.recording.attempts)
-    if updates >= UPDATES:
-        return f"{UPDATES} updates", updates
+    attempts = ran.recording.attempts
+    if len(attempts) >= UPDATES:
+        return f"{UPDATES} updates", attempts
     if not ran.problem or ran.problem == "no optimizer made a step":
-        return "to its end", updates
-    return ran.problem, updates
+        return "to its end", attempts
+    return ran.problem, attempts

@@ -143,6 +143,10 @@ EXPRESSIONS = {
     "pad2d_edge": "fluid.layers.pad2d(images, paddings=[1, 1, 0, 2], mode='edge')",
     "resize_bilinear": "fluid.layers.resize_bilinear(images, out_shape=[6, 6])",
     "resize_bilinear_plain": "fluid.layers.resize_bilinear(images, scale=2.0, align_corners=False)",
+    "resize_nearest": "fluid.layers.resize_nearest(images, [6, 7])",
+    "resize_nearest_plain": "fluid.layers.resize_nearest(images, scale=2.0, align_corners=False)",
+    "image_resize": "fluid.layers.image_resize(images, [7, 3])",
+    "image_resize_nearest": "fluid.layers.image_resize(images, [3, 5], resample='NEAREST')",
     "grid_sampler": "fluid.layers.grid_sampler(images, "
     "tensor(np.sin(np.arange(64)).reshape(2, 4, 4, 2).astype('float32')))",
     "pixel_shuffle": "fluid.layers.pixel_shuffle(tensor(image.reshape(2, 12, 2, 2)), 2)",
@@ -278,6 +282,13 @@ PROGRAMS = {
     loader = fluid.io.DataLoader.from_generator(capacity=4, return_list=True)
     loader.set_batch_generator(batches, places=fluid.CPUPlace())
     result = [tensor for batch in loader() for tensor in batch]
+""",
+    "to_variable_of_a_tensor": """\
+    x.stop_gradient = False
+    doubled = fluid.dygraph.to_variable(x * 2)
+    loss = fluid.layers.mean(doubled * doubled)
+    loss.backward()
+    result = [loss, x.gradient()]
 """,
     "no_grad": """\
     @fluid.dygraph.no_grad

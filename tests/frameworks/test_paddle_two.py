@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.paddle_two.moved_arguments import BY_NAME, DEFAULTS
+from crosscast.migrate.registry import codemods_to
 from frameworks.subprocesses import paddle_2, run_python
+from tiers import exhaustive
 
 pytestmark = pytest.mark.paddle
 
@@ -33,3 +37,32 @@ def test_paddle_two_had_the_order_of_the_rows(framework: str) -> None:
         assert [parameter for parameter, _ in found[name]] == list(row.order), name
     for name, default in DEFAULTS.items():
         assert found[name][default.place] == [default.parameter, default.before], name
+
+
+FETCHED = """\
+import json
+import numpy as np
+import paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [None, 4])
+loss = paddle.mean(paddle.static.nn.fc(x, 2))
+paddle.optimizer.SGD(0.1).minimize(loss)
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+rows = {"x": np.ones((3, 4), "float32")}
+first = exe.run(feed=rows, fetch_list=[loss])[0][0]
+cost, shares = exe.run(feed=rows, fetch_list=[loss.name, x])
+print(json.dumps([float(first), float(cost[0]), shares[0].tolist()]))
+"""
+
+
+@exhaustive("that fetched scalars are read where their dimension is gone")
+def test_a_fetched_scalar_is_read(tmp_path: Path) -> None:
+    found = migrate_in_place([Source("train.py", FETCHED)], codemods_to("paddle3"))
+    assert not found.refusals
+    program = tmp_path / "train.py"
+    program.write_text(found.texts["train.py"])
+    first, cost, shares = run_python(program, "paddle", fork=False)
+    assert first > cost
+    assert shares == [1.0] * 4

@@ -88,6 +88,52 @@ def test_names_of_two_beta_move_with_their_imports() -> None:
     assert "paddle.add(x=Linear(4, 1)(rows), y=rows)" in found
 
 
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        (
+            "import paddle.fluid as fluid\n\n\ndef to_variable(x):\n    return x  # dygraph.guard"
+            '\n\n\nx = to_variable(fluid.layers.relu(fluid.layers.data("to_variable", [4])))\n',
+            "paddle.enable_static()\n",
+        ),
+        (
+            "import paddle\n\ntotal = paddle.reduce_sum(rows, dim=1)\n",
+            "total = paddle.sum(rows, axis=1)\n",
+        ),
+        (
+            "import paddle\n\nstart = paddle.nn.initializer.MSRA(uniform=False)\n",
+            "start = paddle.nn.initializer.KaimingNormal()\n",
+        ),
+        (
+            "import paddle\n\nvalue = paddle.imperative.to_variable(rows * 2)\n",
+            "value = as_tensor(rows * 2)\n",
+        ),
+        (
+            "import paddle\n\npaddle.enable_static()\nexe = paddle.Executor(paddle.CPUPlace())\n",
+            "exe = paddle.static.Executor(paddle.CPUPlace())\n",
+        ),
+    ],
+)
+def test_the_structure_of_a_program_says_what_its_names_mean(text: str, new: str) -> None:
+    found = migrated(train=text)
+    assert not found.refusals
+    assert new in found.texts["train.py"]
+
+
+def test_names_that_only_fail_when_run_are_reported() -> None:
+    text = (
+        "import paddle\n\npaddle.enable_static()\nx = paddle.static.data('x', [4])\n"
+        "y = paddle.reduce_sum(x)\nz = paddle.static.nn.sequence_pad(x, y)\n"
+        "z = paddle.static.nn.sequence_pad(x, y)\n"
+    )
+    found = migrated(train=text)
+    assert not found.changes
+    assert [refusal.message for refusal in found.refusals] == [
+        "Paddle 3 does not have paddle.reduce_sum",
+        "Paddle 3 does not have paddle.static.nn.sequence_pad",
+    ]
+
+
 LOGGED = """\
 import paddle.fluid as fluid
 

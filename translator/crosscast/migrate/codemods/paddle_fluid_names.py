@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.edits.node_edits import insert_before
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_fluid import CannotError, guarded, unused_fluid_imports
+from crosscast.migrate.paddle_names.gone import gone_names
 from crosscast.migrate.paddle_names.imports import (
     FLAG,
     FLAG_NAME,
@@ -17,9 +18,11 @@ from crosscast.migrate.paddle_names.imports import (
     is_of_fluid,
     is_paddle,
 )
+from crosscast.migrate.paddle_names.modes import mode_of
 from crosscast.migrate.paddle_names.moves import Moves, moves_of
+from crosscast.migrate.paddle_names.old_graphs import rejected
 from crosscast.migrate.paddle_names.row import Mode
-from crosscast.migrate.paddle_names.table import later_names, rows_for
+from crosscast.migrate.paddle_names.table import rows_for
 from crosscast.migrate.paddle_names.uses import uses_of
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
@@ -28,14 +31,6 @@ from crosscast.sources.subject import Subject
 _AMP = re.compile(
     r"paddle\.fluid\.(?:contrib\.mixed_precision\b|incubate\.fleet\b|"
     r"dygraph\.(?:amp\.)?(?:(?:auto_cast|loss_scaler)\.)?(?:AmpScaler|amp_guard|amp_decorate)\b)"
-)
-_DYNAMIC = re.compile(
-    r"\bdygraph\.(?:guard|Layer|to_variable)\b|\b(?:enable_dygraph|disable_static|to_variable)\b"
-)
-_STATIC = re.compile(r"\b(?:enable_static|program_guard|Executor|ParallelExecutor)\(")
-_AT_ONCE = re.compile(
-    r"\bdygraph\b|\bimperative\b|\.clear_grad\(|\bpaddle\.(?:to_tensor|set_device|no_grad)\b|"
-    r"\bnn\.Layer\b"
 )
 _GRAPH = (
     "the program builds graphs with names, which Paddle 3 keeps behind FLAGS_enable_pir_api=0; "
@@ -50,29 +45,33 @@ def run(subject: Subject) -> Iterator[Outcome]:
     program = subject.program
     if not program.modules:
         return
-    mode = mode_of(program)
-    if not _is_for_fluid(program, mode):
-        yield from _flag_first(program)
-        return
-    for module in program.modules:
-        if not _concerned(module, mode):
-            continue
-        if guarded(module, ("paddle.fluid",)):
-            yield from _guarded(module)
-            continue
-        try:
-            moves = moves_of(module, mode)
-        except CannotError as error:
-            yield Refusal(
-                span=module.span(error.node),
-                message=f"paddle.fluid stays in this file: {error.reason}",
-                hint="write the names of this file out, with one import of paddle.fluid",
-            )
-            continue
-        if moves.moved or not moves.left:
-            yield _change(module, moves, mode)
-        yield from _left(module, moves)
+    mode = mode_of(program.modules)
+    if _is_for_fluid(program, mode):
+        for module in program.modules:
+            if _concerned(module, mode):
+                yield from _moved(module, mode)
+    yield from gone_names(program.modules, mode)
+    if mode == "static":
+        yield from rejected(program.modules)
     yield from _flag_first(program)
+
+
+def _moved(module: Module, mode: Mode) -> Iterator[Outcome]:
+    if guarded(module, ("paddle.fluid",)):
+        yield from _guarded(module)
+        return
+    try:
+        moves = moves_of(module, mode)
+    except CannotError as error:
+        yield Refusal(
+            span=module.span(error.node),
+            message=f"paddle.fluid stays in this file: {error.reason}",
+            hint="write the names of this file out, with one import of paddle.fluid",
+        )
+        return
+    if moves.moved or not moves.left:
+        yield _change(module, moves, mode)
+    yield from _left(module, moves)
 
 
 def _flag_first(program: Program) -> Iterator[Change]:
@@ -100,17 +99,6 @@ def _guarded(module: Module) -> Iterator[Refusal]:
                 hint="leave one of the alternatives, then migrate the file",
             )
             return
-
-
-def mode_of(program: Program) -> Mode:
-    """Return whether a program computes at once or builds a graph first.
-
-    Programs of Paddle 1 build graphs unless they say otherwise, those of Paddle 2 do not.
-    """
-    text = "\n".join(module.source.text for module in program.modules)
-    if _DYNAMIC.search(text):
-        return "dynamic"
-    return "dynamic" if _AT_ONCE.search(text) and not _STATIC.search(text) else "static"
 
 
 def _concerned(module: Module, mode: Mode) -> bool:
@@ -188,17 +176,64 @@ paddle.enable_static()
 x = paddle.static.data("x", [None, 4])
 table = paddle.fluid.layers.lod_rank_table(x)
 """
+_GONE = """\
+import paddle
+from paddle.incubate.nn import FusedEcMoe
+
+experts = FusedEcMoe(8, 16, 4)
+loss = paddle.nn.functional.cross_entropy(logits, labels)
+"""
+_RANGE = """\
+import paddle
+
+places = paddle.range(0, 10, 1)
+"""
+_OWN = """\
+import paddle
+
+if not hasattr(paddle, "flops_of"):
+    paddle.profile_of = print
+    paddle.profile_of(paddle.flops_of)
+try:
+    from paddle.nn import Spectral
+except ImportError:
+    Spectral = None
+
+
+def total(paddle):
+    return paddle.elementwise_total(1)
+"""
+_MIXED = """\
+import paddle
+import paddle.fluid as fluid
+
+x = fluid.data("x", [None, 4])
+y = paddle.tanh(x)
+"""
+_MIXED_AFTER = """\
+import os
+os.environ.setdefault("FLAGS_enable_pir_api", "0")  # the graphs of paddle.fluid, with names
+import paddle
+paddle.enable_static()
+
+x = paddle.static.data("x", [None, 4])
+y = paddle.tanh(x)
+"""
 
 CODEMOD = Codemod(
     code="CM310",
     name="paddle-fluid-names",
     api="paddle3",
     title="names of paddle.fluid become those of Paddle 3, with the old defaults written out",
-    hints=("fluid", *later_names()),
+    hints=("paddle",),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_AFTER, after=_AFTER),
         Example(before=_LEFT, after=_LEFT_AFTER, refused="no known counterpart"),
+        Example(before=_GONE, after=_GONE, refused="does not have paddle.incubate.nn.FusedEcMoe"),
+        Example(before=_RANGE, after=_RANGE, refused="leaves out its end"),
+        Example(before=_OWN, after=_OWN),
+        Example(before=_MIXED, after=_MIXED_AFTER, refused="paddle.tanh fails with variables"),
     ),
     scope="every file",
     run=run,

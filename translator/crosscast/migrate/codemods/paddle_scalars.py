@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.migrate.paddle_names.old_graphs import has_old_graphs
+from crosscast.migrate.paddle_two.fetches import is_fetched_scalar
 from crosscast.migrate.paddle_two.scalars import is_scalar
 from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
@@ -14,20 +16,28 @@ from crosscast.sources.subject import Subject
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change each first element that is taken of a scalar."""
-    for module in subject.program.modules:
+    modules = subject.program.modules
+    minimized = not any(has_old_graphs(module) for module in modules)
+    for module in modules:
         for node in module.every(ast.Subscript):
+            if _is_first(node) and is_fetched_scalar(node.value, module, minimized=minimized):
+                yield _change(node, node.value, module)
+                continue
             tensor = _tensor(node)
             if tensor is None and _is_first(node) and is_scalar(node.value, module):
                 yield _refused(node, module)
             if tensor is None or module.is_dead(node) or not is_scalar(tensor, module):
                 continue
-            text = module.text(tensor)
-            yield Change(
-                span=module.span(node),
-                message=f"{module.text(node)} is {text}.item(): {text} has no dimension since "
-                "Paddle 2.5",
-                edits=(replace_node(module, node, f"{text}.item()"),),
-            )
+            yield _change(node, tensor, module)
+
+
+def _change(node: ast.Subscript, scalar: ast.expr, module: Module) -> Change:
+    text = module.text(scalar)
+    return Change(
+        span=module.span(node),
+        message=f"{module.text(node)} is {text}.item(): {text} has no dimension since Paddle 2.5",
+        edits=(replace_node(module, node, f"{text}.item()"),),
+    )
 
 
 def _tensor(node: ast.Subscript) -> ast.expr | None:
@@ -80,6 +90,37 @@ for images, labels in loader:
     optimizer.step()
     optimizer.clear_grad()
 """
+_GRAPH = """\
+import paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [None, 4])
+logits = paddle.static.nn.fc(x, 2)
+loss = own_loss(logits)
+accuracy = paddle.mean(logits)
+paddle.optimizer.SGD(0.1).minimize(loss)
+exe = paddle.static.Executor()
+"""
+_FETCHED = """\
+for rows in loader:
+    shown = exe.run(feed=rows, fetch_list=[loss])[0][0]  # a number
+    cost, rate, out = exe.run(feed=rows, fetch_list=[loss, accuracy, logits])
+    print(cost[0], rate[0], out[0])
+    all_of_it = exe.run(None, rows, [logits, loss])
+    print(all_of_it[0][0], float(all_of_it[1][0]))
+"""
+_ITEMS = """\
+for rows in loader:
+    shown = exe.run(feed=rows, fetch_list=[loss])[0].item()  # a number
+    cost, rate, out = exe.run(feed=rows, fetch_list=[loss, accuracy, logits])
+    print(cost.item(), rate.item(), out[0])
+    all_of_it = exe.run(None, rows, [logits, loss])
+    print(all_of_it[0][0], float(all_of_it[1].item()))
+"""
+_NAMED_GRAPH = """\
+import os
+os.environ.setdefault("FLAGS_enable_pir_api", "0")  # the graphs of paddle.fluid, with names
+"""
 
 CODEMOD = Codemod(
     code="CM322",
@@ -106,6 +147,11 @@ CODEMOD = Codemod(
             before=_MADE + "    print(loss[0])\n",
             after=_MADE + "    print(loss[0])\n",
             refused="loss[0] fails",
+        ),
+        Example(before=_GRAPH + _FETCHED, after=_GRAPH + _ITEMS),
+        Example(
+            before=_NAMED_GRAPH + _GRAPH + "print(exe.run(feed=rows, fetch_list=[loss])[0][0])\n",
+            after=_NAMED_GRAPH + _GRAPH + "print(exe.run(feed=rows, fetch_list=[loss])[0][0])\n",
         ),
     ),
     run=run,

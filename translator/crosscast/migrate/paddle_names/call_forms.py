@@ -8,8 +8,11 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.migrate.paddle_fluid import CannotError, more_arguments
 from crosscast.migrate.paddle_names.row import Rewrite
+from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.module import Module
 
+_KEPT = ("astype", "reshape", "copy", "transpose", "flatten", "squeeze")
+"""Methods of an array that return one."""
 _SIMPLE = ast.Name | ast.Attribute | ast.Constant | ast.Call | ast.Subscript
 
 
@@ -26,6 +29,27 @@ def is_constant(node: ast.expr | None, *values: object) -> bool:
     return isinstance(node, ast.Constant) and any(
         node.value == value and type(node.value) is type(value) for value in values
     )
+
+
+def is_array(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is certainly an array of NumPy, not a tensor."""
+    if isinstance(node, ast.Name):
+        found = list(bindings_of(node.id, node, module))
+        return bool(found) and all(
+            binding.assigned is not None
+            and not isinstance(binding.assigned, ast.Name)
+            and is_array(binding.assigned, module)
+            for binding in found
+        )
+    if not isinstance(node, ast.Call):
+        return False
+    names = module.call(node).names
+    if names and all(name.startswith("numpy.") for name in names):
+        return True
+    method = node.func if isinstance(node.func, ast.Attribute) else None
+    if method is None:
+        return False
+    return method.attr == "numpy" or (method.attr in _KEPT and is_array(method.value, module))
 
 
 def closing(module: Module, call: ast.Call, text: str) -> Edit:

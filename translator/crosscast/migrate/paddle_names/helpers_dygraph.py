@@ -145,7 +145,14 @@ _DECAYS = (
     ),
 )
 
+_AS_TENSOR = '''
+def as_tensor(value, name=None, zero_copy=None, dtype=None):
+    """Return an array as a tensor, and a tensor as it is, with its gradient."""
+    return value if isinstance(value, paddle.Tensor) else paddle.to_tensor(value, dtype)
+'''
+
 HELPERS = (
+    Helper(name="as_tensor", text=_AS_TENSOR),
     Helper(name="with_activation", text=_WITH_ACTIVATION),
     Helper(name="activated", text=_ACTIVATED),
     Helper(name="pool_layer", text=_POOL_LAYER),

@@ -101,7 +101,58 @@ def pool_image(
     return functions.avg_pool2d(input, pool_size, pool_stride, pool_padding, **given)
 '''
 
+_RESIZE_TO_NEAREST = '''
+def resize_to_nearest(
+    input,
+    out_shape=None,
+    scale=None,
+    name=None,
+    actual_shape=None,
+    align_corners=True,
+    data_format="NCHW",
+):
+    """Resize images by the nearest pixel; corners are aligned by default, as in Paddle 1."""
+    if data_format != "NCHW":
+        raise ValueError(f"images in {data_format} are not resized")
+    size = out_shape if actual_shape is None else actual_shape
+    size = [int(side) for side in size or [side * scale for side in input.shape[2:]]]
+    if not align_corners:
+        return paddle.nn.functional.interpolate(input, size, mode="nearest")
+    for axis, length in enumerate(size, 2):
+        step = (input.shape[axis] - 1) / (length - 1) if length > 1 else 0.0
+        places = paddle.to_tensor([int(step * place + 0.5) for place in range(length)])
+        input = paddle.index_select(input, places, axis)
+    return input
+'''
+_RESIZE_IMAGE = '''
+def resize_image(
+    input,
+    out_shape=None,
+    scale=None,
+    name=None,
+    resample="BILINEAR",
+    actual_shape=None,
+    align_corners=True,
+    align_mode=1,
+    data_format="NCHW",
+):
+    """Resize images; corners are aligned by default, as in Paddle 1."""
+    size = out_shape if actual_shape is None else actual_shape
+    if resample.upper() == "NEAREST":
+        return resize_to_nearest(input, size, scale, None, None, align_corners, data_format)
+    return paddle.nn.functional.interpolate(
+        input,
+        size,
+        scale if size is None else None,
+        mode=resample.lower(),
+        align_corners=align_corners,
+        align_mode=align_mode,
+        data_format=data_format,
+    )
+'''
 HELPERS = (
+    Helper(name="resize_to_nearest", text=_RESIZE_TO_NEAREST),
+    Helper(name="resize_image", text=_RESIZE_IMAGE, needs=("resize_to_nearest",)),
     Helper(name="aligned", text=_ALONG),
     *(
         Helper(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from crosscast.migrate.paddle_names.present import absent_part
 from crosscast.migrate.paddle_names.row import Mode, Row
 
 _PREFIX = "paddle.fluid."
@@ -34,6 +35,19 @@ _PRIVATE = (
     (re.compile(r"core\.(?=CPUPlace|CUDAPlace|CUDAPinnedPlace|LoDTensor\b|Scope\b)"), ""),
     (re.compile(r"reader\.(?=DataLoader|PyReader)"), "io."),
 )
+_EARLY = {
+    "": ("paddle",),
+    "layers": ("paddle", "paddle.tensor", "paddle.nn", "paddle.nn.functional"),
+    "dygraph": ("paddle", "paddle.nn", "paddle.imperative"),
+    "initializer": ("paddle.nn.initializer",),
+    "optimizer": ("paddle.optimizer",),
+    "regularizer": ("paddle.regularizer",),
+    "clip": ("paddle.nn", "paddle.nn.clip"),
+    "io": ("paddle.io",),
+}
+_SUFFIXES = {"initializer": "Initializer", "optimizer": "Optimizer", "regularizer": "Regularizer"}
+_OTHER_MEANING = ("layers.hsigmoid", "dygraph.save", "dygraph.load", "layers.data", "data")
+"""Names that were not passed on, but defined anew or taken by something else."""
 _SUFFIXED = re.compile(
     r"((?:initializer|optimizer|regularizer)\.\w+?)(?:Initializer|Optimizer|Regularizer)\b"
 )
@@ -61,6 +75,7 @@ def by_name(rows: Iterable[Row], mode: Mode) -> Mapping[str, Row]:
         ValueError: a name has two rows.
     """
     found: dict[str, Row] = {}
+    early: dict[str, Row] = {}
     for row in rows:
         if row.mode not in (mode, "both"):
             continue
@@ -68,4 +83,22 @@ def by_name(rows: Iterable[Row], mode: Mode) -> Mapping[str, Row]:
             if name in found:
                 raise ValueError(f"{name} has two rows for {mode} programs")
             found[name] = row
-    return found
+            if mode == "dynamic" or _needs_no_graph_of_fluid(name, row):
+                early |= {other: row for other in early_names(name) if absent_part(other)}
+    return early | found
+
+
+def _needs_no_graph_of_fluid(name: str, row: Row) -> bool:
+    """Whether a row for graphs with names also holds for those of Paddle 2 and 3."""
+    known = row.new and not row.helper
+    return bool(known) and name.rpartition(".")[0] in ("", "initializer")
+
+
+def early_names(name: str) -> Iterator[str]:
+    """Yield where Paddle 2.0 alpha and beta had a name of fluid, which they passed on unchanged."""
+    home, _, short = name.rpartition(".")
+    if name in _OTHER_MEANING or home not in _EARLY:
+        return
+    for place in _EARLY[home]:
+        yield f"{place}.{short}"
+        yield f"{place}.{short}{_SUFFIXES.get(home, '')}"

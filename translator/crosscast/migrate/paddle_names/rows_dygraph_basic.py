@@ -7,7 +7,7 @@ import ast
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, replace_node
 from crosscast.migrate.paddle_fluid import CannotError
-from crosscast.migrate.paddle_names.call_forms import closing, given
+from crosscast.migrate.paddle_names.call_forms import closing, given, is_array
 from crosscast.migrate.paddle_names.row import Row
 from crosscast.pysource.programs.module import Module
 
@@ -55,6 +55,23 @@ def _keyword_removed(module: Module, keyword: ast.keyword) -> Edit:
         end_column=column_at(module, keyword.value.lineno, keyword.value.col_offset),
         text="",
     )
+
+
+_ARRAY = Row(
+    old=(),
+    new="paddle.to_tensor",
+    order=_VALUE,
+    new_order="value dtype",
+    renamed={"value": "data"},
+    dropped={"name": ("*",), "zero_copy": ("*",)},
+)
+_MAY_BE_TENSOR = Row(old=(), helper="as_tensor")
+
+
+def _tensor(module: Module, call: ast.Call | None) -> Row:
+    """Return the row of to_variable, which returned a tensor as it is, with its gradient."""
+    value = given(call, _VALUE, "value") if call is not None else None
+    return _ARRAY if value is not None and is_array(value, module) else _MAY_BE_TENSOR
 
 
 _PLACED = Row(old=(), new="paddle.set_device", rewrite=_device_first)
@@ -184,13 +201,7 @@ ROWS = (
     Row(
         old=("dygraph.to_variable", "imperative.to_variable"),
         mode="dynamic",
-        new="paddle.to_tensor",
-        order=_VALUE,
-        new_order="value dtype",
-        renamed={"value": "data"},
-        dropped={"name": ("*",), "zero_copy": ("*",)},
-        note="paddle.to_tensor of a tensor is a copy without a gradient, where to_variable "
-        "returned the tensor itself",
+        variant=_tensor,
     ),
     Row(
         old=("dygraph.no_grad", "paddle.imperative.no_grad"),

@@ -41,16 +41,6 @@ _SAME = (
     (_F, "relu sigmoid elu gelu softplus softsign mish pixel_shuffle unfold square_error_cost"),
     (_F, "mse_loss dice_loss log_loss softmax_with_cross_entropy sequence_mask"),
 )
-_ALIASES = (
-    (
-        "paddle",
-        "elementwise_add elementwise_sub elementwise_mul elementwise_div elementwise_max "
-        "elementwise_min elementwise_pow elementwise_mod elementwise_floordiv reduce_mean "
-        "reduce_sum reduce_max reduce_min reduce_prod reduce_all reduce_any fill_constant sums",
-    ),
-    (_F, "hard_sigmoid hard_swish brelu logsigmoid tanh_shrink pool2d"),
-)
-"""Where Paddle 2.0 beta had functions of fluid.layers that Paddle 3 has no more."""
 
 
 def _or_helper(row: Row, order: str, helper: str, **allowed: tuple[object, ...]) -> Variant:
@@ -85,21 +75,15 @@ def _binary(old: str, new: str) -> Row:
     )
     helper = f"elementwise_{old}_along"
     return Row(
-        old=_names(f"elementwise_{old}"),
+        old=(f"layers.elementwise_{old}",),
         mode="dynamic",
         variant=_or_helper(row, _BINARY, helper, axis=(-1,)),
     )
 
 
-def _names(name: str) -> tuple[str, ...]:
-    """Return the old names of a function, with those of Paddle 2.0 beta."""
-    places = [place for place, names in _ALIASES if name in names.split()]
-    return (f"layers.{name}", *(f"{place}.{name}" for place in places))
-
-
 def _function(old: str, new: str, order: str, **fields: object) -> Row:
     return Row(
-        old=_names(old),
+        old=(f"layers.{old}",),
         mode="dynamic",
         new=new,
         order=order,
@@ -368,6 +352,8 @@ ROWS = (
         dropped={"actual_shape": ("None",)},
         written={"mode": '"bilinear"', "align_corners": "True", "align_mode": "1"},
     ),
+    Row(old=("layers.resize_nearest",), mode="dynamic", helper="resize_to_nearest"),
+    Row(old=("layers.image_resize",), mode="dynamic", helper="resize_image"),
     _function(
         "pad",
         f"{_F}.pad",
@@ -376,7 +362,7 @@ ROWS = (
         renamed={"paddings": "pad", "pad_value": "value"},
     ),
     Row(old=("layers.pad2d",), mode="dynamic", helper="pad_image"),
-    Row(old=_names("pool2d"), mode="dynamic", helper="pool_image"),
+    Row(old=("layers.pool2d",), mode="dynamic", helper="pool_image"),
     _function(
         "uniform_random",
         "paddle.uniform",

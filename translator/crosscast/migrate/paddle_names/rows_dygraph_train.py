@@ -162,12 +162,12 @@ ROWS = (
     _initializer("NumpyArray", "Assign", "value"),
     _initializer("Bilinear", "Bilinear", ""),
     Row(
-        old=("initializer.Xavier", "paddle.nn.initializer.Xavier"),
+        old=("initializer.Xavier",),
         mode="dynamic",
         variant=_by_shape("Xavier"),
     ),
     Row(
-        old=("initializer.MSRA", "paddle.nn.initializer.MSRA"),
+        old=("initializer.MSRA",),
         mode="dynamic",
         variant=_by_shape("Kaiming"),
     ),

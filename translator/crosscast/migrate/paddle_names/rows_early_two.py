@@ -31,13 +31,8 @@ _SCHEDULES = {
 }
 _RENAMED = {
     "paddle.distributed.prepare_context": "paddle.distributed.init_parallel_env",
-    "paddle.to_variable": "paddle.to_tensor",
-    "paddle.imperative.to_variable": "paddle.to_tensor",
-    "paddle.imperative.grad": "paddle.grad",
-    "paddle.imperative.DataParallel": "paddle.DataParallel",
-    "paddle.imperative.ParallelEnv": "paddle.distributed.ParallelEnv",
-    "paddle.imperative.prepare_context": "paddle.distributed.init_parallel_env",
     "paddle.incubate.hapi.Model": "paddle.Model",
+    "paddle.nn.functional.logsigmoid": "paddle.nn.functional.log_sigmoid",
     "paddle.nn.GradientClipByGlobalNorm": "paddle.nn.ClipGradByGlobalNorm",
     "paddle.nn.GradientClipByNorm": "paddle.nn.ClipGradByNorm",
     "paddle.nn.GradientClipByValue": "paddle.nn.ClipGradByValue",

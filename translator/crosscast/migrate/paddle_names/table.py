@@ -32,13 +32,6 @@ def all_helpers() -> dict[str, Helper]:
     return {helper.name: helper for module in _modules("helpers_") for helper in module.HELPERS}
 
 
-@cache
-def later_names() -> tuple[str, ...]:
-    """Return the last parts of the old names outside of fluid, which a text may have."""
-    outside = (name for row in all_rows() for name in row.old if name.startswith("paddle."))
-    return tuple(dict.fromkeys(name.rpartition(".")[2] for name in outside))
-
-
 def _modules(start: str) -> list[ModuleType]:
     names = sorted(m.name for m in pkgutil.iter_modules(package.__path__))
     return [

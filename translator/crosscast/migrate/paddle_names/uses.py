@@ -30,6 +30,22 @@ class Use:
 
 def uses_of(module: Module, rows: Mapping[str, Row]) -> Iterator[Use]:
     """Yield each use of a name of `paddle.fluid`, or of another name in the table."""
+    for node, whole in whole_names(module):
+        part: ast.expr = node
+        name = whole
+        while isinstance(part, Dotted):
+            if row := rows.get(plain(name)):
+                yield Use(part, name, row, _call_of(module, part))
+                break
+            part = part.value if isinstance(part, ast.Attribute) else ast.Constant(None)
+            name = name.rpartition(".")[0]
+        else:
+            if whole.startswith("paddle.fluid"):
+                yield Use(node, whole, None, _call_of(module, node))
+
+
+def whole_names(module: Module) -> Iterator[tuple[Dotted, str]]:
+    """Yield each dotted name that begins at an import of paddle, and its qualified name."""
     nodes: list[Dotted] = [*module.every(ast.Attribute), *module.every(ast.Name)]
     for node in nodes:
         if isinstance(module.parent(node), ast.Attribute) or not isinstance(node.ctx, ast.Load):
@@ -37,20 +53,8 @@ def uses_of(module: Module, rows: Mapping[str, Row]) -> Iterator[Use]:
         root = root_of(node)
         if root is None or module.imports.get(root.id, "").partition(".")[0] != "paddle":
             continue
-        if not _is_import(module, root):
-            continue  # a parameter or another object of this name
-        part: ast.expr = node
-        whole = ""
-        while isinstance(part, Dotted):
-            name = _name_of(module, part)
-            whole = whole or name
-            if row := rows.get(plain(name)) if name else None:
-                yield Use(part, name, row, _call_of(module, part))
-                break
-            part = part.value if isinstance(part, ast.Attribute) else ast.Constant(None)
-        else:
-            if whole.startswith("paddle.fluid"):
-                yield Use(node, whole, None, _call_of(module, node))
+        if _is_import(module, root):  # not a parameter or another object of this name
+            yield node, _name_of(module, node)
 
 
 def root_of(node: ast.expr) -> ast.Name | None:
