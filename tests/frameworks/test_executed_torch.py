@@ -131,6 +131,36 @@ def test_apex_is_stood_in_for(bench: Bench) -> None:
     assert found.notes[0].startswith("apex is not installed: a stand-in did")
 
 
+@exhaustive("the original with a stand-in for apex")
+@pytest.mark.parametrize(
+    ("argument", "what"),
+    [("backoff_factor=0.25", "backoff_factor"), ("growth_interval=200", "growth_interval")],
+)
+def test_other_rules_than_those_of_apex_are_found(bench: Bench, argument: str, what: str) -> None:
+    right = migrated(APEX)
+    wrong = right.replace('GradScaler("cuda"', f'GradScaler("cuda", {argument}')
+    assert wrong != right
+    found = bench.prove(APEX, wrong)
+    assert found.outcome == "different", found.wording
+    assert found.differs == f"loss_scaling.{what}"
+
+
+@exhaustive("the original with a stand-in for apex")
+def test_only_the_first_pass_of_a_window_overflows(bench: Bench) -> None:
+    """Apex looks at what a pass adds, so that its scale, too, falls once."""
+    windowed = APEX.replace(
+        "    optimizer.step()\n    optimizer.zero_grad()",
+        """\
+    if number % 2:
+        optimizer.step()
+        optimizer.zero_grad()""",
+    )
+    found = bench.prove(windowed, migrated(windowed))
+    assert found.outcome == "same", found.wording
+    assert found.shown["loss_scaling.backoff_factor"].startswith("the scale falls from 65536 to 32")
+    assert not [note for note in found.notes if "overflow" in note]
+
+
 @pytest.mark.parametrize(
     "name",
     cases(PLANTED, quick=[], reason="planted mistakes; with stand-ins in `make test`"),

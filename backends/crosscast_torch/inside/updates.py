@@ -71,6 +71,7 @@ class Watch:
         self._clips: list[dict[str, Any]] = []
         self._types: set[str] = set()
         self._scale: float | None = None
+        self._rules: dict[str, Any] = {}
         self._total: list[Any] = []
         between = records.between
         self._parts = Parts(between, lambda: self._backward) if between is not None else None
@@ -158,11 +159,12 @@ class Watch:
             settings = [settings_of(group) for group in optimizer.param_groups]
             # Kernels that unscale and skip by themselves; both are gone after the step.
             skipped = holds(getattr(optimizer, "found_inf", None))
-            amp = getattr(optimizer, "amp_scaler", None)  # of a stand-in for apex
+            amp = getattr(optimizer, "amp_passes", None)  # of a stand-in for apex
             if amp is not None:
-                self._scale, skipped = float(amp.used), bool(amp.overflow)
+                self._scale, skipped = amp.scale, bool(amp.overflow)
+                self._rules = amp.scaler.settings
                 if self._records.between is not None:
-                    self._records.between.tell(scaler=amp.settings, mode=amp.mode)
+                    self._records.between.tell(scaler=amp.scaler.settings, mode=amp.scaler.mode)
             applied = [] if closure or self._parts is None else gradients_of(optimizer)
             if not (closure or skipped):
                 self._clips += filter(None, [clip_inside(optimizer)])
@@ -206,8 +208,9 @@ class Watch:
             if not scaler.is_enabled() or not self._records.here():
                 return original(scaler, optimizer, *args, **kwargs)
             self._scale, attempts = float(scaler.get_scale()), self._records.attempts
+            self._rules = told_of_scaler(scaler)
             if self._records.between is not None:
-                self._records.between.tell(scaler=told_of_scaler(scaler))
+                self._records.between.tell(scaler=self._rules)
             try:
                 result = original(scaler, optimizer, *args, **kwargs)
                 if self._records.attempts == attempts:
@@ -246,6 +249,7 @@ class Watch:
                 "skipped": skipped,
                 "backwards": backwards,
                 "scale": self._scale,
+                "rules": {} if self._scale is None else self._rules,
                 "settings": settings,
                 "clips": clips,
                 "gradients": [] if skipped else gradients,
