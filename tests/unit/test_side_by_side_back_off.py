@@ -14,7 +14,7 @@ RULES = {"growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000}
 
 
 def run(*scales: float, optimizers: tuple[int, ...] = (0,)) -> Recording:
-    """Return a run whose first attempt, with a scale of 8, overflows."""
+    """Return a run whose first attempt, with a scale of 8, overflows; `optimizers` take turns."""
     rest = [
         attempt(scale=scale, rules=RULES, optimizer=optimizers[(n + 1) % len(optimizers)])
         for n, scale in enumerate(scales)
@@ -23,7 +23,7 @@ def run(*scales: float, optimizers: tuple[int, ...] = (0,)) -> Recording:
 
 
 def seen(old: Recording, new: Recording) -> tuple[str, int]:
-    """Return what differs once the moment of the adjustment is accounted for, and how many notes."""
+    """Return what still differs with the moment of the adjustment in mind, and the notes."""
     explained, notes = as_after_updates(old, new)
     found = first_of(differences(explained, new, Bounds()))
     return found.what if found else "", len(notes)

@@ -174,14 +174,14 @@ def scale_loss(
     yield loss.float() * scale
     for optimizer in prepared:
         optimizer.amp_holds_scaled = delay_unscale
-    finite = delay_unscale or all([_multiply(optimizer, 1.0 / scale) for optimizer in prepared])
+    finite = [] if delay_unscale else [_multiply(each, 1.0 / scale) for each in prepared]
     for parameter, gradient in lost:
         parameter.grad = gradient
     if delay_unscale or delay_overflow_check:
         return
     for optimizer in prepared:
-        optimizer.amp_passes.add(scaler, scale, not finite)
-    scaler.update(not finite)
+        optimizer.amp_passes.add(scaler, scale, not all(finite))
+    scaler.update(not all(finite))
 
 
 def _set_aside(optimizer: Any) -> list[tuple[Any, Any]]:
