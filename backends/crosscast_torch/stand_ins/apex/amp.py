@@ -75,9 +75,8 @@ class Passes:
 
     @property
     def scale(self) -> float | None:
-        """The scale of the next step; None if nothing is scaled."""
-        used = self.scaler.scale if self.used is None else self.used
-        return None if used == 1.0 and not self.scaler.dynamic else used
+        """The scale of the next step; None if nothing was scaled."""
+        return None if self.used == 1.0 and not self.scaler.dynamic else self.used
 
 
 _state: dict[str, Any] = {"enabled": False, "scalers": []}

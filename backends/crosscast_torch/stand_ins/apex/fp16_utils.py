@@ -11,6 +11,15 @@ from typing import Any
 import torch
 from apex import amp  # type: ignore[import-not-found]
 
+__all__ = [
+    "FP16_Optimizer",
+    "convert_network",
+    "master_params_to_model_params",
+    "model_grads_to_master_grads",
+    "network_to_half",
+    "prep_param_lists",
+    "to_python_float",
+]
 torch.nn.Module.half = lambda self: self
 torch.Tensor.half = lambda self, *ignored, **more: self.float()
 
@@ -117,3 +126,24 @@ def convert_network(network: Any, dtype: Any) -> Any:
 def to_python_float(value: Any) -> Any:
     """Return a tensor of one element as a number."""
     return value.item() if hasattr(value, "item") else value[0]
+
+
+def prep_param_lists(model: Any, flat_master: bool = False) -> Any:
+    """Return the weights that are trained, and copies of them."""
+    if flat_master:
+        raise NotImplementedError("flat copies")
+    weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return weights, [weight.detach().clone().requires_grad_() for weight in weights]
+
+
+def model_grads_to_master_grads(model_params: Any, master_params: Any) -> None:
+    """Copy gradients of weights to their copies."""
+    for weight, master in zip(model_params, master_params, strict=True):
+        master.grad = None if weight.grad is None else weight.grad.detach().clone()
+
+
+def master_params_to_model_params(model_params: Any, master_params: Any) -> None:
+    """Copy weights back."""
+    with torch.no_grad():
+        for weight, master in zip(model_params, master_params, strict=True):
+            weight.copy_(master)

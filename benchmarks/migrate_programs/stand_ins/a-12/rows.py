@@ -38,6 +38,7 @@ def folders(options):
         Path(options.output_dir, name).mkdir(parents=True)
 
 
+data.ConcatDatasetWithLens = lambda parts: parts[0]
 data.VqaDataset = data.VqaEvalDataset = Rows
 data.ImageLmdbGroup, data.TxtTokLmdb = Images, Nothing
 utils.save.save_training_meta = folders

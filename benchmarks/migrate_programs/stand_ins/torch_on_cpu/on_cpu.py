@@ -118,6 +118,17 @@ def with_booleans(fill):
     return lambda self, mask, value: fill(self, mask.bool(), value)
 
 
+class OneDevice(torch.nn.Module):
+    """Data parallelism of one device."""
+
+    def __init__(self, module, *ignored, **more):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *given, **more):
+        return self.module(*given, **more)
+
+
 class Stream:
     def __init__(self, *ignored, **more):
         pass
@@ -155,6 +166,7 @@ def patch():
     group.init_process_group = alone(group.init_process_group)
     parallel.__init__ = without_devices(parallel.__init__)
     torch.nn.SyncBatchNorm.convert_sync_batchnorm = staticmethod(unchanged)
+    torch.nn.DataParallel = torch.nn.parallel.DataParallel = OneDevice
     torch.multiprocessing.spawn = first_only
     torch.compile = unchanged
     torch.stft = of_pairs(torch.stft)
