@@ -76,6 +76,17 @@ def test_apex_is_stood_in_for(bench: Bench) -> None:
 
 
 @exhaustive("the original with a stand-in for apex")
+def test_a_schedule_may_be_made_after_apex(bench: Bench) -> None:
+    start = 'opt_level="O1")\n'
+    schedule = "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)\n"
+    text = APEX.replace(start, start + schedule).replace(
+        "    optimizer.zero_grad()", "    optimizer.zero_grad()\n    schedule.step()"
+    )
+    found = bench.prove(text, migrated(text))
+    assert found.outcome == "same", found.wording
+
+
+@exhaustive("the original with a stand-in for apex")
 @pytest.mark.parametrize(
     ("argument", "what"),
     [("backoff_factor=0.25", "backoff_factor"), ("growth_interval=200", "growth_interval")],

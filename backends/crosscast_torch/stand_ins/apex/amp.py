@@ -8,6 +8,7 @@ is rounded by that.
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -120,8 +121,13 @@ def initialize(
 
 def prepare(optimizer: Any, scaler: Scaler) -> None:
     """Have an optimizer skip the step after an overflow."""
+    made = type(optimizer).step
+
+    def step(self: Any, closure: Any = None) -> Any:
+        return _step(self, made, closure)
+
     optimizer.amp_passes = Passes(scaler)
-    optimizer.step = functools.partial(_step, optimizer, type(optimizer).step)
+    optimizer.step = types.MethodType(step, optimizer)  # schedules look into the method
 
 
 def _listed(given: Any) -> list[Any]:
