@@ -214,9 +214,10 @@ class Watch:
             try:
                 result = original(scaler, optimizer, *args, **kwargs)
                 if self._records.attempts == attempts:
-                    settings = [settings_of(group) for group in optimizer.param_groups]
-                    self._write(optimizer, settings, tensors(optimizer), [], skipped=True)
-                    self._attempted(optimizer, settings, [], [], skipped=True)
+                    inner = unwrapped(optimizer)
+                    settings = [settings_of(group) for group in inner.param_groups]
+                    self._write(inner, settings, tensors(inner), [], skipped=True)
+                    self._attempted(inner, settings, [], [], skipped=True)
             finally:
                 self._scale = None
             return result
@@ -270,6 +271,12 @@ class Watch:
                 "forced": self._forces and not gpu,
             }
         )
+
+
+def unwrapped(optimizer: Any) -> Any:
+    """Return what a wrapper around an optimizer steps."""
+    held = getattr(optimizer, "optim", None)
+    return held if isinstance(held, torch.optim.Optimizer) else optimizer
 
 
 def tensors(optimizer: Any) -> list[Any]:

@@ -110,12 +110,12 @@ _READ = _HELPED + "    print(weights[0].norm())\n"
 _FLAT = _HELPED.replace("prep_param_lists(model)", "prep_param_lists(model, flat_master=True)")
 _TWICE = _HELPED.replace("master.grad.data / SCALE", "master.grad.data / SCALE / SCALE")
 MANUAL = (
+    Example(before=_LOOP, after=_LOOP_NEW),
+    Example(before=_UNPACKED, after=_UNPACKED_NEW),
     Example(before=_HELPED, after=_HELPED_NEW),
     Example(before=_READ, after=_READ, refused="weights is used here for another purpose"),
     Example(before=_FLAT, after=_FLAT, refused="prep_param_lists of apex"),
     Example(before=_TWICE, after=_TWICE, refused="not divided exactly once by SCALE"),
-    Example(before=_LOOP, after=_LOOP_NEW),
-    Example(before=_UNPACKED, after=_UNPACKED_NEW),
     Example(before=_INFERENCE, after=_INFERENCE),
     Example(before=_DYNAMIC, after=_DYNAMIC, refused="it is not certain that SCALE is a constant"),
     Example(before=_LISTS, after=_LISTS, refused="prep_param_lists of apex"),
