@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from crosscast_parity.inside.updates import SEED, Records
-from crosscast_torch.inside.parts import Parts, clip_inside, plain_type, told_of_scaler
+from crosscast_torch.inside.parts import Parts, clip_inside, plain_type, told_of_scaler, unwrapped
 
 ROUNDING = 2.0**-20
 """How far a perturbed run is moved, in root mean squares of each tensor: sixteen units in the last
@@ -271,12 +271,6 @@ class Watch:
                 "forced": self._forces and not gpu,
             }
         )
-
-
-def unwrapped(optimizer: Any) -> Any:
-    """Return what a wrapper around an optimizer steps."""
-    held = getattr(optimizer, "optim", None)
-    return held if isinstance(held, torch.optim.Optimizer) else optimizer
 
 
 def tensors(optimizer: Any) -> list[Any]:
