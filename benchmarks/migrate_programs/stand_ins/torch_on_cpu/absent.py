@@ -27,10 +27,13 @@ class Nothing(metaclass=_Names):
     def __call__(self, *given, **more):
         return Nothing(*given, **more)
 
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Nothing()
+    def __getattribute__(self, name):
+        try:
+            return super().__getattribute__(name)
+        except AttributeError:
+            if name.startswith("__"):
+                raise
+            return Nothing()
 
     def __iter__(self):
         return iter(())
