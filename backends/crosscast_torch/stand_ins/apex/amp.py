@@ -150,6 +150,8 @@ def _step(optimizer: Any, step: Callable[..., Any], closure: Any = None) -> Any:
     if optimizer.amp_passes.overflow:
         for parameter in master_params(optimizer):
             parameter.grad = None
+        optimizer = getattr(optimizer, "optim", optimizer)  # LARC does nothing then
+        step = type(optimizer).step
     try:
         return step(optimizer) if closure is None else step(optimizer, closure)
     finally:
