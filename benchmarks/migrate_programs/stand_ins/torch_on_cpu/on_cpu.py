@@ -177,6 +177,8 @@ def patch():
     old.inf, old.string_classes, old.container_abcs = torch.inf, (str, bytes), collections.abc
     sys.modules["torch._six"] = old
     numpy.float, numpy.int, numpy.object = float, int, object
+    for name in ("Callable", "Iterable", "Mapping", "Sequence"):
+        setattr(collections, name, getattr(collections.abc, name))
     load = torch.load
     torch.load = lambda *given, **more: load(*given, **{"weights_only": False, **more})
 

@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, cast
 
 from crosscast.edits.layout import Draft, block_of
 from crosscast.migrate.apex.forward import Region, regions_of
+from crosscast.migrate.apex.imports import is_of_fp16_utils
 from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.scaler_creation import NEVER
 from crosscast.migrate.apex.uses import Site, Stops
 from crosscast.migrate.apex.wrapped import is_wrapped
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 from crosscast.migrate.manual.examples import MANUAL
-from crosscast.migrate.manual.helpers import GRADIENTS, HALF, LISTS, WEIGHTS, halved, helper_of
+from crosscast.migrate.manual.helpers import (
+    GRADIENTS,
+    HALF,
+    LISTS,
+    WEIGHTS,
+    halved,
+    helper_of,
+    idle_imports,
+)
 from crosscast.migrate.manual.masters import Masters, masters_in, understand
 from crosscast.pysource.syntax.nodes import walk
 
@@ -50,8 +59,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 if stops.refusals:
                     yield from stops.refusals
                     continue
-                gone = [found.statement, *found.gone, *found.halves]
-                moved |= {id(node) for statement in gone for node in walk(statement)}
+                moved |= _moved(found)
                 what = f"{found.name}, copies of half weights, become autocast and a GradScaler"
                 yield Change(
                     span=module.span(found.statement),
@@ -60,6 +68,12 @@ def run(subject: Subject) -> Iterator[Outcome]:
                     note=f"{_NOTE} {_KEYS}" if _is_wrapping(found) else _NOTE,
                 )
         yield from _helpers(module, moved)
+
+
+def _moved(found: Masters) -> set[int]:
+    """Return the ids of the nodes that go."""
+    gone = [found.statement, *found.gone, *(half.func for half in found.halves)]
+    return {id(node) for statement in gone for node in walk(statement)}
 
 
 def _is_wrapping(found: Masters) -> bool:
@@ -72,15 +86,12 @@ def _helpers(module: Module, moved: set[int]) -> Iterator[Refusal]:
         return  # the helpers go with FP16_Optimizer
     seen: set[str] = set()
     for call in module.calls:
+        func = call.node.func
         word = call.name.rpartition(".")[2]
-        word = word.rpartition(":")[2]
-        of_apex = call.name.startswith(_HOMES)
-        if (
-            id(call.node) not in moved
-            and word in _HELPERS
-            and word not in seen
-            and (of_apex or ":" in call.name)
-        ):
+        word = word.rpartition(":")[2] or getattr(func, "id", "")
+        of_apex = call.name.startswith(_HOMES) or is_of_fp16_utils(func, word, module)
+        known = word in _HELPERS and (of_apex or ":" in call.name)
+        if known and word not in seen and id(func) not in moved:
             seen.add(word)
             owner = "apex" if of_apex else "this program"
             yield Refusal(
@@ -137,7 +148,7 @@ def _write(found: Masters, regions: list[Region]) -> Draft:
             draft.remove(cast(ast.stmt, statement))
         else:
             draft.replace(half, module.text(halved(half)))
-    draft.remove(found.statement, *found.gone)
+    draft.remove(found.statement, *found.gone, *idle_imports(module, _moved(found)))
     draft.replace(found.given, found.parameters)
     draft.after(
         found.optimizer,

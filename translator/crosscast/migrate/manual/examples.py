@@ -91,7 +91,6 @@ for inputs, targets in loader:
 """
 _HELPED_NEW = """\
 import torch
-from apex.fp16_utils import *
 
 SCALE = 1024.0
 model = torch.nn.Linear(4, 2).cuda()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.migrate.apex.imports import is_of_fp16_utils
+from crosscast.edits.layout import is_alone
+from crosscast.migrate.apex.imports import FP16_UTILS, is_of_fp16_utils, is_reexported
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -31,3 +32,23 @@ def halved(call: ast.Call) -> ast.expr:
     if isinstance(call.func, ast.Attribute) and call.func.attr == "half":
         return call.func.value
     return call.args[0]
+
+
+def idle_imports(module: Module, moved: set[int]) -> list[ast.ImportFrom]:
+    """Return the imports of apex.fp16_utils that nothing needs but nodes that go.
+
+    Args:
+        module: in which they are, at the top.
+        moved: ids of these nodes.
+    """
+    named = {node.id for node in module.every(ast.Name) if id(node) not in moved}
+    found = []
+    for statement in module.tree.body:
+        if not isinstance(statement, ast.ImportFrom) or statement.module != "apex.fp16_utils":
+            continue
+        names = {alias.asname or alias.name for alias in statement.names}
+        needed = FP16_UTILS if "*" in names else names
+        idle = not needed & named and not is_reexported(module, statement)
+        if idle and is_alone(module, statement):
+            found.append(statement)
+    return found
