@@ -50,6 +50,33 @@ for number in range(12):
     master_params_to_model_params(weights, masters)
 """
 
+WRAPPED = """\
+import torch
+from apex.fp16_utils import FP16_Optimizer
+
+torch.manual_seed(3)
+model = torch.nn.Linear(8, 4).half()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
+rows = torch.randn(96, 8)
+labels = torch.randint(0, 4, (96,))
+for number in range(24):
+    part = slice(4 * number, 4 * number + 4)
+    loss = torch.nn.functional.cross_entropy(model(rows[part].half()).float(), labels[part]) / 2
+    optimizer.backward(loss)
+    if number % 2:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@exhaustive("the original with a stand-in for apex")
+def test_a_scale_lowered_after_every_pass_is_noted(bench: Bench) -> None:
+    found = bench.prove(WRAPPED, migrated(WRAPPED))
+    assert found.outcome == "same", found.wording
+    assert "lowers its scale 2 times in one update" in found.notes[-1]
+    assert "loss_scaling.backoff_factor" not in found.shown
+
 
 @exhaustive("the original with a stand-in for apex")
 def test_helpers_of_half_weights_make_the_same_updates(bench: Bench) -> None:
