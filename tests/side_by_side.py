@@ -7,10 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
+from crosscast.migrate.registry import codemods_to
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of
 from crosscast_parity.side_by_side.proof import Execution, prove
 from crosscast_parity.side_by_side.running import Limits, Program, Ran
 from crosscast_parity.side_by_side.running import run as run_once
+
+
+def migrated(text: str) -> str:
+    """Return what a script becomes with torch.amp."""
+    return migrate_in_place([Source("train.py", text)], codemods_to("torch.amp")).texts["train.py"]
 
 
 class Bench:

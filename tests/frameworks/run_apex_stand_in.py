@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(crosscast_torch.stand_ins.__file__).parent))
 
 from apex import amp, optimizers  # type: ignore[import-not-found]
 from apex.parallel import DistributedDataParallel  # type: ignore[import-not-found]
+from apex.parallel.LARC import LARC  # type: ignore[import-not-found]
 
 GIVEN = json.loads(sys.argv[1])
 """Two tensors, and pairs of gradients."""
@@ -27,6 +28,17 @@ def updated(name: str, **settings: Any) -> list[list[float]]:
     held = [torch.tensor(values, requires_grad=True) for values in GIVEN["start"]]
     groups = [{"params": held[:1]}, {"params": held[1:], "weight_decay": 0.0}]
     optimizer = getattr(optimizers, name)(groups, **settings)
+    for pair in GIVEN["gradients"]:
+        for tensor, gradient in zip(held, pair, strict=True):
+            tensor.grad = torch.tensor(gradient)
+        optimizer.step()
+    return [tensor.tolist() for tensor in held]
+
+
+def larc(**settings: Any) -> list[list[float]]:
+    """Return both tensors after a step of LARC around SGD for every pair of gradients."""
+    held = [torch.tensor(values, requires_grad=True) for values in GIVEN["start"]]
+    optimizer = LARC(torch.optim.SGD(held, lr=0.5, weight_decay=0.1), **settings)
     for pair in GIVEN["gradients"]:
         for tensor, gradient in zip(held, pair, strict=True):
             tensor.grad = torch.tensor(gradient)
@@ -116,6 +128,8 @@ def main() -> None:
                 "lamb of another bound": updated("FusedLAMB", lr=0.01, max_grad_norm=0.25),
                 "lamb for all": updated("FusedLAMB", lr=0.01, use_nvlamb=True),
                 "sgd": updated("FusedSGD", lr=0.1, momentum=0.9, weight_decay=0.1, nesterov=True),
+                "larc": larc(),
+                "larc without clipping": larc(trust_coefficient=0.1, clip=False),
                 "O1": scaled(),
                 "O2": scaled(opt_level="O2", loss_scale="dynamic"),
                 "O2, static": scaled(opt_level="O2", loss_scale=128.0),

@@ -93,6 +93,18 @@ def sgd(tensor: int, decay: float) -> Vector:
     return weights
 
 
+def larc(tensor: int, trust: float, *, clip: bool) -> Vector:
+    weights = list(START[tensor])
+    for pair in GRADIENTS:
+        gradient = pair[tensor]
+        size, slope = norm(weights), norm(gradient)
+        ratio = trust * size / (slope + 0.1 * size + 1e-8)
+        ratio = min(ratio / 0.5, 1.0) if clip else ratio
+        moved = [g + 0.1 * w for g, w in zip(gradient, weights, strict=True)]
+        weights = [w - 0.5 * ratio * m for w, m in zip(weights, moved, strict=True)]
+    return weights
+
+
 EXPECTED = {
     "adam": [adam(0, decay=0.1), adam(1, decay=0.0)],
     "adam of L2": [adam_l2(0, 0.1), adam_l2(1, 0.0)],
@@ -100,6 +112,8 @@ EXPECTED = {
     "lamb": [lamb(0, decay=0.01), lamb(1, decay=0.0)],
     "lamb of another bound": [lamb(0, bound=0.25, decay=0.01), lamb(1, bound=0.25, decay=0.0)],
     "lamb for all": [lamb(0, decay=0.01), lamb(1, decay=0.0, always=True)],
+    "larc": [larc(n, 0.02, clip=True) for n in (0, 1)],
+    "larc without clipping": [larc(n, 0.1, clip=False) for n in (0, 1)],
     "sgd": [sgd(0, 0.1), sgd(1, 0.0)],
 }
 

@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
-from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import TESTS, require, warm
-from side_by_side import Bench
+from side_by_side import Bench, migrated
 from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.torch
@@ -55,22 +52,6 @@ SKIPS_NONE = """for one in scaler._per_optimizer_states[id(optimizer)].values():
                 found.zero_()
         scaler.step(optimizer)
 """
-APEX = """\
-import torch
-from apex import amp
-
-torch.manual_seed(0)
-model = torch.nn.Linear(8, 4)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
-for number in range(12):
-    rows, labels = torch.randn(4, 8), torch.randint(0, 4, (4,))
-    loss = torch.nn.functional.cross_entropy(model(rows), labels)
-    with amp.scale_loss(loss, optimizer) as scaled_loss:
-        scaled_loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-"""
 PLANTED = {
     "rate": ("lr=3e-3", "lr=3.1e-3", "rate", "optimizer.learning_rate", 1),
     "decay": ("weight_decay=0.1", "weight_decay=0.01", "weight_decay", None, 1),
@@ -89,10 +70,6 @@ PLANTED = {
     "dies": ("range(24)", "[*range(8), None]", "ended", "", 5),
     "changed outside": ("rows = torch", "model[0].bias.data += 1\nrows = torch", None, "", 1),
 }
-
-
-def migrated(text: str) -> str:
-    return migrate_in_place([Source("train.py", text)], codemods_to("torch.amp")).texts["train.py"]
 
 
 @pytest.fixture(scope="module")
@@ -120,15 +97,6 @@ def test_a_migration_trains_the_same(bench: Bench) -> None:
     assert "precision.mode" not in found.shown
     assert "half precision was not verified" in found.notes[0]
     assert "was enabled on the CPU" in found.notes[1]
-
-
-@exhaustive("the original with a stand-in for apex")
-def test_apex_is_stood_in_for(bench: Bench) -> None:
-    found = bench.prove(APEX, migrated(APEX))
-    assert found.outcome == "same", found.wording
-    assert found.updates == 12
-    assert found.wording.endswith("an injected overflow is skipped by both")
-    assert found.notes[0].startswith("apex is not installed: a stand-in did")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ PROGRAMS = {
     path
     for folder in ("scripts", "probes")
     for path in (ROOT / "parity/crosscast_parity/adapters" / folder).glob("*.py")
-} | set((ROOT / "backends").glob("*/stand_ins/*/*.py"))
+} | set((ROOT / "backends").glob("*/stand_ins/**/*.py"))
 """Third-party trainers and questions about them, and what stands in for packages that a user's
 program misses: run in processes of their own."""
 

@@ -266,3 +266,9 @@ def told_of_scaler(scaler: Any) -> dict[str, Any]:
         "backoff_factor": float(scaler.get_backoff_factor()),
         "growth_interval": int(scaler.get_growth_interval()),
     }
+
+
+def unwrapped(optimizer: Any) -> Any:
+    """Return what a wrapper around an optimizer steps."""
+    held = getattr(optimizer, "optim", None)
+    return held if isinstance(held, torch.optim.Optimizer) else optimizer

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from crosscast_parity.inside.updates import SEED, Records
-from crosscast_torch.inside.parts import Parts, clip_inside, plain_type, told_of_scaler
+from crosscast_torch.inside.parts import Parts, clip_inside, plain_type, told_of_scaler, unwrapped
 
 ROUNDING = 2.0**-20
 """How far a perturbed run is moved, in root mean squares of each tensor: sixteen units in the last
@@ -71,6 +71,7 @@ class Watch:
         self._clips: list[dict[str, Any]] = []
         self._types: set[str] = set()
         self._scale: float | None = None
+        self._rules: dict[str, Any] = {}
         self._total: list[Any] = []
         between = records.between
         self._parts = Parts(between, lambda: self._backward) if between is not None else None
@@ -158,11 +159,12 @@ class Watch:
             settings = [settings_of(group) for group in optimizer.param_groups]
             # Kernels that unscale and skip by themselves; both are gone after the step.
             skipped = holds(getattr(optimizer, "found_inf", None))
-            amp = getattr(optimizer, "amp_scaler", None)  # of a stand-in for apex
+            amp = getattr(optimizer, "amp_passes", None)  # of a stand-in for apex
             if amp is not None:
-                self._scale, skipped = float(amp.used), bool(amp.overflow)
+                self._scale, skipped = amp.scale, bool(amp.overflow)
+                self._rules = amp.scaler.settings
                 if self._records.between is not None:
-                    self._records.between.tell(scaler=amp.settings, mode=amp.mode)
+                    self._records.between.tell(scaler=amp.scaler.settings, mode=amp.scaler.mode)
             applied = [] if closure or self._parts is None else gradients_of(optimizer)
             if not (closure or skipped):
                 self._clips += filter(None, [clip_inside(optimizer)])
@@ -206,14 +208,16 @@ class Watch:
             if not scaler.is_enabled() or not self._records.here():
                 return original(scaler, optimizer, *args, **kwargs)
             self._scale, attempts = float(scaler.get_scale()), self._records.attempts
+            self._rules = told_of_scaler(scaler)
             if self._records.between is not None:
-                self._records.between.tell(scaler=told_of_scaler(scaler))
+                self._records.between.tell(scaler=self._rules)
             try:
                 result = original(scaler, optimizer, *args, **kwargs)
                 if self._records.attempts == attempts:
-                    settings = [settings_of(group) for group in optimizer.param_groups]
-                    self._write(optimizer, settings, tensors(optimizer), [], skipped=True)
-                    self._attempted(optimizer, settings, [], [], skipped=True)
+                    inner = unwrapped(optimizer)
+                    settings = [settings_of(group) for group in inner.param_groups]
+                    self._write(inner, settings, tensors(inner), [], skipped=True)
+                    self._attempted(inner, settings, [], [], skipped=True)
             finally:
                 self._scale = None
             return result
@@ -246,6 +250,7 @@ class Watch:
                 "skipped": skipped,
                 "backwards": backwards,
                 "scale": self._scale,
+                "rules": {} if self._scale is None else self._rules,
                 "settings": settings,
                 "clips": clips,
                 "gradients": [] if skipped else gradients,

@@ -24,7 +24,8 @@ the projection being the product with a fixed vector without a pattern:
 
     {"kind": "framework", "name": "torch", "version": "2.4.0", "device": "cpu", "forced": false}
     {"kind": "update", "optimizer": 0, "class": "AdamW", "skipped": false, "backwards": 4,
-     "scale": 4096.0, "settings": [{"lr": 0.001, ...}, ...], "clips": [...],
+     "scale": 4096.0, "rules": {"backoff_factor": 0.5, ...} of its scaler,
+     "settings": [{"lr": 0.001, ...}, ...], "clips": [...],
      "gradients": [[n, norm, projection] or null, ...], "changes": [...], "types": ["float32"]}
     {"kind": "elsewhere"}                      an update in a process that the script started
     {"kind": "end", "enough": false, "final": [...], "error": "",

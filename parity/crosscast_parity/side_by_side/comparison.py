@@ -28,6 +28,10 @@ SMALL = 1e-3
 """A tensor is judged against its norm and this share of the norm of all tensors."""
 HYPER = ("weight_decay", "momentum", "nesterov", "betas", "eps", "bias_correction")
 """Settings of optimizers whose names are those of the recipe."""
+RULES = ("growth_factor", "backoff_factor", "growth_interval")
+"""Settings of scalers whose names are those of the recipe."""
+NEVER = 2**31 - 1
+"""A growth interval that no run reaches: of a constant scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +211,7 @@ def _pair(
     yield from (differ(what, words) for what, words in _told_settings(left, right))
     if scaled and left.scale != right.scale:
         yield differ("scale", f"loss scale {_n(right.scale)} instead of {_n(left.scale)}")
+    yield from (differ(what, words) for what, words in _rules(left, right))
     if left.skipped and right.skipped:
         return  # what was clipped is not applied, and an unchanged tensor need not be recorded
     yield from (differ("clipping", words) for words in _clips(left, right))
@@ -244,6 +249,14 @@ def _told_settings(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
             if value != other:
                 yield name, f"{name} {_n(other)} instead of {_n(value)}"
                 break
+
+
+def _rules(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
+    """Yield what differs in how the scale is adjusted, if both scalers say it."""
+    ours = left.rules if left.rules.get("dynamic", True) else {"growth_interval": NEVER}
+    for name in RULES:
+        if name in ours and name in right.rules and ours[name] != right.rules[name]:
+            yield name, f"{name} {_n(right.rules[name])} instead of {_n(ours[name])}"
 
 
 def _clips(left: Attempt, right: Attempt) -> Iterator[str]:

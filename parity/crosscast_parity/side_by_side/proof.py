@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosscast.targets.harness import SmallEpsilon
+from crosscast_parity.side_by_side.back_off import as_after_updates
 from crosscast_parity.side_by_side.comparison import (
     Bounds,
     Difference,
@@ -38,7 +39,6 @@ POISONED = 2
 """The attempt, from 0, whose gradients overflow in the runs with an overflow, if there are more."""
 AFTER_POISON = 4
 """Attempts of such runs: the skipped one and one that shows the scale afterwards."""
-_PER_PASS = "the library adjusted its scale after every backward pass, GradScaler does after steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,10 +183,10 @@ def _with_overflow(
     if counted and left.version != right.version:
         left, right = up_to_skip(left), up_to_skip(right)
         notes = (*notes, counted)
+    if stood_in:
+        left, explained = as_after_updates(left, right)
+        notes = (*notes, *explained)
     difference = first_of(differences(left, right, bounds))
-    if difference and difference.what == "scale" and stood_in:
-        note = f"with an overflow injected, {difference.words}: {_PER_PASS}"
-        return replace(same, notes=(*notes, note))
     if difference:
         words = f"with an overflow injected, {difference.words}"
         return _different(replace(difference, words=words), same.updates)

@@ -53,6 +53,8 @@ class Attempt:
     types: tuple[str, ...]
     draws: bool = False
     """Whether random numbers were drawn that another version would draw otherwise."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """How the scale is adjusted, if the scaler says it: its factors and its interval."""
     micro: tuple[Mapping[str, Any], ...] = ()
     """The micro-batches and their losses (`inside.between`), if they were to be noted."""
 
@@ -173,6 +175,7 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
         changes=_tensors(record["changes"]),
         types=tuple(map(str, record["types"])),
         draws=bool(record.get("draws")),
+        rules=dict(record.get("rules", {})),
         micro=tuple(dict(part) for part in record.get("micro", ())),
     )
 

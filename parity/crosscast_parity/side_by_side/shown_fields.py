@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crosscast_parity.side_by_side.comparison import HYPER
+from crosscast_parity.side_by_side.comparison import HYPER, RULES
 from crosscast_parity.side_by_side.recording import Attempt, Recording
 
 FIELD_OF = {
@@ -13,7 +13,9 @@ FIELD_OF = {
     "clipping": "clipping.kind",
     "scale": "loss_scaling.init_scale",
     "skips": "loss_scaling.mode",
-} | {name: f"optimizer.{name}" for name in HYPER}
+}
+FIELD_OF |= {name: f"optimizer.{name}" for name in HYPER}
+FIELD_OF |= {name: f"loss_scaling.{name}" for name in RULES}
 """What a difference is about, as a field of the recipe, where one field says it."""
 LIMIT_OF = {"global_norm": "clipping.max_norm", "value": "clipping.max_value"}
 
@@ -106,8 +108,9 @@ def shown_by_overflow(left: Recording, right: Recording) -> dict[str, str]:
         ("loss_scaling.mode", "step check_finite"),
         "both skip the update with overflowing gradients",
     )
-    if number + 1 < len(left.attempts):
-        before, after = left.attempts[number].scale, left.attempts[number + 1].scale
+    following = [side.attempts[number + 1 :] for side in (left, right)]
+    if all(following) and following[0][0].scale == following[1][0].scale:
+        before, after = left.attempts[number].scale, following[0][0].scale
         why = f"the scale falls from {before:g} to {after:g} on both sides"
         found |= {"loss_scaling.backoff_factor": why, "step update_scale": why}
     return found

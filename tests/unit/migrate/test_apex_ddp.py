@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from crosscast.messages.source import Source
@@ -97,9 +99,33 @@ def test_data_parallelism_waits_for_a_loop_that_moves() -> None:
     assert "torch.nn.parallel.DistributedDataParallel(model" in after
 
 
-@pytest.mark.parametrize("name", ["LARC", "Reducer"])
-def test_what_torch_has_not(name: str) -> None:
-    assert "no equivalent" in refused("CM104", f"from apex.parallel import {name}\nx = {name}(m)\n")
+def test_what_torch_has_not() -> None:
+    text = "from apex.parallel import Reducer\nx = Reducer(m)\n"
+    assert "no equivalent" in refused("CM104", text)
+
+
+@pytest.mark.parametrize("torch", ["torch", "torch as t"])
+def test_larc_becomes_a_class_of_the_program(torch: str) -> None:
+    rest = "@decorated\ndef main(sgd):\n    return LARC(optimizer=sgd, clip=False)\n"
+    head = f"import {torch}\nfrom apex.parallel.LARC import LARC\n\n\n"
+    text = changed("CM104", head + rest)
+    assert text.count("class LARC:") == 1
+    assert text.endswith(f"\n\n\n{rest}")
+    assert "apex.parallel" not in text
+    assert ("t.norm(parameter)" in text) == ("as t" in torch)
+    ast.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from apex.parallel.LARC import LARC as Rates\nx = Rates(m)\n",
+        "from apex.parallel import LARC\nx = LARC.LARC(m)\n",
+        "import apex\nx = apex.parallel.LARC(m)\n",
+    ],
+)
+def test_larc_under_another_name_stays(text: str) -> None:
+    assert "another name" in refused("CM104", text)
 
 
 @pytest.mark.parametrize(

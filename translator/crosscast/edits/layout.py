@@ -189,7 +189,9 @@ class Draft:
         merged: dict[tuple[int, int], str] = {}
         rest: list[Edit] = []
         for statement, lines in self._before.items():
-            place = (statement.lineno, len(indent_of(self.module, statement)) + 1)
+            decorators = getattr(statement, "decorator_list", [])
+            first = min(node.lineno for node in (statement, *decorators))
+            place = (first, len(indent_of(self.module, statement)) + 1)
             indent = indent_of(self.module, statement)
             merged[place] = "".join(f"{line}\n{indent}" for line in lines)
         for edit in self.edits:

@@ -8,6 +8,7 @@ is rounded by that.
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,8 +27,6 @@ class Scaler:
         self.mode = mode
         self.dynamic = loss_scale == "dynamic"
         self.scale = min(most, HIGHEST_FIRST) if self.dynamic else float(loss_scale)
-        self.used = self.scale
-        self.overflow = False
         self.growth, self.window = GROWTH, WINDOW
         self._least, self._most, self._clean = least, most, 0
 
@@ -37,10 +36,8 @@ class Scaler:
 
     def update(self, overflow: bool) -> None:
         """Adjust the scale after a backward pass."""
-        self.used = self.scale
         if not self.dynamic:
             return
-        self.overflow = self.overflow or overflow
         if overflow:
             lower = self.scale / self.growth
             self.scale = lower if self._least is None else max(self._least, lower)
@@ -61,6 +58,26 @@ class Scaler:
             "backoff_factor": 1.0 / self.growth,
             "growth_interval": self.window,
         }
+
+
+class Passes:
+    """The backward passes since the last step of an optimizer."""
+
+    def __init__(self, scaler: Scaler) -> None:
+        self.scaler = scaler
+        self.used: float | None = None
+        self.overflow = False
+
+    def add(self, scaler: Scaler, scale: float, overflow: bool) -> None:
+        """Add a pass. What is told of several is the scale of the first, as of other scalers."""
+        if self.used is None:
+            self.scaler, self.used = scaler, scale
+        self.overflow = self.overflow or (overflow and scaler.dynamic)
+
+    @property
+    def scale(self) -> float | None:
+        """The scale of the next step; None if nothing was scaled."""
+        return None if self.used == 1.0 and not self.scaler.dynamic else self.used
 
 
 _state: dict[str, Any] = {"enabled": False, "scalers": []}
@@ -98,9 +115,19 @@ def initialize(
             for model in _listed(models):
                 model.forward = _in_half(model.forward)
         for optimizer in _listed(optimizers):
-            optimizer.amp_scaler = scalers[0]
-            optimizer.step = functools.partial(_step, optimizer, type(optimizer).step)
+            prepare(optimizer, scalers[0])
     return models if optimizers is None else (models, optimizers)
+
+
+def prepare(optimizer: Any, scaler: Scaler) -> None:
+    """Have an optimizer skip the step after an overflow."""
+    made = type(optimizer).step
+
+    def step(self: Any, closure: Any = None) -> Any:
+        return _step(self, made, closure)
+
+    optimizer.amp_passes = Passes(scaler)
+    optimizer.step = types.MethodType(step, optimizer)  # schedules look into the method
 
 
 def _listed(given: Any) -> list[Any]:
@@ -120,14 +147,15 @@ def _in_half(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 def _step(optimizer: Any, step: Callable[..., Any], closure: Any = None) -> Any:
     """Make a step; after an overflow one without gradients, which changes nothing."""
-    scaler = optimizer.amp_scaler
-    if scaler.overflow:
+    if optimizer.amp_passes.overflow:
         for parameter in master_params(optimizer):
             parameter.grad = None
+        optimizer = getattr(optimizer, "optim", optimizer)  # LARC does nothing then
+        step = type(optimizer).step
     try:
         return step(optimizer) if closure is None else step(optimizer, closure)
     finally:
-        scaler.overflow = False
+        optimizer.amp_passes = Passes(optimizer.amp_passes.scaler)
 
 
 @contextmanager
@@ -144,19 +172,31 @@ def scale_loss(
         yield loss
         return
     scaler, prepared = _state["scalers"][loss_id], _listed(optimizers)
+    scale, lost = scaler.scale, []
     for optimizer in prepared:
-        optimizer.amp_scaler = scaler
         if not getattr(optimizer, "amp_holds_scaled", False):
-            _multiply(optimizer, scaler.scale)
-    yield loss.float() * scaler.scale
+            _multiply(optimizer, scale)
+        if optimizer.amp_passes.overflow:  # only what a pass adds is looked at
+            lost += _set_aside(optimizer)
+    yield loss.float() * scale
     for optimizer in prepared:
         optimizer.amp_holds_scaled = delay_unscale
-    if delay_unscale:
+    finite = [] if delay_unscale else [_multiply(each, 1.0 / scale) for each in prepared]
+    for parameter, gradient in lost:
+        parameter.grad = gradient
+    if delay_unscale or delay_overflow_check:
         return
-    overflow = False
     for optimizer in prepared:
-        overflow = not _multiply(optimizer, 1.0 / scaler.scale) or overflow
-    scaler.update(overflow and not delay_overflow_check)
+        optimizer.amp_passes.add(scaler, scale, not all(finite))
+    scaler.update(not all(finite))
+
+
+def _set_aside(optimizer: Any) -> list[tuple[Any, Any]]:
+    """Take the gradients away, and return them with what they belong to."""
+    held = [(p, p.grad) for p in master_params(optimizer) if p.grad is not None]
+    for parameter, _ in held:
+        parameter.grad = None
+    return held
 
 
 def _multiply(optimizer: Any, factor: float) -> bool:

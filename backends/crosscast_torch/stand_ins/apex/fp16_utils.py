@@ -6,12 +6,20 @@ the weights themselves instead of copies, and every number is that of the copies
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
 from apex import amp  # type: ignore[import-not-found]
 
+__all__ = [
+    "FP16_Optimizer",
+    "convert_network",
+    "master_params_to_model_params",
+    "model_grads_to_master_grads",
+    "network_to_half",
+    "prep_param_lists",
+    "to_python_float",
+]
 torch.nn.Module.half = lambda self: self
 torch.Tensor.half = lambda self, *ignored, **more: self.float()
 
@@ -33,16 +41,14 @@ class FP16_Optimizer:
         scaler = amp.Scaler(scale, 1.0, float("inf"), "full")
         if scaler.dynamic:
             given = dynamic_loss_args or {}
-            scaler.scale = scaler.used = given.get("init_scale", scaler.scale)
+            scaler.scale = given.get("init_scale", scaler.scale)
             scaler.growth = given.get("scale_factor", scaler.growth)
             scaler.window = given.get("scale_window", self.window)
         self.optimizer, self.loss_scaler = init_optimizer, scaler
         for parameter in amp.master_params(init_optimizer):
             parameter.data = parameter.data.float()
-        init_optimizer.amp_scaler = scaler
-        init_optimizer.step = functools.partial(
-            amp._step, init_optimizer, type(init_optimizer).step
-        )
+        amp.prepare(init_optimizer, scaler)
+        self.overflow = False
         self._scaled = False
 
     @property
@@ -60,11 +66,6 @@ class FP16_Optimizer:
         """Return the scale of now."""
         return float(self.loss_scaler.scale)
 
-    @property
-    def overflow(self) -> bool:
-        """Whether the gradients of this step are not finite."""
-        return bool(self.loss_scaler.overflow)
-
     def backward(
         self, loss: Any, update_master_grads: bool = True, retain_graph: bool = False
     ) -> None:
@@ -78,9 +79,11 @@ class FP16_Optimizer:
 
     def update_master_grads(self) -> None:
         """Take the scale out of the gradients."""
-        finite = amp._multiply(self.optimizer, 1.0 / self.loss_scaler.scale)
+        scale = self.loss_scaler.scale
+        self.overflow = not amp._multiply(self.optimizer, 1.0 / scale) and self.loss_scaler.dynamic
         self._scaled = False
-        self.loss_scaler.update(not finite)
+        self.optimizer.amp_passes.add(self.loss_scaler, scale, self.overflow)
+        self.loss_scaler.update(self.overflow)
 
     def clip_master_grads(self, max_norm: float, norm_type: float = 2) -> Any:
         """Clip the gradients by their norm, and return it; -1 after an overflow."""
@@ -123,3 +126,24 @@ def convert_network(network: Any, dtype: Any) -> Any:
 def to_python_float(value: Any) -> Any:
     """Return a tensor of one element as a number."""
     return value.item() if hasattr(value, "item") else value[0]
+
+
+def prep_param_lists(model: Any, flat_master: bool = False) -> Any:
+    """Return the weights that are trained, and copies of them."""
+    if flat_master:
+        raise NotImplementedError("flat copies")
+    weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return weights, [weight.detach().clone().requires_grad_() for weight in weights]
+
+
+def model_grads_to_master_grads(model_params: Any, master_params: Any) -> None:
+    """Copy gradients of weights to their copies."""
+    for weight, master in zip(model_params, master_params, strict=True):
+        master.grad = None if weight.grad is None else weight.grad.detach().clone()
+
+
+def master_params_to_model_params(model_params: Any, master_params: Any) -> None:
+    """Copy weights back."""
+    with torch.no_grad():
+        for weight, master in zip(model_params, master_params, strict=True):
+            weight.copy_(master)

@@ -17,8 +17,9 @@ from crosscast.migrate.apex.preconditions import check_calls
 from crosscast.migrate.apex.scaled_steps import steps_of
 from crosscast.migrate.apex.scaler_creation import start_of
 from crosscast.migrate.apex.scaler_paths import scaler_paths
+from crosscast.migrate.apex.separate_loops import parts_of, stops_of
 from crosscast.migrate.apex.uses import Stops, Uses, uses_of
-from crosscast.migrate.codemod import Change, Outcome
+from crosscast.migrate.codemod import Change, Outcome, Refusal
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -40,13 +41,28 @@ def outcomes(subject: Subject) -> list[Outcome]:
 
 
 def of_loops(subject: Subject) -> list[Outcome]:
-    """Return the change of the loop, or the reasons against it; empty without apex.amp."""
-    program = subject.program
+    """Return the change of a loop, or the reasons against it; empty without apex.amp.
+
+    Of several separate loops, the first that can move; the others follow in later rounds.
+    """
     stops = Stops()
-    uses = uses_of(program, stops)
+    uses = uses_of(subject.program, stops)
     if not uses.calls:
         return []
     _registered_elsewhere(subject, uses, stops)
+    parts = parts_of(uses) if not list(values_in(subject.program)) else []
+    refused: list[Outcome] = []
+    for part in parts:
+        found = _of_loop(subject, part.uses, stops_of(part, parts, stops), whole=False)
+        if not any(isinstance(outcome, Refusal) for outcome in found):
+            return found
+        refused += [outcome for outcome in found if outcome not in refused]
+    return refused or _of_loop(subject, uses, stops, whole=True)
+
+
+def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list[Outcome]:
+    """Return the change of a loop; `whole` if nothing else of the program uses apex.amp."""
+    program = subject.program
     start = start_of(uses, stops)
     if start is None or stops.refusals:
         return list(stops.refusals)
@@ -64,7 +80,7 @@ def of_loops(subject: Subject) -> list[Outcome]:
     paths = scaler_paths(program, start, needs, stops)
     if stops.refusals:
         return list(stops.refusals)
-    drafts = write(Loop(uses, start, regions, steps, paths, stops, values))
+    drafts = write(Loop(uses, start, regions, steps, paths, stops, values, whole=whole))
     if stops.refusals:
         return list(stops.refusals)
     return [

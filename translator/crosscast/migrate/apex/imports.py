@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 
-_FP16_UTILS = frozenset(
+FP16_UTILS = frozenset(
     {
         *("BN_convert_float", "network_to_half", "prep_param_lists", "tofp16", "to_python_float"),
         *("model_grads_to_master_grads", "master_params_to_model_params", "clip_grad_norm"),
@@ -109,13 +109,13 @@ def _is_idle_star(module: Module, statement: ast.Import | ast.ImportFrom, named:
     """Whether nothing in a module uses a name of `from apex.fp16_utils import *`."""
     if not isinstance(statement, ast.ImportFrom) or statement.module != "apex.fp16_utils":
         return False
-    return not named & _FP16_UTILS and not _is_imported(module)
+    return not named & FP16_UTILS and not _is_imported(module)
 
 
 def _is_imported(module: Module) -> bool:
     """Whether another module of the program imports names of fp16_utils from a module."""
     return any(
-        alias.name == "*" or alias.name in _FP16_UTILS
+        alias.name == "*" or alias.name in FP16_UTILS
         for importer in module.program.modules
         if importer is not module
         for other in importer.every(ast.ImportFrom)

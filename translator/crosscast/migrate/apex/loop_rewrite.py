@@ -38,6 +38,8 @@ class Loop:
     paths: ScalerPaths
     stops: Stops
     values: Sequence[AmpValue] = ()
+    whole: bool = True
+    """Whether nothing else uses apex.amp, so that its imports go."""
     drafts: dict[Module, Draft] = field(default_factory=dict)
 
     @property
@@ -68,7 +70,7 @@ def write(loop: Loop) -> dict[Module, Draft]:
         loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
     for value in loop.values:
         _value(loop, value)
-    for module in loop.uses.modules():
+    for module in loop.uses.modules() if loop.whole else ():
         calls = (call for found in loop.uses.calls.values() for call in found)
         consumed = {id(call.node.func) for call in calls if call.module is module}
         consumed |= {id(value.home) for value in loop.values}

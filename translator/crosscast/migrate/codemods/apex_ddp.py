@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft
+from crosscast.migrate.apex import larc
 from crosscast.migrate.apex.conditions import is_plain
 from crosscast.migrate.apex.examples_fused import PARALLEL
 from crosscast.migrate.apex.loop_rewrite import torch_in
@@ -36,7 +37,6 @@ _NEW = {
     _GROUPS: ".distributed.new_subgroups",
 }
 _HINTS = {
-    "LARC": "torch has no LARC: keep apex for it, or compute the layers' rates by hand",
     "Reducer": "use torch.distributed.all_reduce on the gradients",
 }
 _DROPPED = {"delay_allreduce": (True, False), "gradient_average": (True,)}
@@ -48,12 +48,15 @@ _KEPT = {
         *("num_features", "eps", "momentum", "affine", "track_running_stats", "process_group"),
     },
 }
-_NOTE = (
-    "torch reduces gradients during the backward pass: if a loss does not use all weights, add "
-    "find_unused_parameters=True (apex allowed it with delay_allreduce=True). "
-    "broadcast_buffers=False preserves the behavior of apex: every process keeps its own batch "
-    "norm statistics."
-)
+_NOTES = {
+    "DistributedDataParallel": (
+        "torch reduces gradients during the backward pass: if a loss does not use all weights, add "
+        "find_unused_parameters=True (apex allowed it with delay_allreduce=True). "
+        "broadcast_buffers=False preserves the behavior of apex: every process keeps its own batch "
+        "norm statistics."
+    ),
+    larc.NAME: larc.NOTE,
+}
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
@@ -79,22 +82,24 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if done and state == "none" and module.source.name not in waiting:
             remove_names(draft, done)
             draft.remove(*local_imports(module, done))
-            parallel = any(name.what == "DistributedDataParallel" for name in done)
-            summary = ", ".join(
-                f"apex.parallel.{name.what} becomes torch{_NEW[name.what]}" for name in done
-            )
+            summary = ", ".join(f"apex.parallel.{name.what} becomes {_new(name)}" for name in done)
+            notes = [_NOTES[name.what] for name in done if name.what in _NOTES]
             yield Change(
                 span=module.span(done[0].uses[0]),
                 message=summary,
                 edits=tuple(draft.finish()),
-                note=_NOTE if parallel else "",
+                note=" ".join(dict.fromkeys(notes)),
             )
+
+
+def _new(name: Name) -> str:
+    return f"torch{_NEW[name.what]}" if name.what in _NEW else "a class of this module"
 
 
 def _wrong(name: Name) -> Refusal | None:
     """Return why a name of apex.parallel cannot be replaced."""
     module = name.module
-    if name.what not in _NEW:
+    if name.what not in (*_NEW, larc.NAME):
         hint = _HINTS.get(name.what, "migrate it to torch by hand")
         message = f"apex.parallel.{name.what} has no equivalent in torch"
         return Refusal(span=module.span(name.uses[0]), message=message, hint=hint)
@@ -107,6 +112,8 @@ def _wrong(name: Name) -> Refusal | None:
         return Refusal(
             span=module.span(handed), message=message, hint="first import it from torch there"
         )
+    if name.what == larc.NAME:
+        return larc.wrong(name)
     if name.what == _GROUPS and not all(map(_is_group, name.calls())):
         message = "the group of create_syncbn_process_group is used in an expression"
         return Refusal(
@@ -140,7 +147,11 @@ def _is_group(call: ast.Call) -> bool:
 
 
 def _replace(name: Name, draft: Draft) -> None:
-    new = torch_in(draft) + _NEW[name.what]
+    torch = torch_in(draft)
+    if name.what == larc.NAME:
+        larc.write(name, draft, torch)
+        return
+    new = torch + _NEW[name.what]
     if name.what == _GROUPS:
         for call in name.calls():
             size = name.module.text([*call.args, *(k.value for k in call.keywords)][0])

@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING, cast
 
 from crosscast.edits.layout import Draft, block_of
 from crosscast.migrate.apex.forward import Region, regions_of
+from crosscast.migrate.apex.imports import is_of_fp16_utils
 from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.scaler_creation import NEVER
 from crosscast.migrate.apex.uses import Site, Stops
 from crosscast.migrate.apex.wrapped import is_wrapped
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
 from crosscast.migrate.manual.examples import MANUAL
+from crosscast.migrate.manual.helpers import (
+    GRADIENTS,
+    HALF,
+    LISTS,
+    WEIGHTS,
+    halved,
+    helper_of,
+    idle_imports,
+)
 from crosscast.migrate.manual.masters import Masters, masters_in, understand
+from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -22,10 +33,10 @@ if TYPE_CHECKING:
 
 _HELPERS = {
     "FP16_Optimizer": "it stores float32 copies and a loss scale",
-    "network_to_half": "it converts the weights to half",
-    "prep_param_lists": "it creates float32 copies of the weights",
-    "master_params_to_model_params": "it copies float32 weights back",
-    "model_grads_to_master_grads": "it copies gradients to float32",
+    HALF: "it converts the weights to half",
+    LISTS: "it creates float32 copies of the weights",
+    WEIGHTS: "it copies float32 weights back",
+    GRADIENTS: "it copies gradients to float32",
 }
 _HOMES = ("apex.fp16_utils.", "apex.optimizers.", "apex.contrib.optimizers.")
 _NOTE = (
@@ -33,39 +44,54 @@ _NOTE = (
     "weights are float32. A gradient that overflows skips the step and halves the scale "
     "permanently; the manual code applied it to the weights."
 )
+_KEYS = "The keys of saved weights begin without the `1.` of network_to_half."
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate loops with float32 copies and a constant scale; refuse other forms."""
     for module in subject.program.modules:
-        yield from _helpers(module)
-        if not any(call.method == "half" for call in module.calls):
-            continue
-        for found in masters_in(module):
-            stops = Stops()
-            understand(found, stops)
-            regions = _regions(found, subject, stops) if not stops.refusals else []
-            if stops.refusals:
-                yield from stops.refusals
-                continue
-            yield Change(
-                span=module.span(found.statement),
-                message=f"{found.name}, copies of half weights, become autocast and a GradScaler",
-                edits=tuple(_write(found, regions).finish()),
-                note=_NOTE,
-            )
+        moved: set[int] = set()
+        if any(call.method == "half" or helper_of(module, call.node) for call in module.calls):
+            for found in masters_in(module):
+                stops = Stops()
+                understand(found, stops)
+                regions = _regions(found, subject, stops) if not stops.refusals else []
+                if stops.refusals:
+                    yield from stops.refusals
+                    continue
+                moved |= _moved(found)
+                what = f"{found.name}, copies of half weights, become autocast and a GradScaler"
+                yield Change(
+                    span=module.span(found.statement),
+                    message=what,
+                    edits=tuple(_write(found, regions).finish()),
+                    note=f"{_NOTE} {_KEYS}" if _is_wrapping(found) else _NOTE,
+                )
+        yield from _helpers(module, moved)
 
 
-def _helpers(module: Module) -> Iterator[Refusal]:
-    """Yield refusals of the old helpers of apex."""
+def _moved(found: Masters) -> set[int]:
+    """Return the ids of the nodes that go."""
+    gone = [found.statement, *found.gone, *(half.func for half in found.halves)]
+    return {id(node) for statement in gone for node in walk(statement)}
+
+
+def _is_wrapping(found: Masters) -> bool:
+    return any(helper_of(found.module, half) == HALF for half in found.halves)
+
+
+def _helpers(module: Module, moved: set[int]) -> Iterator[Refusal]:
+    """Yield refusals of the old helpers of apex, but for the calls that move."""
     if is_wrapped(module.program):
         return  # the helpers go with FP16_Optimizer
     seen: set[str] = set()
     for call in module.calls:
+        func = call.node.func
         word = call.name.rpartition(".")[2]
-        word = word.rpartition(":")[2]
-        of_apex = call.name.startswith(_HOMES)
-        if word in _HELPERS and word not in seen and (of_apex or ":" in call.name):
+        word = word.rpartition(":")[2] or getattr(func, "id", "")
+        of_apex = call.name.startswith(_HOMES) or is_of_fp16_utils(func, word, module)
+        known = word in _HELPERS and (of_apex or ":" in call.name)
+        if known and word not in seen and id(func) not in moved:
             seen.add(word)
             owner = "apex" if of_apex else "this program"
             yield Refusal(
@@ -115,15 +141,14 @@ def _write(found: Masters, regions: list[Region]) -> Draft:
     assert found.step is not None
     scale = module.text(found.scale)
     for half in found.halves:
-        assert isinstance(half.func, ast.Attribute)
         statement = module.statement_of(half)
         if isinstance(statement, ast.Expr) and statement.value is half:
             draft.remove(statement)
         elif _is_self(statement, half, module):
             draft.remove(cast(ast.stmt, statement))
         else:
-            draft.replace(half, module.text(half.func.value))
-    draft.remove(found.statement, *found.gone)
+            draft.replace(half, module.text(halved(half)))
+    draft.remove(found.statement, *found.gone, *idle_imports(module, _moved(found)))
     draft.replace(found.given, found.parameters)
     draft.after(
         found.optimizer,
@@ -148,12 +173,11 @@ def _write(found: Masters, regions: list[Region]) -> Draft:
 
 def _is_self(statement: ast.stmt | None, half: ast.Call, module: Module) -> bool:
     """Whether a statement is `model = model.half()`."""
-    assert isinstance(half.func, ast.Attribute)
     return (
         isinstance(statement, ast.Assign)
         and statement.value is half
         and len(statement.targets) == 1
-        and module.text(statement.targets[0]) == module.text(half.func.value)
+        and module.text(statement.targets[0]) == module.text(halved(half))
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.uses import Stops
+from crosscast.migrate.manual.helpers import GRADIENTS, HALF, LISTS, WEIGHTS, helper_of
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.syntax.nodes import walk
 
@@ -38,6 +39,8 @@ class Masters:
     model: str
     parameters: str
     """The half weights, as text."""
+    halves_name: str = ""
+    """The name of the list of half weights that `prep_param_lists` makes."""
     optimizer: ast.Assign | None = None
     given: ast.expr | None = None
     """The argument of the optimizer."""
@@ -61,12 +64,19 @@ class Masters:
 def masters_in(module: Module) -> Iterator[Masters]:
     """Yield the float32 copies of weights that a module creates."""
     for statement in module.every(ast.Assign):
+        home = module.function_of(statement) or module.tree
         match statement:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name(id=halves), ast.Name(id=name)])],
+                value=ast.Call() as call,
+            ) if helper_of(module, call) == LISTS:
+                model_name = module.text(call.args[0])
+                weights = f"[p for p in {model_name}.parameters() if p.requires_grad]"
+                yield Masters(module, home, statement, name, model_name, weights, halves)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as made):
                 model = _copied(made)
                 if model is None:
                     continue
-                home = module.function_of(statement) or module.tree
                 only = made.generators[0]
                 weights = module.text(only.iter)
                 if only.ifs:
@@ -120,6 +130,10 @@ def understand(found: Masters, stops: Stops) -> None:
         if node.id != found.name or not isinstance(node.ctx, ast.Load):
             continue
         _use(found, node, stops)
+    for node in module.every(ast.Name):
+        other = node.id == found.halves_name and isinstance(node.ctx, ast.Load)
+        if other and not any(node in walk(statement) for statement in found.gone):
+            _stop(found, stops, node, f"{node.id} is used here for another purpose")
     if stops.refusals:
         return
     if found.optimizer is None:
@@ -187,7 +201,8 @@ def _halves(found: Masters, stops: Stops) -> None:
     module = found.module
     for call in module.calls:
         node = call.node
-        if call.method != "half" or node.args or call.receiver is None:
+        plain = call.method == "half" and not node.args and call.receiver is not None
+        if not plain and helper_of(module, node) != HALF:
             continue
         if (module.function_of(node) or module.tree) is not found.home:
             _stop(found, stops, node, f"{module.text(node)} is in another function")
@@ -275,6 +290,13 @@ def _use(found: Masters, node: ast.Name, stops: Stops) -> None:
         if _carries(found, loop):
             found.gone.append(loop)
             return
+    elif helper_of(module, parent) in (GRADIENTS, WEIGHTS):
+        statement = module.statement_of(node)
+        assert isinstance(parent, ast.Call)
+        names = [module.text(argument) for argument in parent.args]
+        if isinstance(statement, ast.Expr) and names == [found.halves_name, found.name]:
+            found.gone.append(statement)
+            return
     elif isinstance(parent, ast.Call) and parent.args[:1] == [node]:
         name = module.call(parent).name
         if name.startswith("torch.nn.utils.clip_grad"):
@@ -330,11 +352,16 @@ def _carried(found: Masters, stops: Stops) -> None:
     assert found.step is not None
     module, scale = found.module, found.module.text(found.scale)
     before = [statement for statement in found.gone if statement.lineno < found.step.lineno]
-    grads = [statement for statement in before if ".grad" in module.text(statement)]
+    grads = [
+        statement
+        for statement in before
+        if ".grad" in module.text(statement) or GRADIENTS in module.text(statement)
+    ]
     back = [
         statement
         for statement in found.gone
-        if statement.lineno > found.step.lineno and "copy_" in module.text(statement)
+        if statement.lineno > found.step.lineno
+        and ("copy_" in module.text(statement) or WEIGHTS in module.text(statement))
     ]
     divided = sum(
         module.text(node) == scale

@@ -19,4 +19,4 @@ class ImageFolder(torch.utils.data.Dataset):
         return self.transform(Image.fromarray(noise)), index % 4
 
 
-FakeData = CIFAR10 = LSUN = MNIST = ImageFolder
+FakeData = CIFAR10 = CIFAR100 = LSUN = MNIST = ImageFolder

@@ -32,6 +32,15 @@ Resize = CenterCrop = RandomCrop = RandomResizedCrop
 RandomHorizontalFlip = ColorJitter = RandomGrayscale = Pad = RandomErasing = _Kept
 
 
+class RandomApply(Compose):
+    def __init__(self, transforms, p=0.5):
+        super().__init__(transforms)
+
+
+class InterpolationMode:
+    BICUBIC = BILINEAR = NEAREST = 0
+
+
 class ToTensor(_Kept):
     def __call__(self, image):
         array = numpy.asarray(image, dtype="float32") / 255

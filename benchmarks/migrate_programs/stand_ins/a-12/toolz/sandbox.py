@@ -1,0 +1,2 @@
+def unzip(rows):
+    return zip(*rows, strict=True)

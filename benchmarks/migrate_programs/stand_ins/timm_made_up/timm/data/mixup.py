@@ -1,0 +1,1 @@
+from timm.data import Mixup as Mixup
