@@ -47,6 +47,11 @@ class Keras2Updates:
         else:
             self._resource_apply_dense(gradient, variable, apply_state=state)
 
+    def _clip_gradients(self, grads):
+        if self.global_clipnorm:
+            return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
+        return super()._clip_gradients(grads)
+
     def _apply_weight_decay(self, variables):
         """Do nothing: optimizers of Keras 2 decay weights by their own methods."""
 
@@ -113,19 +118,19 @@ class Keras2Updates:
         if name != "decay":
             setattr(self, name, value)
 
+    def _hyper(self, name):
+        private = {"decay": "_initial_decay", "learning_rate": "_learning_rate"}
+        return getattr(self, private.get(name, name))
+
     def _get_hyper(self, name, dtype=None):
-        if name == "decay":
-            value = self._initial_decay
-        else:
-            value = self._learning_rate if name == "learning_rate" else getattr(self, name)
-        scheduled = isinstance(value, tf.keras.optimizers.schedules.LearningRateSchedule)
-        if scheduled:
+        value = self._hyper(name)
+        if isinstance(value, tf.keras.optimizers.schedules.LearningRateSchedule):
             return value
         value = value() if callable(value) else value
         return tf.cast(value, dtype or tf.float32)
 
     def _serialize_hyperparameter(self, name):
-        value = self._initial_decay if name == "decay" else getattr(self, name)
+        value = self._hyper(name)
         if isinstance(value, tf.keras.optimizers.schedules.LearningRateSchedule):
             return tf.keras.optimizers.schedules.serialize(value)
         value = value() if callable(value) else value

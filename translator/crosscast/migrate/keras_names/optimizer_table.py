@@ -52,7 +52,6 @@ PROVIDED = (
     "get_slot",
     "global_clipnorm",
     "iterations",
-    "learning_rate",
     "name",
 )
 """What a class may use of its base."""
@@ -148,7 +147,8 @@ PRIVATE_NAMES = {
     "tensorflow.python.ops.resource_variable_ops": ("resource_scatter_add",),
     "tensorflow.python.ops.gen_training_ops": (
         "resource_apply_momentum", "resource_apply_gradient_descent", "resource_apply_adam",
-        "resource_apply_keras_momentum", "resource_apply_rms_prop", "resource_sparse_apply_momentum",
+        "resource_apply_keras_momentum", "resource_apply_rms_prop",
+        "resource_sparse_apply_momentum",
         "resource_sparse_apply_keras_momentum", "resource_apply_adagrad", "resource_apply_adadelta",
     ),
 }  # fmt: skip
