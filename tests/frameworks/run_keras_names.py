@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from crosscast.migrate.keras.added_code import MODULES, POLICY, TEXTS
+from crosscast.migrate.keras_names.optimizer_table import OLD_METHODS
 from crosscast.migrate.keras_names.silent import OLD_LOSSES
 from crosscast.migrate.keras_names.table import (
     ARGUMENTS,
@@ -21,7 +22,6 @@ from crosscast.migrate.keras_names.table import (
     GENERATORS,
     GONE,
     MOVED,
-    OLD_METHODS,
 )
 
 warnings.simplefilter("ignore")

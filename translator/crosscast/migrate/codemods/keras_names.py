@@ -8,7 +8,6 @@ from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
-from crosscast.migrate.keras_names.optimizers import own_optimizers
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.scope import uses_keras_2
 from crosscast.sources.subject import Subject
@@ -22,7 +21,6 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in program.modules:
         out = Outcomes()
         names(module, out)
-        own_optimizers(module, program, out)
         constructors(module, program, out)
         training_arguments(module, program, out)
         eager(module, program, out)
@@ -60,14 +58,6 @@ import tensorflow as tf
 
 model = tf.keras.utils.multi_gpu_model(model, gpus=2)
 """
-_OWN = """\
-import tensorflow as tf
-
-
-class Sign(tf.keras.optimizers.SGD):
-    def _resource_apply_dense(self, grad, var, apply_state=None):
-        return var.assign_sub(self.learning_rate * tf.sign(grad))
-"""
 
 CODEMOD = Codemod(
     code="CM210",
@@ -80,7 +70,6 @@ CODEMOD = Codemod(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_GUARDED, after=_GUARDED),
         Example(before=_GONE, after=_GONE, refused="multi_gpu_model was removed"),
-        Example(before=_OWN, after=_OWN, refused="is an optimizer for Keras 2"),
     ),
     run=run,
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import insert
 from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras import optimizer_code
 
 if TYPE_CHECKING:
     from crosscast.edits.edit import Edit
@@ -122,6 +123,7 @@ def with_global_policy(function):
 
     return replica
 ''',
+    **optimizer_code.TEXTS,
 }
 """Name to definition, in the order of a module."""
 _ORDER = tuple(TEXTS)

@@ -1,4 +1,4 @@
-"""Optimizers of Keras 2: the argument decay, which Keras 3 ignores, and custom classes."""
+"""Optimizers of Keras 2: the argument decay, which Keras 3 ignores, and metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras.program import chain_of, is_keras_optimizer
-from crosscast.migrate.keras_names.table import DEFAULT_RATES, OLD_METHODS
+from crosscast.migrate.keras_names.table import DEFAULT_RATES
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
 
@@ -148,29 +148,6 @@ def _rewrite(call: Call, decay: str, out: Outcomes) -> None:
         return out.refuse(module, node, "there are comments in the arguments", _LINE)
     out.edits.append(replace_node(module, node, f"{raw(module, node.func)}({', '.join(texts)})"))
     return None
-
-
-def own_optimizers(module: Module, program: Program, out: Outcomes) -> None:
-    """Refuse optimizers of one's own that Keras 3 would silently replace by their base class."""
-    for node in module.every(ast.ClassDef):
-        scope = module.scopes.get(node)
-        found = [
-            part.name
-            for part in node.body
-            if isinstance(part, ast.FunctionDef) and part.name in OLD_METHODS
-        ]
-        if scope is None or not found or module.is_dead(node):
-            continue
-        base = canonical(program.library_base(scope))
-        if base.startswith("keras.optimizers.") or base.startswith("tensorflow.python.keras.opt"):
-            out.refuse(
-                module,
-                node,
-                f"{node.name} is an optimizer for Keras 2: Keras 3 never calls {found[0]}, and "
-                "trains with the update of the base class, or fails",
-                "write update_step(self, gradient, variable, learning_rate) and build(self, "
-                "variables), which creates the slots by add_variable_from_reference",
-            )
 
 
 def _iterated(call: Call) -> str:

@@ -216,12 +216,3 @@ GENERATORS = {
 
 DEFAULT_RATES = dict.fromkeys(_OPTIMIZERS, "0.001") | {"SGD": "0.01"}
 """Optimizer to its learning rate, in Keras 2 as in Keras 3."""
-
-OLD_METHODS = (
-    "_resource_apply_dense",
-    "_resource_apply_sparse",
-    "_create_slots",
-    "_prepare_local",
-    "get_updates",
-)
-"""What optimizers of one's own defined in Keras 2; Keras 3 calls none of them."""
