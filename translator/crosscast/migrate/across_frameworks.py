@@ -39,6 +39,8 @@ _KINDS = (
     "loss_scaling.mode",
 )
 """Fields that determine which other fields their section has."""
+_LENGTH = "data.sequence_length"
+"""It is that of the rows, whatever they are read from."""
 _SHOWN = 5
 
 
@@ -199,7 +201,12 @@ def _with_settings(
     for path in _KINDS:
         if path in settings and path in result and result[path].value != settings[path]:
             section = path.partition(".")[0]
-            result = {p: filled for p, filled in result.items() if not p.startswith(f"{section}.")}
+            kept = _LENGTH if settings[path] != "images" else ""
+            result = {
+                p: filled
+                for p, filled in result.items()
+                if p == kept or not p.startswith(f"{section}.")
+            }
     chosen = changed(result, settings, "said with --set")
     for path in settings:
         for other in chosen:

@@ -13,6 +13,7 @@ from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.decay_by_hand import DecayByHand, decay_by_hand
+from crosscast.readers.paddle.encoder_parts import encoder_parts
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
 from crosscast.readers.paddle.unseen import unseen_clips, unseen_processes
@@ -88,6 +89,7 @@ class PaddleOptimizerReader:
             return
         yield from seed_facts(program, "paddle", NAME)
         yield from batch_facts(program, NAME)
+        yield from encoder_parts(program, NAME)
         static = is_static(program)
         found = with_subjects(called(list(optimizers(program))))
         told = False
@@ -105,6 +107,7 @@ class PaddleOptimizerReader:
                     optimizer,
                     NAME,
                     stepped=_stepped(optimizer, static),
+                    on_skip=_on_skip(optimizer, static),
                     under=only_under(optimizer, found),
                 )
             )
@@ -158,6 +161,16 @@ def _stepped(optimizer: OptimizerCall, static: bool) -> str:
     if node is None or ".fluid." not in optimizer.name:
         return ""
     return "step" if static or _counts_updates(node, optimizer.call) else ""
+
+
+def _on_skip(optimizer: OptimizerCall, static: bool) -> str:
+    """Return whether a rate in a static graph moves on without an update; empty if not known.
+
+    It is an operator of the program, which runs whatever becomes of the gradients.
+    """
+    node = optimizer.call.bound().get("learning_rate")
+    counts = static and node is not None and _counts_updates(node, optimizer.call)
+    return "steps" if counts and ".fluid." in optimizer.name else ""
 
 
 def _counts_updates(rate: ast.expr, call: Call) -> bool:
