@@ -60,9 +60,7 @@ def _paddle(
     return entry.measured_on(_RAN)
 
 
-def _fluid(
-    name: str, source: str, arguments: Mapping[str, Value], **fixed: Value
-) -> Defaults:
+def _fluid(name: str, source: str, arguments: Mapping[str, Value], **fixed: Value) -> Defaults:
     """Return an entry of Paddle 1, whose names went with 2.5; read in 1.8.5 by hand."""
     return Defaults(
         api=f"paddle.fluid.{name}",
@@ -86,9 +84,7 @@ FLUID: tuple[Defaults, ...] = (
         _OF_FLUID,
         {"learning_rate": 0.001, "lamb_weight_decay": 0.01, **_BETAS, "epsilon": 1e-6},
     ),
-    _fluid(
-        "clip.GradientClipByGlobalNorm", "python/paddle/fluid/clip.py", {}, clipping__eps=0.0
-    ),
+    _fluid("clip.GradientClipByGlobalNorm", "python/paddle/fluid/clip.py", {}, clipping__eps=0.0),
 )
 """What is gone from the versions that the probe runs on."""
 PADDLE: tuple[Defaults, ...] = (

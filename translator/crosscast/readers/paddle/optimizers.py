@@ -107,7 +107,8 @@ class PaddleOptimizerReader:
                     optimizer,
                     NAME,
                     stepped=_stepped(optimizer, static),
-                    on_skip=_on_skip(optimizer, static),
+                    # An operator of the graph counts whatever becomes of the gradients.
+                    on_skip="steps" if static and ".fluid." in optimizer.name else "",
                     under=only_under(optimizer, found),
                 )
             )
@@ -161,16 +162,6 @@ def _stepped(optimizer: OptimizerCall, static: bool) -> str:
     if node is None or ".fluid." not in optimizer.name:
         return ""
     return "step" if static or _counts_updates(node, optimizer.call) else ""
-
-
-def _on_skip(optimizer: OptimizerCall, static: bool) -> str:
-    """Return whether a rate in a static graph moves on without an update; empty if not known.
-
-    It is an operator of the program, which runs whatever becomes of the gradients.
-    """
-    node = optimizer.call.bound().get("learning_rate")
-    counts = static and node is not None and _counts_updates(node, optimizer.call)
-    return "steps" if counts and ".fluid." in optimizer.name else ""
 
 
 def _counts_updates(rate: ast.expr, call: Call) -> bool:

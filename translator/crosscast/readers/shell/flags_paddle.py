@@ -106,7 +106,7 @@ def _batch(writer: SettingWriter, settings: Settings) -> None:
     elif length is not None and length.number and size.number:
         rows, name = int(size.number // length.number), "batch.micro_batch_size"
         writer.tell(name, rows, size, tokens, length, confidence="guess")
-        reason = f"{size.number} tokens: {rows} rows of {length.number}, more where they are shorter"
+        reason = f"{size.number} tokens: {rows} rows of {length.number}, more of shorter ones"
         writer.facts[-1] = replace(writer.facts[-1], reason=reason)
 
 
