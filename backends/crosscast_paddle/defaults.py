@@ -77,7 +77,7 @@ def _fluid(name: str, source: str, arguments: Mapping[str, Value], **fixed: Valu
 _OF_FLUID = "python/paddle/fluid/optimizer.py"
 FLUID: tuple[Defaults, ...] = (
     _fluid("optimizer.Adam", _OF_FLUID, {"learning_rate": 0.001, **_BETAS, "epsilon": 1e-8}),
-    _fluid("optimizer.SGD", _OF_FLUID, {}),
+    _fluid("optimizer.SGD", _OF_FLUID, {}, optimizer__momentum=0.0),
     _fluid("optimizer.Momentum", _OF_FLUID, {"use_nesterov": False}),
     _fluid(
         "optimizer.Lamb",

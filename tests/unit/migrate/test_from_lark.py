@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -66,9 +67,36 @@ def test_a_limit_that_is_multiplied_by_the_loss_scale(keep: bool, limit: float) 
     assert fate.became == ("kept" if keep else "changed on purpose")
 
 
-def test_a_loss_that_is_multiplied_by_something_else_is_the_programs_own() -> None:
-    across = moved({"network.py": ("loss *= args.loss_scaling", "loss *= args.weight_decay")})
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("network.py", "loss *= args.loss_scaling", "loss *= args.weight_decay"),
+        ("masters.py", "wide = wide / float(loss_scaling)", "wide = wide * 1.0"),
+    ],
+)
+def test_a_loss_that_is_multiplied_by_a_weight_is_the_programs_own(
+    file: str, old: str, new: str
+) -> None:
+    across = moved({file: (old, new)})
     assert across.fields["loss.kind"].how == "assumed"
+
+
+@pytest.mark.parametrize(
+    ("tail", "steps"), [("carry", 31), ("drop", 30), ("flush_renormalized", 33)]
+)
+def test_epochs_are_updates_if_the_file_of_the_rows_is_there(
+    tail: str, steps: int, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "train.npz", labels=np.zeros(84, np.int64))
+    settings = {
+        **{"data.train": str(tmp_path / "train.npz"), "data.eval": "eval.npz"},
+        **{"batch.micro_batch_size": 8, "accumulation.tail": tail},
+    }
+    across = moved(settings=settings)
+    assert across.recipe.schedule.total_steps == steps
+    assert "schedule.total_steps" not in across.fill_in
+    settings["data.train"] = str(tmp_path / "none.npz")
+    assert "schedule.total_steps" in moved(settings=settings).fill_in
 
 
 def test_without_a_warm_up_the_rate_is_constant() -> None:
@@ -95,3 +123,17 @@ def test_a_launch_script_names_the_sizes_by_a_variable(
     assert "9 fields to fill in" in done.stdout, done.stdout
     model = tmp_path / "out" / "recipe.yaml"
     assert "hidden_size: 16" in model.read_text(encoding="utf-8")
+
+
+def test_in_place_names_the_modules_that_were_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in static_classifier.FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    alone = CliRunner().invoke(app, ["migrate", "train.py", "--to", "paddle3", "--check"])
+    wanted = "masters.py, network.py, rates.py: imported, with the old API, and not named"
+    assert wanted in alone.stderr
+    whole = CliRunner().invoke(app, ["migrate", ".", "--to", "paddle3", "--check"])
+    assert "not named" not in whole.stderr

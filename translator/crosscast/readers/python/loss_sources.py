@@ -36,7 +36,9 @@ _REDUCED = re.compile(
 _FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
 """A function that multiplies, unlike the method of a scaler."""
 _LOSS_SCALE = re.compile(r"(?:\w+\.)*\w*loss_?scal(?:e|ing)\w*", re.I)
-"""A factor that scales a loss by hand, and is divided out of the gradients again."""
+"""A factor that scales a loss by hand."""
+_DIVIDED = re.compile(r"/ *(?:float\()?[\w.]*loss_?scal", re.I)
+"""Where gradients are divided by it again."""
 _DATA = frozenset({"x", "input", "input_tensor"})
 Seen = dict[tuple[ast.expr, str | int | None], list[Found]]
 """What values, or the entries of containers, come from; empty while it is being followed."""
@@ -112,7 +114,7 @@ def _of_name(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Fou
             case Binding(kind="augment", node=ast.AugAssign(op=ast.Div())):
                 pass
             case Binding(kind="augment", node=ast.AugAssign(op=ast.Mult(), value=factor)) if (
-                _LOSS_SCALE.fullmatch(binding.module.text(factor))
+                _is_loss_scale(factor, binding.module)
             ):
                 pass
             case Binding(kind="assign" | "with", value=ast.expr() as value, path=()):
@@ -130,6 +132,13 @@ def _of_name(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Fou
             case _:
                 return []
     return found
+
+
+def _is_loss_scale(factor: ast.expr, module: Module) -> bool:
+    """Whether a factor is a loss scale that the program divides out again, and not a weight."""
+    if not _LOSS_SCALE.fullmatch(module.text(factor)):
+        return False
+    return any(_DIVIDED.search(each.source.text) for each in module.program.modules)
 
 
 def _given(binding: Binding, depth: int, seen: Seen) -> list[Found]:
