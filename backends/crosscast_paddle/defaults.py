@@ -60,6 +60,33 @@ def _paddle(
     return entry.measured_on(_RAN)
 
 
+def _fluid(name: str, source: str, arguments: Mapping[str, Value], **fixed: Value) -> Defaults:
+    """Return an entry of Paddle 1, whose names went with 2.5; read in 1.8.5 by hand."""
+    return Defaults(
+        api=f"paddle.fluid.{name}",
+        package="paddle",
+        since="1.0",
+        until="2.5",
+        arguments=arguments,
+        fixed={path.replace("__", "."): value for path, value in fixed.items()},
+        measured=("1.8.5",),
+        source=source,
+    )
+
+
+_OF_FLUID = "python/paddle/fluid/optimizer.py"
+FLUID: tuple[Defaults, ...] = (
+    _fluid("optimizer.Adam", _OF_FLUID, {"learning_rate": 0.001, **_BETAS, "epsilon": 1e-8}),
+    _fluid("optimizer.SGD", _OF_FLUID, {}, optimizer__momentum=0.0),
+    _fluid("optimizer.Momentum", _OF_FLUID, {"use_nesterov": False}),
+    _fluid(
+        "optimizer.Lamb",
+        _OF_FLUID,
+        {"learning_rate": 0.001, "lamb_weight_decay": 0.01, **_BETAS, "epsilon": 1e-6},
+    ),
+    _fluid("clip.GradientClipByGlobalNorm", "python/paddle/fluid/clip.py", {}, clipping__eps=0.0),
+)
+"""What is gone from the versions that the probe runs on."""
 PADDLE: tuple[Defaults, ...] = (
     _paddle(
         "amp.GradScaler",
@@ -230,4 +257,4 @@ def _flags(script: Script) -> Defaults:
 SCRIPT_FLAGS: tuple[Defaults, ...] = tuple(_flags(script) for script in SCRIPTS.values())
 """Flags of the classic scripts for Paddle, whose own float16 code is not in Paddle."""
 
-DEFAULTS: tuple[Defaults, ...] = (*PADDLE, *SCRIPT_FLAGS)
+DEFAULTS: tuple[Defaults, ...] = (*PADDLE, *FLUID, *SCRIPT_FLAGS)

@@ -188,6 +188,8 @@ def test_a_model_with_a_train_method_of_its_own_is_refused() -> None:
         ("model(x, scale=3.0)", "passes more"),
         ("model(x) / 2.0", "not what the model returns"),
         ("model(x)[:, :2]", "not what the model returns"),
+        ("torch.sigmoid(model(x))", "not what the model returns"),
+        ("model(x).squeeze(1)", "not what the model returns"),
     ],
 )
 def test_what_the_loop_computes_around_the_model_is_refused(used: str, reason: str) -> None:
@@ -195,6 +197,44 @@ def test_what_the_loop_computes_around_the_model_is_refused(used: str, reason: s
     with pytest.raises(UnreadableError) as refusal:
         network_read(text.replace("entropy(model(x)", f"entropy({used}"), "torch")
     assert reason in refusal.value.reason
+
+
+def between(line: str, loss: str) -> str:
+    """Return a program that names what its model returns, with a line before the loss."""
+    lines = ("outputs = model(x)", line, f"loss = {loss}")
+    step = "".join(f"    {each}\n" for each in lines)
+    return program("model = Net()").replace("    loss = F.cross_entropy(model(x), labels)\n", step)
+
+
+@pytest.mark.parametrize(
+    ("line", "loss"),
+    [
+        ("scaled = outputs / 2.0", "F.cross_entropy(scaled, labels)"),
+        ("outputs = outputs / 2.0", "F.cross_entropy(outputs, labels)"),
+        ("outputs /= 2.0", "F.cross_entropy(outputs, labels)"),
+        ("chances = F.softmax(outputs, dim=1)", "F.cross_entropy(chances, labels)"),
+        ("outputs = outputs.squeeze(1)", "F.cross_entropy(outputs, labels)"),
+        ("same = outputs", "F.cross_entropy(same * 2, labels)"),
+    ],
+)
+def test_what_is_computed_under_a_name_before_the_loss_is_refused(line: str, loss: str) -> None:
+    with pytest.raises(UnreadableError) as refusal:
+        network_read(between(line, loss), "torch")
+    assert "not what the model returns" in refusal.value.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "loss"),
+    [
+        ("hits = (outputs.argmax(1) == labels).sum()", "F.cross_entropy(outputs, labels)"),
+        ("error = (outputs - 1).abs().mean()", "F.cross_entropy(outputs, labels)"),
+        ("logits = outputs", "F.cross_entropy(logits, labels)"),
+        ("size = outputs.shape[0] * 2", "F.cross_entropy(outputs.float(), labels)"),
+        ("chances = F.softmax(outputs, dim=1)", "F.cross_entropy(outputs, labels)"),
+    ],
+)
+def test_what_is_measured_beside_the_loss_is_no_part_of_the_model(line: str, loss: str) -> None:
+    assert network_read(between(line, loss), "torch").steps
 
 
 KERAS = """

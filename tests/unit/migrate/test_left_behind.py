@@ -75,3 +75,42 @@ def test_a_kind_is_told_once_with_its_first_places() -> None:
     (found,) = left_behind(across.lifted.analysis.subject.program)
     assert len(found.places) == 3
     assert {kind.instead for kind in KINDS if kind.what == "checkpoints"} == {found.kind.instead}
+
+
+def test_rows_that_a_loop_reads_from_a_file_are_no_weights() -> None:
+    for rows in (
+        'for a, b in torch.load("rows.pt"):\n    print(a)',
+        'rows = torch.load("rows.pt")\nfor number, row in enumerate(rows):\n    print(row)',
+    ):
+        assert "pretrained or saved weights" not in told(f"{migration_sources.TORCH}\n{rows}\n")
+    weights = 'saved = torch.load("model.pt")\nmodel.load_state_dict(saved)'
+    assert "pretrained or saved weights" in told(f"{migration_sources.TORCH}\n{weights}\n")
+
+
+FLUID = """
+import paddle.fluid as fluid
+
+mask = fluid.layers.matmul(words, words, transpose_y=True)
+mask.stop_gradient = True
+kept = {{}}
+for weight in program.global_block().all_parameters():
+    kept[weight.name] = weight * 1.0
+    kept[weight.name].stop_gradient = True
+{line}
+loss = fluid.layers.mean(fluid.layers.softmax_with_cross_entropy(logits, labels))
+fluid.optimizer.SGD(0.1).minimize(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "frozen"),
+    [
+        ("", False),
+        ("weight.stop_gradient = True", True),
+        ("model.embedding.weight.stop_gradient = True", True),
+    ],
+)
+def test_results_that_pass_no_gradient_are_no_frozen_weights(line: str, frozen: bool) -> None:
+    across = migrate_across([Source("train.py", FLUID.format(line=line))], ["torch"])
+    found = [entry["what"] for entry in report(across)["not_carried"]]
+    assert ("frozen weights" in found) is frozen

@@ -78,10 +78,13 @@ def test_a_program_comes_with_its_launch_script(tmp_path: Path) -> None:
 def test_a_model_that_was_filled_in_stays(script: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(script, "--to", "torch", "-o", out, *SAID)
+    assert "is kept" not in run(script, "--to", "torch", "-o", out, *SAID).stderr
     own = out / "torch" / FILE
     own.write_text("def build_model():\n    return 1\n")
     for more in ((), ("--force",)):
-        assert run(script, "--to", "torch", "-o", out, *SAID, *more).exit_code == 0
+        found = run(script, "--to", "torch", "-o", out, *SAID, *more)
+        assert found.exit_code == 0
+        assert f"note CC972: model: {own} exists and is kept" in found.stderr
         assert own.read_text() == "def build_model():\n    return 1\n"
 
 

@@ -16,7 +16,7 @@ from crosscast.messages.console import (
     print_diagnostics,
     print_json,
 )
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 
 if TYPE_CHECKING:
     from crosscast.lift.run_proof import Demand
@@ -60,8 +60,8 @@ def migrate_to_targets(
     )
     data = report(across)
     root = Path(output)
+    diagnostics = [*problems, *across.diagnostics, *_kept(across, root)]
     _write(across, data, root, force=force)
-    diagnostics = [*problems, *across.diagnostics]
     if verify:
         from crosscast.migrate.proof import diagnostics_of
 
@@ -108,7 +108,8 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
             Diagnostic(code="CC971", message=f"{', '.join(paths)}: nothing to migrate"),
         )
     groups = groups_of(sources, paths)
-    if len(groups) > 1 and not any(Path(path).is_dir() for path in paths):
+    if groups and not any(Path(path).is_dir() for path in paths):
+        # A model needs every module that the program imports, not those alone that train.
         order = sorted(sources, key=lambda source: source.name not in paths)
         return together(order), problems
     runs = [members for members in groups if lift(analyse(members)).fields] or groups
@@ -128,17 +129,36 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
 def _write(across: CrossMigration, data: Mapping[str, Any], root: Path, *, force: bool) -> None:
     """Write all files or none; an existing model file is the user's and is kept."""
     from crosscast.messages.output import OutputFile, write_files
-    from crosscast.migrate.own_model import FILE, TEST_FILE
     from crosscast.migrate.page import page
 
-    files = {
-        path: file
-        for path, file in across.files.items()
-        if not (path.endswith((f"/{FILE}", f"/{TEST_FILE}")) and (root / path).exists())
-    }
+    kept = _existing(across, root)
+    files = {path: file for path, file in across.files.items() if path not in kept}
     files["report.json"] = OutputFile(json_.dumps(data, indent=2) + "\n")
     files["report.md"] = OutputFile(page(data))
     write_files(root, files, force=force)
+
+
+def _existing(across: CrossMigration, root: Path) -> list[str]:
+    """Return the files about the user's model that are there already."""
+    from crosscast.migrate.own_model import FILE, TEST_FILE
+
+    names = (f"/{FILE}", f"/{TEST_FILE}")
+    return [path for path in across.files if path.endswith(names) and (root / path).exists()]
+
+
+def _kept(across: CrossMigration, root: Path) -> list[Diagnostic]:
+    """Return a note for every model file that is kept and is not what would be written."""
+    return [
+        Diagnostic(
+            code="CC972",
+            message=f"{root / path} exists and is kept: it is not what this migration would write",
+            path="model",
+            severity=Severity.NOTE,
+            hint="delete it to have it written again",
+        )
+        for path in _existing(across, root)
+        if (root / path).read_text(encoding="utf-8") != across.files[path].text
+    ]
 
 
 def _verified(across: CrossMigration, root: Path) -> dict[str, Any]:

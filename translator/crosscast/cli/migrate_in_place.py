@@ -62,6 +62,7 @@ def in_place(
     """
     from crosscast.cli.migrate_review import review_on_terminal, show_refusals
     from crosscast.migrate.chosen_proof import in_place_proof
+    from crosscast.migrate.imported_files import left_out
     from crosscast.migrate.in_place import migrate_in_place
     from crosscast.migrate.nothing import unread_programs
     from crosscast.migrate.registry import codemods_to
@@ -79,6 +80,7 @@ def in_place(
     problems += migrated.problems
     missed = unread_programs(sources, paths, codemods)
     problems += [problem for problem in missed if problem not in problems]
+    problems += left_out(sources, codemods)
     if not migrated.texts and not migrated.refusals:
         return _nothing(files, migrated, problems, api, verify=verify, json=json)
     compared: list[Comparison] = []

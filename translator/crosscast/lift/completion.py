@@ -111,6 +111,7 @@ def _open_fields(values: Mapping[str, Any], draft: Draft) -> list[str]:
         and path not in draft.fields
         and path.partition(".")[0] not in assumed
         and path not in _NO_VALUES
+        and not (path == "schedule.warmup_steps" and "schedule.warmup_ratio" in draft.fields)
         and not path.startswith(tuple(name for name in _NO_VALUES if name.endswith(".")))
         and not any(filled.startswith(f"{path}.") for filled in draft.fields)
     ]

@@ -75,7 +75,7 @@ def _idle(fields: Mapping[str, Any]) -> Iterator[str]:
     single = fields.get("batch.micro_batch_size") == 1
     if counts and single and fields.get("accumulation.tail") == "flush":
         yield "accumulation.normalize_by"
-    if fields.get("precision.mode") != "full":
+    if fields.get("precision.mode") != "full" or fields.get("accumulation.steps") == 1:
         yield "accumulation.dtype"
     if fields.get("precision.mode") == "none" or fields.get("model.kind") == "custom":
         yield from (path for path in fields if path.startswith("precision.ops."))

@@ -60,6 +60,7 @@ _APEX = "apex"
 _CLIPS_INSIDE = "apex.optimizers.FusedLAMB"
 """Its step clips and adds nothing to the norm; that of FP16_Optimizer adds what PyTorch does."""
 _OF_FLUID = "paddle.fluid.optimizer."
+_CLIP_OF_FLUID = "paddle.fluid.clip.GradientClipByGlobalNorm"
 _CORRECTED_SINCE = "2.0"
 """Release of Paddle since which its Adam adds epsilon after the correction; `fluid` is older."""
 
@@ -88,6 +89,8 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         if said is not None and said.reader == _APEX and "lamb" in name.lower():
             clip = _CLIPS_INSIDE
         found = find(clip, versions)
+        if found is None and framework is not None and framework.module == "paddle":
+            found = find(_CLIP_OF_FLUID, versions)
         if found and "clipping.eps" in found[0].fixed:
             draft.default("clipping.eps", found[0].fixed["clipping.eps"], found[1])
 
@@ -176,7 +179,7 @@ def _epsilon_of_fluid(draft: Draft, versions: Mapping[str, str]) -> None:
     version = versions.get("paddle", "") or versions.get("paddlepaddle", "")
     path, before = "optimizer.eps_placement", "before_correction"
     if not version:
-        note = f"since Paddle {_CORRECTED_SINCE} after_correction"
+        note = f"since Paddle {_CORRECTED_SINCE} after_correction: name yours, --version paddle=V"
         draft.stand_in(path, before, note)
     else:
         late = version_number(version) >= version_number(_CORRECTED_SINCE)
@@ -199,6 +202,8 @@ def _row(
     head, _, _ = name.partition(".")
     if ":" in name or ("." in name and head not in _heads(framework)):
         return None
+    if name.startswith(_OF_FLUID) and (found := find(name.removesuffix("Optimizer"), versions)):
+        return found
     last = _BY_NAME.get(name, name.rpartition(".")[2])
     return next((f for form in forms if (f := find(form.format(last), versions))), None)
 

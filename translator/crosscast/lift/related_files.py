@@ -30,6 +30,8 @@ _IMPORT = re.compile(
     r"|import[ \t]+([\w., \t]+))",
     re.MULTILINE,
 )
+_VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)=([\"']?)([\w./-]+)\2[ \t]*$", re.MULTILINE)
+"""A variable of a launch script with a plain value."""
 _UP = 3
 """Folders above a module in which the packages that it imports are looked for."""
 
@@ -136,8 +138,17 @@ def _needed(source: Source) -> Iterator[Path]:
     yield from paths_of_ancestors(source)
     yield from hydra_paths(source)
     if kind_of(source) != "config":
-        for match in _SETTINGS.finditer(source.text):
+        text = _filled_in(source.text) if kind_of(source) == "shell" else source.text
+        for match in _SETTINGS.finditer(text):
             yield from _around(folder, match.group())
+
+
+def _filled_in(text: str) -> str:
+    """Return a launch script with the values of variables that it sets once, to plain text."""
+    values: dict[str, str] = {}
+    for match in _VARIABLE.finditer(text):
+        values[match.group(1)] = "" if match.group(1) in values else match.group(3)
+    return re.sub(r"\$\{?(\w+)\}?", lambda found: values.get(found.group(1)) or found.group(), text)
 
 
 def _around(folder: Path, name: str) -> Iterator[Path]:

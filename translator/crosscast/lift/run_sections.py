@@ -27,6 +27,8 @@ _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
 _BY_FLAG = frozenset({"tpu", "strategy_by_flag"})
 """Ways to train on several devices that programs also name where they train on one."""
+_WARMS = re.compile(r"[\w.]*warm_?up\w*(?: *(?:>|!=) *0(?:\.0*)?)?", re.I)
+"""The condition that there is a warm-up."""
 _OF_ENCODER = ("model.labels", "model.layer_norm_eps")
 """What a launch may say of a model whose sizes stand in a file that was not given."""
 
@@ -41,9 +43,7 @@ def schedule(look: Look, draft: Draft) -> None:
     elif decay is None:
         draft.nothing("schedule.name", "constant", "schedule", "no fall after the warm-up")
     elif name in _SCHEDULES:
-        draft.put("schedule.name", name, decay)
-        if decay.under and not draft.is_assumed("schedule.name"):
-            draft.assume("schedule.name", name, f"only if {' and '.join(decay.under)}", decay)
+        _named(str(name), decay, warmup, draft)
     elif name in _VAGUE:
         note = (decay.expression or decay.reason or str(name)).replace("_", " ")
         draft.assume("schedule.name", "constant", note, decay)
@@ -56,9 +56,7 @@ def schedule(look: Look, draft: Draft) -> None:
     if steps is not None and steps >= 1:
         draft.put("schedule.total_steps", int(steps), total)
     else:
-        text = total.expression if total is not None else ""
-        note = f"{text} is not known" if text else "not in the source"
-        draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, note, total)
+        draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, _why_open(total, look), total)
     if warmup is not None:
         _warmup(warmup, draft)
     elif word(warms) == "yes":
@@ -83,6 +81,32 @@ def schedule(look: Look, draft: Draft) -> None:
     skip = look("schedule.on_skip")
     if word(skip) in ("steps", "guarded"):
         draft.put("schedule.tick", "attempt" if word(skip) == "steps" else "update", skip)
+
+
+def _why_open(total: Fact | None, look: Look) -> str:
+    """Return why the length of a run is not known, and what it is computed from."""
+    epochs = number(look("run.epochs"))
+    text = total.expression if total is not None else ""
+    why = f"{text} is not known" if text else "not in the source"
+    if epochs is None:
+        return why
+    count = f"{epochs:g} epochs: {epochs:g} * rows / rows of an update"
+    return f"{why}: {count}" if text else count
+
+
+def _named(name: str, decay: Fact, warmup: Fact | None, draft: Draft) -> None:
+    """Fill the name of a schedule, which some programs have only with a warm-up."""
+    draft.put("schedule.name", name, decay)
+    if not decay.under or draft.is_assumed("schedule.name"):
+        return
+    lengths = warmup_length(word(warmup)) if warmup is not None else (None, None)
+    known = [length for length in lengths if length is not None]
+    if known and all(map(_WARMS.fullmatch, decay.under)):
+        note = decay.under[0]
+        if not known[0]:
+            draft.put("schedule.name", "constant", decay, how="derived", note=f"only if {note}")
+        return
+    draft.assume("schedule.name", name, f"only if {' and '.join(decay.under)}", decay)
 
 
 def _without_warmup(warms: Fact | None, draft: Draft) -> None:

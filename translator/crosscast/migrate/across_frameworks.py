@@ -12,6 +12,7 @@ from crosscast.lift.annotated_yaml import recipe_yaml, scalar
 from crosscast.lift.drafting import Lifted, lift
 from crosscast.lift.frameworks import UNSAID, backend_for
 from crosscast.lift.recipe_draft import Filled
+from crosscast.lift.step_sections import looking, word
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
@@ -27,6 +28,7 @@ from crosscast.migrate.operation_lines import operation_lines
 from crosscast.migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast.migrate.own_rows import FILE as ROWS_FILE
 from crosscast.migrate.own_rows import CarriedRows, carried_rows
+from crosscast.migrate.run_length import with_length
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
@@ -39,6 +41,8 @@ _KINDS = (
     "loss_scaling.mode",
 )
 """Fields that determine which other fields their section has."""
+_LENGTH = "data.sequence_length"
+"""It is that of the rows, whatever they are read from."""
 _SHOWN = 5
 
 
@@ -137,7 +141,9 @@ def migrate_across(
     if rows is not None and rows.text:
         fields = {**fields, **rows.fields()}
     own_models = _own_models(model, targets)
-    fields = _for_targets(_with_settings(fields, settings or {}), targets, model, own_models)
+    epochs = word(looking(lifted.analysis.settled)("run.epochs"))
+    fields = with_length(_with_settings(fields, settings or {}), epochs)
+    fields = _for_targets(fields, targets, model, own_models)
     written = recipe_yaml(fields, [source.name for source in sources])
     try:
         recipe = build_recipe(parse(written, "recipe.yaml"))
@@ -199,7 +205,12 @@ def _with_settings(
     for path in _KINDS:
         if path in settings and path in result and result[path].value != settings[path]:
             section = path.partition(".")[0]
-            result = {p: filled for p, filled in result.items() if not p.startswith(f"{section}.")}
+            kept = _LENGTH if settings[path] != "images" else ""
+            result = {
+                p: filled
+                for p, filled in result.items()
+                if p == kept or not p.startswith(f"{section}.")
+            }
     chosen = changed(result, settings, "said with --set")
     for path in settings:
         for other in chosen:

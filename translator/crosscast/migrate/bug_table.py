@@ -27,6 +27,8 @@ class Bug:
     """Values that correct the mistake if the source's values express it."""
     sums: int = 0
     """Power of the window length that multiplies the losses: 1 for a sum, -1 if divided twice."""
+    scaled: str = ""
+    """Field with a limit that is multiplied by the loss scale."""
     by_user: bool = False
     """Whether only the user knows the intention; the recipe then describes what actually runs."""
 
@@ -98,7 +100,12 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL302", _CLIP, "gradients are clipped after they are unscaled"),
         _bug("CL303", _CLIP, "complete gradients are clipped once per window"),
         _bug("CL304", _CLIP, "the clipped gradients are applied"),
-        _bug("CL305", _CLIP, "the limit does not depend on the loss scale"),
+        _bug(
+            "CL305",
+            _CLIP,
+            "the limit does not depend on the loss scale",
+            scaled="clipping.max_norm",
+        ),
         _bug("CL306", _CLIP, "gradients are clipped with every precision"),
         _bug("CL307", _CLIP, "gradients are clipped before the step"),
         _bug("CL308", _CLIP, "the gradients that the optimizer uses are clipped"),

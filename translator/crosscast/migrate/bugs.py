@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from crosscast.recipe.yaml_source import parse
 Became = Literal["changed on purpose", "kept", "cannot be kept", "as it runs", "of no recipe"]
 """Corrected; kept on request; corrected although it should have been kept; ambiguous, so the recipe
 describes what runs; unrelated to recipe fields."""
+
+_SCALE = re.compile(r"loss_?scal|init_scale", re.I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +91,24 @@ def _decide(
         return "as it runs", {}
     if finding.severity is Severity.NOTE and not bug.sums:
         return "kept", {}
+    if bug.scaled and (unscaled := _unscaled(fields, bug.scaled)):
+        return ("kept", {}) if keep else ("changed on purpose", unscaled)
     if not keep:
         return "changed on purpose", bug.correct if _expresses(fields, bug) else {}
     wanted = _sum(fields, bug.sums) if bug.sums else bug.keep
     if wanted and recipe_of(changed(fields, wanted, "")) is not None:
         return "kept", wanted
     return "cannot be kept", bug.correct if not bug.keep else {}
+
+
+def _unscaled(fields: Mapping[str, Filled], path: str) -> Values:
+    """Return the limit without the loss scale that its expression names; empty if not known."""
+    limit, scale = fields.get(path), fields.get("loss_scaling.scale")
+    if limit is None or scale is None or not _SCALE.search(limit.note):
+        return {}
+    if limit.how == "assumed" or scale.how == "assumed" or not limit.value or not scale.value:
+        return {}
+    return {path: limit.value / scale.value}
 
 
 def _expresses(fields: Mapping[str, Filled], bug: Bug) -> bool:

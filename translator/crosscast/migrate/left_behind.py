@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Span
-from crosscast.readers.python.library_calls import canonical
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import names_in, walk
+from crosscast.readers.python.library_calls import canonical, target_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -125,6 +127,8 @@ KINDS: Sequence[Kind] = (
     ),
 )
 """What is told, in the order of the report."""
+_READ = frozenset({"torch.load", "paddle.load"})
+_FUNCTIONS = ("paddle.fluid.layers.", "paddle.nn.functional.", "torch.nn.functional.")
 _FITS = frozenset({"fit", "compile", "fit_generator", "train_on_batch"})
 
 
@@ -147,12 +151,14 @@ def _found(program: Program) -> Iterator[tuple[Kind, Span]]:
     for module in program.modules:
         for node in module.every(ast.Assign):
             for kind in KINDS:
-                if _sets(kind, node, module):
+                if _sets(kind, node) and not _of_results(node, module):
                     yield kind, module.span(node)
 
 
 def _is_of(kind: Kind, call: Call) -> bool:
     names = [canonical(name) for name in call.names]
+    if any(name in _READ for name in names) and _is_iterated(call):
+        return False
     if kind.names and any(re.fullmatch(kind.names, name) for name in names if ":" not in name):
         return True
     if call.method.rstrip("_") in kind.attributes and call.method.endswith("_"):
@@ -163,7 +169,43 @@ def _is_of(kind: Kind, call: Call) -> bool:
     return is_fit and any(keyword.arg in kind.keywords for keyword in call.node.keywords)
 
 
-def _sets(kind: Kind, node: ast.Assign, module: Module) -> bool:
+def _is_iterated(call: Call) -> bool:
+    """Whether a loop runs over what a call reads: then these are rows, and no weights."""
+    module = call.module
+    names = {target_of(call.node, module)} - {""}
+    return any(
+        call.node in (loop.iter, *walk(loop.iter)) or names & names_in(loop.iter)
+        for loop in module.every(ast.For)
+    )
+
+
+def _of_results(node: ast.Assign, module: Module) -> bool:
+    """Whether an attribute is set of what operators or functions of layers compute, not weights."""
+    owners = [target.value for target in node.targets if isinstance(target, ast.Attribute)]
+    made = [value for owner in owners for value in _values(owner, module)]
+    return bool(made) and all(value is not None and _is_result(value, module) for value in made)
+
+
+def _values(owner: ast.expr, module: Module) -> list[ast.expr | None]:
+    """Return what is assigned to a name, or to an entry that is written in the same way."""
+    if isinstance(owner, ast.Name):
+        return [binding.assigned for binding in definitions(owner, module)]
+    text = module.text(owner)
+    return [
+        node.value
+        for node in module.every(ast.Assign)
+        if any(module.text(target) == text for target in node.targets)
+    ]
+
+
+def _is_result(node: ast.expr, module: Module) -> bool:
+    if isinstance(node, ast.Call):
+        name = canonical(module.call(node).name)
+        return name.startswith(_FUNCTIONS) and "parameter" not in name
+    return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare)
+
+
+def _sets(kind: Kind, node: ast.Assign) -> bool:
     return any(
         isinstance(target, ast.Attribute)
         and target.attr in kind.attributes

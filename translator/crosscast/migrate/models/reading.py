@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.models import containers
+from crosscast.migrate.models.after_model import computed_after
 from crosscast.migrate.models.calls import forward
 from crosscast.migrate.models.graph import Graph
 from crosscast.migrate.models.machine import Machine
@@ -55,7 +56,7 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         for node, module in _sources(*use):
             try:
                 network = _read(program, framework, node, module)
-                found.append(_as_used(network, use))
+                found.append(_as_used(network, use, steps))
             except UnreadableError as error:
                 failures.append(error)
                 break
@@ -67,7 +68,7 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
     raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
 
 
-def _as_used(network: Network, use: Place) -> Network:
+def _as_used(network: Network, use: Place, steps: Sequence[TrainingStep]) -> Network:
     """Return a model with a note of what a training step computes of its inputs.
 
     Raises:
@@ -82,11 +83,11 @@ def _as_used(network: Network, use: Place) -> Network:
     if len(given) > len(network.inputs) or not set(words) <= set(network.inputs):
         text = module.text(call)[:60]
         raise UnreadableError(f"{text} passes more than the model was read with", module.span(call))
-    around = module.parent(call)
-    if isinstance(around, ast.BinOp | ast.UnaryOp | ast.Subscript):
-        text = module.text(around)[:60]
+    computed_next = computed_after(call, module, steps)
+    if computed_next is not None:
+        text = module.text(computed_next)[:60]
         reason = f"the loss takes {text}, not what the model returns"
-        raise UnreadableError(reason, module.span(call))
+        raise UnreadableError(reason, module.span(computed_next))
     computed = [module.text(argument)[:60] for argument in given if isinstance(argument, ast.BinOp)]
     notes = (f"the model gets {text}: let your rows be prepared so" for text in computed)
     return replace(network, notes=(*network.notes, *notes))

@@ -13,6 +13,7 @@ from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.decay_by_hand import DecayByHand, decay_by_hand
+from crosscast.readers.paddle.encoder_parts import encoder_parts
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
 from crosscast.readers.paddle.unseen import unseen_clips, unseen_processes
@@ -88,6 +89,7 @@ class PaddleOptimizerReader:
             return
         yield from seed_facts(program, "paddle", NAME)
         yield from batch_facts(program, NAME)
+        yield from encoder_parts(program, NAME)
         static = is_static(program)
         found = with_subjects(called(list(optimizers(program))))
         told = False
@@ -105,6 +107,8 @@ class PaddleOptimizerReader:
                     optimizer,
                     NAME,
                     stepped=_stepped(optimizer, static),
+                    # An operator of the graph counts whatever becomes of the gradients.
+                    on_skip="steps" if static and ".fluid." in optimizer.name else "",
                     under=only_under(optimizer, found),
                 )
             )

@@ -12,6 +12,8 @@ from crosscast.pysource.names.containers import definitions, entry
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.scopes import Binding, path_of
 from crosscast.pysource.values.value import Instance
+from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.library_calls import canonical, last
 from crosscast.readers.python.loss_kinds import (
     Found,
@@ -33,6 +35,10 @@ _REDUCED = re.compile(
 )
 _FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
 """A function that multiplies, unlike the method of a scaler."""
+_LOSS_SCALE = re.compile(r"(?:\w+\.)*\w*loss_?scal(?:e|ing)\w*", re.I)
+"""A factor that scales a loss by hand."""
+_DIVIDED = re.compile(r"/ *(?:float\()?[\w.]*loss_?scal", re.I)
+"""Where gradients are divided by it again."""
 _DATA = frozenset({"x", "input", "input_tensor"})
 Seen = dict[tuple[ast.expr, str | int | None], list[Found]]
 """What values, or the entries of containers, come from; empty while it is being followed."""
@@ -107,6 +113,10 @@ def _of_name(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Fou
         match binding:
             case Binding(kind="augment", node=ast.AugAssign(op=ast.Div())):
                 pass
+            case Binding(kind="augment", node=ast.AugAssign(op=ast.Mult(), value=factor)) if (
+                _is_loss_scale(factor, binding.module)
+            ):
+                pass
             case Binding(kind="assign" | "with", value=ast.expr() as value, path=()):
                 found += _sources(value, binding.module, depth + 1, seen)
             case Binding(kind="assign" | "with", value=ast.expr() as value, path=(place,)):
@@ -114,9 +124,32 @@ def _of_name(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Fou
                 if not part:
                     return []
                 found += part
+            case Binding(kind="parameter", node=ast.arg()):
+                given = _given(binding, depth, seen)
+                if not given:
+                    return []
+                found += given
             case _:
                 return []
     return found
+
+
+def _is_loss_scale(factor: ast.expr, module: Module) -> bool:
+    """Whether a factor is a loss scale that the program divides out again, and not a weight."""
+    if not _LOSS_SCALE.fullmatch(module.text(factor)):
+        return False
+    return any(_DIVIDED.search(each.source.text) for each in module.program.modules)
+
+
+def _given(binding: Binding, depth: int, seen: Seen) -> list[Found]:
+    """Return what the calls of a function give for a parameter; empty if one is not followed."""
+    program, function = binding.module.program, binding.scope.node
+    if not isinstance(function, ast.FunctionDef) or not isinstance(binding.node, ast.arg):
+        return []
+    given = program.arguments_for(binding, binding.node.arg)
+    if len(given) != len(program.sites(binding.module, function)):
+        return []
+    return _all([_sources(value, where, depth + 1, seen) for value, where in given])
 
 
 def _part(node: ast.expr, module: Module, key: str | int, depth: int, seen: Seen) -> list[Found]:
@@ -229,6 +262,9 @@ def _returned(module: Module, function: ast.AST, depth: int, seen: Seen) -> list
 
 
 def _returns(module: Module, function: ast.AST) -> Iterator[ast.expr | None]:
-    """Yield the values that a function returns."""
+    """Yield the values that a function returns, but not where it never does by default."""
     scope = module.scopes.get(function)
-    yield from (node.value for node in getattr(scope, "returns", ()))
+    for node in getattr(scope, "returns", ()):
+        around = conditions(node, module, callers=False)
+        if not any(holds_by_default(test) is False for test in around):
+            yield node.value

@@ -14,6 +14,7 @@ from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
 from crosscast.readers import words
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.library_calls import numeric, parts_of, target_of, unwrapped, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.schedules import Course, course_of
@@ -30,6 +31,7 @@ _RATE, _DECAY = "optimizer.learning_rate", "optimizer.weight_decay"
 _GENERATORS = frozenset({"g", "gen", "generator", "netg", "optimg", "gopt", "optg"})
 _DISCRIMINATORS = frozenset({"d", "disc", "discriminator", "critic", "netd", "dis", "optd"})
 _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
+_STARTED = ("__name__ == '__main__'", '__name__ == "__main__"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +206,11 @@ def only_under(optimizer: OptimizerCall, found: Sequence[OptimizerCall]) -> tupl
         node = rate_of(other.call)
         if node is not None and course_of(node, other.call.module.owner_of(node)) is None:
             call = optimizer.call
-            return tuple(condition.text for condition in branches(call.node, call.module))
+            return tuple(
+                condition.text
+                for condition in branches(call.node, call.module)
+                if holds_by_default(condition) is not True and condition.text not in _STARTED
+            )
     return ()
 
 

@@ -85,7 +85,7 @@ class Course:
     total: Value | None = None
     exact: bool = False
     """Whether calls of libraries decide the decay, and not the spelling of a formula."""
-    details: tuple[tuple[str, float], ...] = ()
+    details: tuple[tuple[str, float | str], ...] = ()
     """Fields of a recipe's schedule that such a call decides."""
 
 
@@ -97,7 +97,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
     lengths: list[str] = []
     base: tuple[ast.expr, Module] | None = None
     total: Value | None = None
-    details: list[tuple[tuple[str, float], ...]] = []
+    details: list[tuple[tuple[str, float | str], ...]] = []
     for call, name in _library_calls(found):
         word = _word(call, name)
         if word and word != "warmup":
@@ -135,6 +135,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
     if base is None and decays.keys() == {"polynomial"} and not by_library:
         base = of_formula(rate, module)
     decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "constant")
+    found_details = list(dict.fromkeys(filter(None, details)))
     length = next(filter(None, lengths), "")
     return Course(
         decay,
@@ -144,7 +145,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         tuple(places),
         total,
         exact=by_library or not decays,
-        details=details[0] if len(details) == 1 else (),
+        details=found_details[0] if len(found_details) == 1 else (),
     )
 
 
@@ -159,8 +160,14 @@ _ENDS: dict[str, tuple[tuple[str, tuple[str, ...], float], ...]] = {
 """Schedules of TensorFlow, Keras and Paddle: field, its arguments, their default."""
 
 
-def _details(call: Call, name: str) -> Iterator[tuple[str, float]]:
-    """Yield the last rate and the power of a schedule of a library."""
+_OF_GRAPH = re.compile(r"paddle\.fluid\.layers\.(learning_rate_scheduler\.)?polynomial_decay")
+"""It counts all updates of the program, whatever warm-up stands before it."""
+
+
+def _details(call: Call, name: str) -> Iterator[tuple[str, float | str]]:
+    """Yield the last rate, the power and the begin of a schedule of a library."""
+    if _OF_GRAPH.fullmatch(name):
+        yield "decay_from", "start"
     for field, arguments, usual in _ENDS.get(last(name).lower().replace("_", ""), ()):
         given = next((word for word in arguments if word in call.bound()), None)
         value = usual if given is None else plain(call.argument(given))

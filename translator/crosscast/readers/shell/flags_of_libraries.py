@@ -209,7 +209,9 @@ def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     if visible is not None:
         devices = str(visible.value).strip("\"'")
         if devices.isdigit() and fields:
-            writer.tell("parallel.kind", "none", _of_fact("CUDA_VISIBLE_DEVICES", visible))
+            setting = _of_fact("CUDA_VISIBLE_DEVICES", visible)
+            writer.tell("parallel.kind", "none", setting)
+            writer.tell("parallel.world_size", 1, setting)
 
 
 def _starts_several(launch: Launch) -> bool:

@@ -75,8 +75,7 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
         return
     on = _precision(writer, settings)
     _scaling(writer, settings, on)
-    if (tokens := get("in_tokens")) is not None and tokens.switch is False:
-        writer.number("batch.micro_batch_size", get("batch_size"))
+    _batch(writer, settings)
     tell_numbers(writer, "paddle flags", get, "optimizer")
     share = get("warmup_proportion", "warmup_ratio", "warmup_rate")
     tell_warmup(writer, get("warmup_steps"), share)
@@ -94,6 +93,21 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     _parallel(writer, settings, launch)
     if len(settings.having(_ERNIE)) >= 3:
         _ernie(writer, settings)
+
+
+def _batch(writer: SettingWriter, settings: Settings) -> None:
+    """Record the rows of a batch; one that is counted in tokens has at least so many."""
+    tokens, size = settings.get("in_tokens"), settings.get("batch_size")
+    length = settings.get("max_seq_len", "max_seq_length")
+    if tokens is None or tokens.switch is None or size is None:
+        return
+    if not tokens.switch:
+        writer.number("batch.micro_batch_size", size)
+    elif length is not None and length.number and size.number:
+        rows, name = int(size.number // length.number), "batch.micro_batch_size"
+        writer.tell(name, rows, size, tokens, length, confidence="guess")
+        reason = f"{size.number} tokens: {rows} rows of {length.number}, more of shorter ones"
+        writer.facts[-1] = replace(writer.facts[-1], reason=reason)
 
 
 def _clip(writer: SettingWriter, limit: Setting | None) -> None:
