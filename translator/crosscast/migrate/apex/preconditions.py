@@ -98,6 +98,36 @@ def check_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
     if site.test is not None and _changes(site):
         message = f"{site.test.text} changes within the loop"
         stops.add(module, site.test.node, message, "evaluate the condition before the loop")
+    for plain in _plain(site, uses):
+        stops.add(
+            module,
+            plain,
+            f"{module.text(plain)} adds gradients that are not scaled, while GradScaler keeps "
+            "those of the other losses scaled until the step",
+            "scale this loss, too: with amp.scale_loss(...), its forward pass beside the other",
+        )
+
+
+def _plain(site: Site, uses: Uses) -> list[ast.Call]:
+    """Return the backward passes of other losses in the loop, for the same optimizers."""
+    module = site.module
+    scaled = {id(part) for other in uses.sites for part in walk(other.node)}
+    calls = [
+        node
+        for node in walk(loop_of(module, site.node))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and module.function_of(node) is site.function
+        and id(node) not in scaled
+    ]
+    steps = {module.text(call.func.value) for call in calls if call.func.attr == "step"}
+    if any("opt" in name.lower() for name in steps - set(site.optimizers)):
+        return []  # it may train something else
+    return [
+        call
+        for call in calls
+        if call.func.attr == "backward" and branch_of(module, call, site.test) is not False
+    ]
 
 
 def _changes(site: Site) -> bool:
