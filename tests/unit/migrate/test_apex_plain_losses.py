@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unit.migrate.apex_loops import LOOP, START, code
+from unit.migrate.apex_loops import HEAD, LOOP, START, code
 from unit.migrate.migrating import changed, migrate, refused
 
 _FLAG = 'if args.fp16:\n    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
@@ -54,3 +54,17 @@ def test_another_optimizer_may_train_on_it() -> None:
 def test_another_function_may_have_it() -> None:
     other = "\n\ndef attack(loss):\n    loss.backward()\n"
     assert "scaler.scale(loss)" in changed("CM102", code(loop=LOOP + other))
+
+
+def test_amp_in_a_variable_is_named() -> None:
+    start = "def start(model):\n    model.net, model.optimizer = amp.initialize("
+    end = 'model.net, model.optimizer, opt_level="O1")\n    model.amp = amp\n'
+    text = "import step\n" + HEAD + start + end
+    step = """\
+class Model:
+    def step(self, loss):
+        with self.amp.scale_loss(loss, self.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        self.optimizer.step()
+"""
+    assert "self.amp.scale_loss in step.py calls" in refused("CM102", text, step=step)

@@ -27,13 +27,8 @@ def check_calls(
 ) -> None:
     """Report what prevents the rewrite of a loop whose parts are known."""
     if not uses.sites and not uses.of("scale_loss"):
-        stops.add(
-            start.module,
-            start.call.node,
-            "amp.initialize, but no amp.scale_loss in these files: cannot determine "
-            "which losses are scaled",
-            "pass the file with the training loop, too",
-        )
+        message, hint = _unscaled(program)
+        stops.add(start.module, start.call.node, message, hint)
     for site in uses.sites:
         check_site(site, uses, start, stops)
     for call in uses.of("master_params"):
@@ -56,6 +51,21 @@ def check_calls(
             f"{call.module.text(call.node)} casts to half explicitly; autocast casts automatically",
             "remove the cast first, or keep float16 out of the model's code",
         )
+
+
+def _unscaled(program: Program) -> tuple[str, str]:
+    """Return why no loss is known to be scaled, and what to do."""
+    for module in program.modules:
+        for call in module.calls:
+            if call.method == "scale_loss":
+                where = f"{module.text(call.node.func)} in {module.source.name}"
+                message = f"amp.initialize, but {where} calls apex.amp through a variable"
+                return message, "import amp from apex where losses are scaled, and run again"
+    return (
+        "amp.initialize, but no amp.scale_loss in these files: cannot determine which losses "
+        "are scaled",
+        "pass the file with the training loop, too",
+    )
 
 
 def check_unsafe(program: Program, stops: Stops) -> None:

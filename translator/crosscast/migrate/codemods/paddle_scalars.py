@@ -81,6 +81,20 @@ for images, labels in loader:
     optimizer.clear_grad()
 """
 
+_SCALED = """\
+import paddle
+
+for images, labels in loader:
+    losses = model(images, labels)
+    loss = sum(losses.values())
+    scaled = scaler.scale(loss)
+    scaled.backward()
+    scaler.minimize(optimizer, scaled)
+    total += loss.numpy()[0]
+    rows = preprocessing.scale(images)
+    print(rows.numpy()[0])
+"""
+
 CODEMOD = Codemod(
     code="CM322",
     name="paddle-scalars",
@@ -107,6 +121,7 @@ CODEMOD = Codemod(
             after=_MADE + "    print(loss[0])\n",
             refused="loss[0] fails",
         ),
+        Example(before=_SCALED, after=_SCALED.replace("loss.numpy()[0]", "loss.item()")),
     ),
     run=run,
 )
