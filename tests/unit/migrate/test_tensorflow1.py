@@ -144,8 +144,17 @@ def test_names_for_python_2_only_are_no_matter() -> None:
     assert "unicode" in changed("CM401", text)
 
 
+def test_a_name_that_stays_may_have_two_meanings() -> None:
+    text = "import tensorflow as tf\nfrom tensorflow.python.framework import ops\n"
+    text += "tf.Session()\nops.get_collection(1)\n\n\ndef f():\n    ops = []\n    return ops\n"
+    assert changed("CM401", text) == text.replace("import tensorflow as tf\n", V1, 1)
+
+
 def test_a_name_with_two_meanings_is_refused() -> None:
     text = "import tensorflow as tf\ntf.Session()\n\n\ndef f(tf):\n    return tf.Session\n"
+    assert "another meaning" in refused("CM401", text)
+    text = "import tensorflow as tf\nfrom tensorflow.python.framework import ops\n"
+    text += "tf.Session()\nops.Tensor(1)\n\n\ndef f(ops):\n    return ops.Tensor\n"
     assert "another meaning" in refused("CM401", text)
 
 

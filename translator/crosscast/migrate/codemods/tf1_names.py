@@ -48,7 +48,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if not old and whole != {False}:
         return
     for edits in present:
-        node = rebound(edits.module, edits.imports)
+        node = rebound(edits.module, edits.imports, edits.uses)
         if node is not None:
             yield Refusal(
                 span=edits.module.span(node),
