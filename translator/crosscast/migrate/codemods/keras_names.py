@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.backend import backend
 from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.optimizers import own_optimizers
@@ -22,6 +23,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in program.modules:
         out = Outcomes()
         names(module, out)
+        backend(module, out)
         own_optimizers(module, program, out)
         constructors(module, program, out)
         training_arguments(module, program, out)
