@@ -147,7 +147,7 @@ def _at_first_sight(trials: Sequence[Trial]) -> str:
 of them *at first sight*. Then the general causes of what was wrong were corrected; "before" below
 is their result at first sight. They were not run.
 
-| era | programs | right at first sight | partly | refused or nothing | wrong | right now | wrong now |
+| era | programs | right at first | partly | refused or nothing | wrong | right now | wrong now |
 |---|---:|---:|---:|---:|---:|---:|---:|
 """
     ]

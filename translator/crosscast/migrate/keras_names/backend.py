@@ -1,4 +1,4 @@
-"""`keras.backend`: what Keras 3 keeps, what only `tensorflow.keras.backend` has, and what is gone."""
+"""`keras.backend`: names that Keras 3 keeps, that only `tensorflow.keras.backend` has, or none."""
 
 from __future__ import annotations
 
@@ -14,28 +14,34 @@ from crosscast.readers.python.library_calls import canonical
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
-KEPT = frozenset(
-    """backend clear_session epsilon floatx get_uid image_data_format is_float_dtype is_int_dtype
-    is_keras_tensor result_type set_epsilon set_floatx set_image_data_format
-    standardize_dtype""".split()
-)
+KEPT = frozenset((
+    "backend", "clear_session", "epsilon", "floatx", "get_uid", "image_data_format",
+    "is_float_dtype", "is_int_dtype", "is_keras_tensor", "result_type", "set_epsilon",
+    "set_floatx", "set_image_data_format", "standardize_dtype",
+))  # fmt: skip
 """The names of `keras.backend`."""
-OLD = frozenset(
-    """abs all any arange argmax argmin batch_dot batch_flatten batch_get_value batch_normalization
-    batch_set_value bias_add binary_crossentropy binary_focal_crossentropy cast cast_to_floatx
-    categorical_crossentropy categorical_focal_crossentropy clip concatenate constant conv1d conv2d
-    conv2d_transpose conv3d cos count_params ctc_batch_cost ctc_decode ctc_label_dense_to_sparse
-    cumprod cumsum depthwise_conv2d dot dropout dtype elu equal eval exp expand_dims eye flatten
-    foldl foldr gather get_value gradients greater greater_equal hard_sigmoid in_top_k int_shape
-    is_sparse l2_normalize less less_equal log map_fn max maximum mean min minimum
-    moving_average_update name_scope ndim not_equal one_hot ones ones_like permute_dimensions
-    pool2d pool3d pow prod random_bernoulli random_normal random_normal_variable random_uniform
-    random_uniform_variable relu repeat repeat_elements reshape resize_images resize_volumes
-    reverse rnn round separable_conv2d set_value shape sigmoid sign sin softmax softplus softsign
-    sparse_categorical_crossentropy spatial_2d_padding spatial_3d_padding sqrt square squeeze stack
-    std stop_gradient sum switch tanh temporal_padding tile to_dense transpose truncated_normal
-    update update_add update_sub var variable zeros zeros_like""".split()
-)
+OLD = frozenset((
+    "abs", "all", "any", "arange", "argmax", "argmin", "batch_dot", "batch_flatten",
+    "batch_get_value", "batch_normalization", "batch_set_value", "bias_add",
+    "binary_crossentropy", "binary_focal_crossentropy", "cast", "cast_to_floatx",
+    "categorical_crossentropy", "categorical_focal_crossentropy", "clip", "concatenate",
+    "constant", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "cos", "count_params",
+    "ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse", "cumprod", "cumsum",
+    "depthwise_conv2d", "dot", "dropout", "dtype", "elu", "equal", "eval", "exp", "expand_dims",
+    "eye", "flatten", "foldl", "foldr", "gather", "get_value", "gradients", "greater",
+    "greater_equal", "hard_sigmoid", "in_top_k", "int_shape", "is_sparse", "l2_normalize",
+    "less", "less_equal", "log", "map_fn", "max", "maximum", "mean", "min", "minimum",
+    "moving_average_update", "name_scope", "ndim", "not_equal", "one_hot", "ones", "ones_like",
+    "permute_dimensions", "pool2d", "pool3d", "pow", "prod", "random_bernoulli",
+    "random_normal", "random_normal_variable", "random_uniform", "random_uniform_variable",
+    "relu", "repeat", "repeat_elements", "reshape", "resize_images", "resize_volumes",
+    "reverse", "rnn", "round", "separable_conv2d", "set_value", "shape", "sigmoid", "sign",
+    "sin", "softmax", "softplus", "softsign", "sparse_categorical_crossentropy",
+    "spatial_2d_padding", "spatial_3d_padding", "sqrt", "square", "squeeze", "stack", "std",
+    "stop_gradient", "sum", "switch", "tanh", "temporal_padding", "tile", "to_dense",
+    "transpose", "truncated_normal", "update", "update_add", "update_sub", "var", "variable",
+    "zeros", "zeros_like",
+))  # fmt: skip
 """The names that only `tensorflow.keras.backend` has."""
 _PLACE = "keras.backend"
 _NAMED = {row.old for row in GONE}

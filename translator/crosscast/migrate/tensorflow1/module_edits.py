@@ -23,6 +23,7 @@ from crosscast.migrate.tensorflow1.moved_names import (
 from crosscast.pysource.libraries.public_names import STANDARD
 from crosscast.pysource.programs.module import Module
 
+
 @dataclass(slots=True)
 class ModuleEdits:
     """The edits of a module, its refusals, and what it needs besides TensorFlow."""
