@@ -23,11 +23,11 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in program.modules:
         out = Outcomes()
         names(module, out)
-        backend(module, out)
         own_optimizers(module, program, out)
         constructors(module, program, out)
         training_arguments(module, program, out)
         eager(module, program, out)
+        backend(module, out)
         yield from outcomes_of(module, out, "the names of Keras 3")
 
 
