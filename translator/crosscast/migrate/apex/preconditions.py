@@ -123,20 +123,20 @@ def _plain(site: Site, uses: Uses) -> list[ast.Call]:
     module = site.module
     scaled = {id(part) for other in uses.sites for part in walk(other.node)}
     calls = [
-        node
+        (node, node.func)
         for node in walk(loop_of(module, site.node))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and module.function_of(node) is site.function
         and id(node) not in scaled
     ]
-    steps = {module.text(call.func.value) for call in calls if call.func.attr == "step"}
+    steps = {module.text(called.value) for _, called in calls if called.attr == "step"}
     if any("opt" in name.lower() for name in steps - set(site.optimizers)):
         return []  # it may train something else
     return [
         call
-        for call in calls
-        if call.func.attr == "backward" and branch_of(module, call, site.test) is not False
+        for call, called in calls
+        if called.attr == "backward" and branch_of(module, call, site.test) is not False
     ]
 
 
