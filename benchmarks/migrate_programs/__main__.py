@@ -1,10 +1,12 @@
 """Migrate public programs in place, run them with made-up data, and count what works.
 
-    python benchmarks/migrate_programs FILES [--era ERA] [--half development|aside] [--run] [--docs]
+    python benchmarks/migrate_programs FILES [--era ERA] [--half HALF] [--run] [--docs]
     python benchmarks/migrate_programs FILES --get REPOSITORIES
 
 The tables beside this file name the programs: repository, commit, files with their digests, a
 command, and a judgement by reading: `before` (before the migrations of whole files) and `after`.
+Programs of the half "unseen" were looked up when the migrations were there: instead of `before`
+they have `first`, what came of them at first sight, before anything was corrected for them.
 FILES holds ERA/ID/PATH; `--get` writes it from git directories REPOSITORIES/OWNER+NAME. What the
 programs need besides (rows, modules that cannot be installed) is made up in `stand_ins/`.
 
@@ -17,7 +19,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from programs import FRAMEWORKS, HERE, get, programs_of
@@ -34,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path)
     parser.add_argument("--era", action="append", choices=list(FRAMEWORKS), default=[])
-    parser.add_argument("--half", choices=("development", "aside"), default="")
+    parser.add_argument("--half", choices=("development", "aside", "unseen"), default="")
     parser.add_argument("--only", default="", help="a part of the identifiers")
     parser.add_argument("--run", action="store_true", help="run what is written")
     parser.add_argument("--seconds", type=float, default=300.0, help="of one run")
@@ -73,7 +75,7 @@ def rows(trials: Sequence[Trial]) -> list[tuple[str, ...]]:
             str(trial.changes),
             str(len(trial.refusals)),
             trial.ran[:60],
-            trial.program.entry["before"],
+            trial.program.entry.get("before", trial.program.entry.get("first", "")),
             trial.program.entry["after"],
         )
         for trial in trials
@@ -89,43 +91,76 @@ def failed(trial: Trial) -> bool:
 
 def page(trials: Sequence[Trial]) -> str:
     """Return the page."""
+    unseen = [trial for trial in trials if trial.program.entry["half"] == "unseen"]
+    known = [trial for trial in trials if trial not in unseen]
     parts = [
         f"""\
 # Public programs, migrated in place
 
 <!-- Written by `python benchmarks/migrate_programs FILES --run --docs`; do not edit. -->
 
-{len(trials)} public training programs, each migrated in place by one command and then run on a CPU
-with made-up data, up to 20 updates. *Right*: all that the command reaches was converted and means
-what it meant, as judged by reading it; where what it needs could be made up, it also ran. *Partly*:
-some of it was converted, the rest was refused by name. Half of the programs of each era were used
-to develop the migrations ("d"); the others were put aside, looked at last, and what was found there
-was then corrected by general rules ("a"): no half is unseen any more.
+{len(trials)} public training programs, each migrated in place by one command. *Right*: all that the
+command reaches was converted and means what it meant, as judged by reading it; where what it needs
+could be made up, it also ran on a CPU with made-up data, up to 20 updates. *Partly*: some of it was
+converted, the rest was refused by name. *Wrong*: something changed its meaning, or has to change
+and was not named.
+
+{len(known)} of them were used while the migrations were written: half of each era to develop them
+("d"), half put aside, looked at last, and corrected then by general rules ("a").
 
 | era | programs | right before | right | of these ran | partly | refused or nothing |
 |---|---:|---:|---:|---:|---:|---:|
 """
     ]
-    for era in FRAMEWORKS:
-        mine = [trial for trial in trials if trial.program.era == era]
+    for era, mine in _by_era(known):
         entries = [trial.program.entry for trial in mine]
-        if entries:
-            after = Counter(entry["after"] for entry in entries)
-            before = sum(entry["before"] == "right" for entry in entries)
-            ran = sum(trial.ran in WORKS for trial in mine)
-            other = len(entries) - after["right"] - after["partly"]
-            parts.append(
-                f"| {era} | {len(entries)} | {before} | {after['right']} | {ran} "
-                f"| {after['partly']} | {other} |\n"
-            )
+        after = Counter(entry["after"] for entry in entries)
+        before = sum(entry["before"] == "right" for entry in entries)
+        ran = sum(trial.ran in WORKS for trial in mine)
+        other = len(entries) - after["right"] - after["partly"]
+        parts.append(
+            f"| {era} | {len(entries)} | {before} | {after['right']} | {ran} "
+            f"| {after['partly']} | {other} |\n"
+        )
+    if unseen:
+        parts.append(_at_first_sight(unseen))
+    for era, mine in _by_era(trials):
+        parts.append(f"\n## {era}, to {mine[0].program.to}\n\n")
+        parts.append("| | program | half | before | now | changed, left | run | why |\n")
+        parts.append("|---|---|---|---|---|---|---|---|\n")
+        parts += [_row(trial) for trial in mine]
+    return "".join(parts)
+
+
+def _by_era(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
     for era in FRAMEWORKS:
         mine = [trial for trial in trials if trial.program.era == era]
         if mine:
-            parts.append(f"\n## {era}, to {mine[0].program.to}\n\n")
-            parts.append("| | program | half | before | now | changed, left | run | why |\n")
-            parts.append("|---|---|---|---|---|---|---|---|\n")
-            parts += [_row(trial) for trial in mine]
-    return "".join(parts)
+            yield era, mine
+
+
+def _at_first_sight(trials: Sequence[Trial]) -> str:
+    """Return what came of programs that nobody had looked at, and what comes of them now."""
+    lines = [
+        f"""
+{len(trials)} others ("u") were looked up afterwards and judged by reading what the migrations made
+of them *at first sight*. Then the general causes of what was wrong were corrected; "before" below
+is their result at first sight. They were not run.
+
+| era | programs | right at first | partly | refused or nothing | wrong | right now | wrong now |
+|---|---:|---:|---:|---:|---:|---:|---:|
+"""
+    ]
+    for era, mine in _by_era(trials):
+        first, after = (
+            Counter(trial.program.entry[key] for trial in mine) for key in ("first", "after")
+        )
+        other = first["refused"] + first["nothing"]
+        lines.append(
+            f"| {era} | {len(mine)} | {first['right']} | {first['partly']} | {other} "
+            f"| {first['wrong']} | {after['right']} | {after['wrong']} |\n"
+        )
+    return "".join(lines)
 
 
 def _row(trial: Trial) -> str:
@@ -133,8 +168,9 @@ def _row(trial: Trial) -> str:
     at = f"[{entry['repo']}](https://github.com/{entry['repo']}/tree/{entry['commit']})"
     ran = (trial.ran or "not run").replace("|", "/")
     why = str(entry.get("why", "")).replace("|", "/")
+    before = entry.get("before", entry.get("first", ""))
     return (
-        f"| {entry['id']} | {at} | {entry['half'][0]} | {entry['before']} | {entry['after']} "
+        f"| {entry['id']} | {at} | {entry['half'][0]} | {before} | {entry['after']} "
         f"| {trial.changes}, {len(trial.refusals)} | {ran[:80]} | {why} |\n"
     )
 

@@ -76,7 +76,7 @@ def programs_of(files: Path, eras: list[str], half: str, only: str) -> list[Prog
     Args:
         files: holds ERA/ID/PATH.
         eras: names of the tables; none for all.
-        half: "development" or "aside"; "" for both.
+        half: "development", "aside" or "unseen"; "" for all.
         only: a part of the identifiers.
     """
     found = []

@@ -144,8 +144,36 @@ def test_names_for_python_2_only_are_no_matter() -> None:
     assert "unicode" in changed("CM401", text)
 
 
+def test_a_name_that_stays_may_have_two_meanings() -> None:
+    text = "import tensorflow as tf\nfrom tensorflow.python.framework import ops\n"
+    text += "tf.Session()\nops.get_collection(1)\n\n\ndef f():\n    ops = []\n    return ops\n"
+    assert changed("CM401", text) == text.replace("import tensorflow as tf\n", V1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("tf.train.AdamOptimizer", True),
+        ("tensorflow.train.AdamOptimizer", True),
+        ("tf.nn.relu", False),
+        ("tf.train.AdamOptimizer is used", False),
+        ("tf.train.Server of ours", False),
+    ],
+)
+def test_a_name_in_a_text_is_looked_up_at_run_time(text: str, named: bool) -> None:
+    code = f"import tensorflow as tf\ntf.Session()\nmake({text!r})\n"
+    found = migrate("CM401", code)
+    assert found.texts
+    assert [text in refusal.message for refusal in found.refusals] == [True] * named
+    looked_up = code + 'places = {"tf": "tensorflow.compat.v1"}\n'
+    assert not migrate("CM401", looked_up).refusals
+
+
 def test_a_name_with_two_meanings_is_refused() -> None:
     text = "import tensorflow as tf\ntf.Session()\n\n\ndef f(tf):\n    return tf.Session\n"
+    assert "another meaning" in refused("CM401", text)
+    text = "import tensorflow as tf\nfrom tensorflow.python.framework import ops\n"
+    text += "tf.Session()\nops.Tensor(1)\n\n\ndef f(ops):\n    return ops.Tensor\n"
     assert "another meaning" in refused("CM401", text)
 
 

@@ -12,7 +12,8 @@ from crosscast.lint.outdated_apis import older, spans, used
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.nodes import dotted_text
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import dotted_text, walk
 from crosscast.sources.subject import Subject
 
 _PLACES = ("torch.cuda.amp", "torch.cpu.amp")
@@ -20,6 +21,7 @@ _KEYWORDS = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": ()
 """Names of positional arguments with other positions in torch.amp; those of GradScaler only move by
 one position."""
 _ASKS = re.compile(r"version|available|hasattr|getattr|has_|can_", re.I)
+_AUTOCAST = "torch.cuda.amp.autocast"
 _OLD = {f"{place}.{name}" for place in _PLACES for name in _KEYWORDS}
 
 
@@ -29,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if older(program, "torch", "2.4"):
         return
     repairs: dict[str, tuple[Edit, ...]] = {}
-    for module, name, places in used(subject, lambda name: name in _OLD):
+    for module, name, places in (*used(subject, _OLD.__contains__), *_valued(program)):
         place, _, what = name.rpartition(".")
         device = place.split(".")[1]
         if _has_new(module, what):
@@ -45,6 +47,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             related=spans(module, places),
             edits=repairs[file],
         )
+
+
+def _valued(program: Program) -> Iterator[tuple[Module, str, list[ast.expr]]]:
+    """Yield the modules that never call autocast by its name, but through a variable."""
+    for module in program.modules:
+        values = [value for node in module.every(ast.ImportFrom) for value in _values(module, node)]
+        if values and not any(set(call.names) == {_AUTOCAST} for call in module.calls):
+            yield module, _AUTOCAST, list(values)
 
 
 def _has_new(module: Module, what: str) -> bool:
@@ -65,6 +75,9 @@ def _repair(module: Module) -> tuple[Edit, ...]:
     imported: set[str] = set()
     for statement in module.nodes:
         if isinstance(statement, ast.Import | ast.ImportFrom) and _names_old(statement):
+            for value in _values(module, statement):
+                edits.append(replace_node(module, value, f'(lambda: {value.id}("cuda"))'))
+                known.add(id(value))
             edit = _import_edit(module, statement, known)
             if edit is None:
                 return ()
@@ -150,6 +163,32 @@ def _is_chosen(module: Module, statement: ast.stmt) -> bool:
             return True
         here = module.parent(here)
     return False
+
+
+def _values(module: Module, statement: ast.stmt) -> Iterator[ast.Name]:
+    """Yield the uses of `autocast` as a value that is only called, without arguments.
+
+    `context = autocast if half else nothing`, and later `with context():`.
+    """
+    if not isinstance(statement, ast.ImportFrom) or statement.module != "torch.cuda.amp":
+        return
+    local = {alias.asname or alias.name for alias in statement.names if alias.name == "autocast"}
+    for node in module.every(ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.IfExp(body=body, orelse=other)):
+                chosen = [part for part in (body, other) if isinstance(part, ast.Name)]
+            case _:
+                continue
+        home = module.function_of(node)
+        uses = [part for part in walk(home or module.tree) if isinstance(part, ast.Name)]
+        uses = [part for part in uses if part.id == name and isinstance(part.ctx, ast.Load)]
+        if all(_is_plain_call(module.parent(use), use) for use in uses):
+            yield from (part for part in chosen if part.id in local)
+
+
+def _is_plain_call(node: ast.AST | None, use: ast.Name) -> bool:
+    """Whether a node calls a name without arguments."""
+    return isinstance(node, ast.Call) and node.func is use and not (node.args or node.keywords)
 
 
 def _module_edit(module: Module, statement: ast.ImportFrom) -> Edit | None:

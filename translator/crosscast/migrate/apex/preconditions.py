@@ -27,13 +27,8 @@ def check_calls(
 ) -> None:
     """Report what prevents the rewrite of a loop whose parts are known."""
     if not uses.sites and not uses.of("scale_loss"):
-        stops.add(
-            start.module,
-            start.call.node,
-            "amp.initialize, but no amp.scale_loss in these files: cannot determine "
-            "which losses are scaled",
-            "pass the file with the training loop, too",
-        )
+        message, hint = _unscaled(program)
+        stops.add(start.module, start.call.node, message, hint)
     for site in uses.sites:
         check_site(site, uses, start, stops)
     for call in uses.of("master_params"):
@@ -56,6 +51,21 @@ def check_calls(
             f"{call.module.text(call.node)} casts to half explicitly; autocast casts automatically",
             "remove the cast first, or keep float16 out of the model's code",
         )
+
+
+def _unscaled(program: Program) -> tuple[str, str]:
+    """Return why no loss is known to be scaled, and what to do."""
+    for module in program.modules:
+        for call in module.calls:
+            if call.method == "scale_loss":
+                where = f"{module.text(call.node.func)} in {module.source.name}"
+                message = f"amp.initialize, but {where} calls apex.amp through a variable"
+                return message, "import amp from apex where losses are scaled, and run again"
+    return (
+        "amp.initialize, but no amp.scale_loss in these files: cannot determine which losses "
+        "are scaled",
+        "pass the file with the training loop, too",
+    )
 
 
 def check_unsafe(program: Program, stops: Stops) -> None:
@@ -98,6 +108,36 @@ def check_site(site: Site, uses: Uses, start: Start, stops: Stops) -> None:
     if site.test is not None and _changes(site):
         message = f"{site.test.text} changes within the loop"
         stops.add(module, site.test.node, message, "evaluate the condition before the loop")
+    for plain in _plain(site, uses):
+        stops.add(
+            module,
+            plain,
+            f"{module.text(plain)} adds gradients that are not scaled, while GradScaler keeps "
+            "those of the other losses scaled until the step",
+            "scale this loss, too: with amp.scale_loss(...), its forward pass beside the other",
+        )
+
+
+def _plain(site: Site, uses: Uses) -> list[ast.Call]:
+    """Return the backward passes of other losses in the loop, for the same optimizers."""
+    module = site.module
+    scaled = {id(part) for other in uses.sites for part in walk(other.node)}
+    calls = [
+        (node, node.func)
+        for node in walk(loop_of(module, site.node))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and module.function_of(node) is site.function
+        and id(node) not in scaled
+    ]
+    steps = {module.text(called.value) for _, called in calls if called.attr == "step"}
+    if any("opt" in name.lower() for name in steps - set(site.optimizers)):
+        return []  # it may train something else
+    return [
+        call
+        for call, called in calls
+        if called.attr == "backward" and branch_of(module, call, site.test) is not False
+    ]
 
 
 def _changes(site: Site) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.backend import backend
 from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.outcomes import outcomes_of
@@ -24,6 +25,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         constructors(module, program, out)
         training_arguments(module, program, out)
         eager(module, program, out)
+        backend(module, out)
         yield from outcomes_of(module, out, "the names of Keras 3")
 
 

@@ -122,6 +122,20 @@ import os
 os.environ.setdefault("FLAGS_enable_pir_api", "0")  # the graphs of paddle.fluid, with names
 """
 
+_SCALED = """\
+import paddle
+
+for images, labels in loader:
+    losses = model(images, labels)
+    loss = sum(losses.values())
+    scaled = scaler.scale(loss)
+    scaled.backward()
+    scaler.minimize(optimizer, scaled)
+    total += loss.numpy()[0]
+    rows = preprocessing.scale(images)
+    print(rows.numpy()[0])
+"""
+
 CODEMOD = Codemod(
     code="CM322",
     name="paddle-scalars",
@@ -153,6 +167,7 @@ CODEMOD = Codemod(
             before=_NAMED_GRAPH + _GRAPH + "print(exe.run(feed=rows, fetch_list=[loss])[0][0])\n",
             after=_NAMED_GRAPH + _GRAPH + "print(exe.run(feed=rows, fetch_list=[loss])[0][0])\n",
         ),
+        Example(before=_SCALED, after=_SCALED.replace("loss.numpy()[0]", "loss.item()")),
     ),
     run=run,
 )

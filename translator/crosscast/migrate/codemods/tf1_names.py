@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.lint.outdated_apis import within_try
@@ -16,6 +17,7 @@ from crosscast.migrate.tensorflow1.module_names import (
     written_for_v1,
 )
 from crosscast.migrate.tensorflow1.started_modules import started_with
+from crosscast.migrate.tensorflow1.v1_names import is_v1_name
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
@@ -24,6 +26,7 @@ _LEGACY = 'os.environ["TF_USE_LEGACY_KERAS"] = "1"'
 _MODES = ("disable_v2_behavior", "disable_eager_execution")
 _EAGER = "enable_eager_execution"
 _PYTHON_2 = ("xrange", "unicode", "raw_input", "basestring", "unichr")
+_NAME = re.compile(r"(tf|tensorflow)(\.[A-Za-z]\w*)+")
 _NOTES = {
     "legacy": "tf.layers, tf.nn.rnn_cell and tf.keras are those of the package tf_keras, which "
     "TF_USE_LEGACY_KERAS selects: pip install tf_keras",
@@ -48,7 +51,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if not old and whole != {False}:
         return
     for edits in present:
-        node = rebound(edits.module, edits.imports)
+        node = rebound(edits.module, edits.imports, edits.uses)
         if node is not None:
             yield Refusal(
                 span=edits.module.span(node),
@@ -65,6 +68,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         yield from _exports(edits)
         if edits.edits:
             yield _change(edits)
+    yield from _texts(present)
 
 
 def _read(module: Module) -> ModuleEdits:
@@ -119,6 +123,28 @@ def _exports(edits: ModuleEdits) -> Iterator[Refusal]:
                 message=f"{call.method} of an estimator has no counterpart",
                 hint="export with tf.saved_model.simple_save in a session that restores the "
                 "checkpoint",
+            )
+
+
+def _texts(present: list[ModuleEdits]) -> Iterator[Refusal]:
+    """Refuse texts that name what only TensorFlow 1 has, unless `tf.compat.v1` is in a text too.
+
+    They are looked up when the program runs.
+    """
+    texts = [
+        (edits.module, node, node.value)
+        for edits in present
+        for node in edits.module.every(ast.Constant)
+        if isinstance(node.value, str) and not edits.module.is_dead(node)
+    ]
+    if any("tensorflow.compat.v1" in text for _, _, text in texts):
+        return
+    for module, node, text in texts:
+        if _NAME.fullmatch(text) and is_v1_name(text.partition(".")[2]):
+            yield Refusal(
+                span=module.span(node),
+                message=f"{text} is in a text, and TensorFlow 2 has no such name",
+                hint="if the program looks it up, let it look in tensorflow.compat.v1",
             )
 
 

@@ -22,6 +22,23 @@ with torch.cuda.amp.autocast(*arguments):
     loss = model(inputs)
 loss.backward()
 """
+_AS_VALUE = """\
+import contextlib
+import torch
+from torch.cuda.amp import autocast
+
+
+def train(model, loader, half):
+    context = autocast if half else contextlib.nullcontext
+    for inputs in loader:
+        with context():
+            loss = model(inputs)
+        loss.backward()
+"""
+_AS_VALUE_NEW = _AS_VALUE.replace("torch.cuda", "torch").replace(
+    "autocast if", '(lambda: autocast("cuda")) if'
+)
+_WITH_ARGUMENTS = _AS_VALUE.replace("context():", "context(False):")
 
 CODEMOD = codemod_of(
     RULE,
@@ -33,5 +50,7 @@ CODEMOD = codemod_of(
     examples=(
         Example(before=_NEW, after=_NEW),
         Example(before=_BY_VARIABLE, after=_BY_VARIABLE, refused="is deprecated"),
+        Example(before=_AS_VALUE, after=_AS_VALUE_NEW),
+        Example(before=_WITH_ARGUMENTS, after=_WITH_ARGUMENTS),
     ),
 )

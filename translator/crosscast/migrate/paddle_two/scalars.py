@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.module import Module
@@ -93,13 +94,24 @@ def _reduces(call: ast.Call) -> bool:
 
 
 def _is_differentiated(node: ast.Name, module: Module) -> bool:
-    """Whether `backward()` is called on the name in its function, as on a loss."""
+    """Whether `backward()` is called on the name in its function, or on the scaled name."""
     function = module.function_of(node)
     return any(
         call.method == "backward"
-        and isinstance(call.receiver, ast.Name)
-        and call.receiver.id == node.id
         and not call.node.args
         and module.function_of(call.node) is function
+        and node.id in _losses(call.receiver, module)
         for call in module.calls
     )
+
+
+def _losses(node: ast.expr | None, module: Module) -> Iterator[str]:
+    """Yield the names a loss goes by: that of `scaled`, and `loss` of `scaler.scale(loss)`."""
+    match node:
+        case ast.Name(id=name):
+            yield name
+            for binding in bindings_of(name, node, module):
+                if isinstance(binding.assigned, ast.Call):
+                    yield from _losses(binding.assigned, module)
+        case ast.Call(func=ast.Attribute(attr="scale"), args=[ast.Name(id=name)], keywords=[]):
+            yield name

@@ -12,7 +12,7 @@ from crosscast.edits.layout import is_alone
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import place_text, remove
-from crosscast.migrate.tensorflow1.module_names import Import, Use
+from crosscast.migrate.tensorflow1.module_names import PRIVATE, Import, Use
 from crosscast.migrate.tensorflow1.moved_names import (
     PLAIN_INITIALIZERS,
     V1,
@@ -22,9 +22,6 @@ from crosscast.migrate.tensorflow1.moved_names import (
 )
 from crosscast.pysource.libraries.public_names import STANDARD
 from crosscast.pysource.programs.module import Module
-
-_PRIVATE = ("python", "core", "tools")
-"""Places that `tf.compat.v1` does not mirror."""
 
 
 @dataclass(slots=True)
@@ -158,7 +155,7 @@ class ModuleEdits:
         kept = [bound for bound in names if bound not in moving and bound not in replaced_only]
         if moving or replaced_only:
             self._new_imports(statement, moving, kept, convert=convert)
-        elif convert and names[0].plain and names[0].path.partition(".")[0] not in _PRIVATE:
+        elif convert and names[0].plain and names[0].path.partition(".")[0] not in PRIVATE:
             self._with_v1(statement)
         for bound in names:
             self.legacy_keras |= needs_legacy_keras(bound.path)
@@ -185,7 +182,7 @@ class ModuleEdits:
                 self._refuse(bound.statement, bound.path, gone(bound.path)[1])
             elif all(self._new_text(use) for use in mine) and len(bound.statement.names) == 1:
                 self._drop(bound.statement)
-        elif convert and bound.plain and bound.path.partition(".")[0] not in _PRIVATE:
+        elif convert and bound.plain and bound.path.partition(".")[0] not in PRIVATE:
             name = f"{V1}.{bound.path}" if bound.path else V1
             self.edits.append(place_text(module, alias, f"{name} as {bound.local}"))
 
@@ -205,7 +202,7 @@ class ModuleEdits:
         lines: list[str] = []
         if kept:
             home = statement.module or ""
-            if convert and kept[0].plain and kept[0].path.partition(".")[0] not in _PRIVATE:
+            if convert and kept[0].plain and kept[0].path.partition(".")[0] not in PRIVATE:
                 home = home.replace("tensorflow", V1, 1)
             names = ", ".join(
                 f"{bound.alias.name} as {bound.alias.asname}"

@@ -15,6 +15,8 @@ from crosscast.pysource.programs.program import Program
 
 _GUARDS = ("__version__", "VERSION", "hasattr(")
 _V1 = "compat.v1"
+PRIVATE = ("python", "core", "tools")
+"""Places that `tf.compat.v1` does not mirror."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +102,17 @@ def uses_of(module: Module, imports: list[Import]) -> list[Use]:
     return found
 
 
-def rebound(module: Module, imports: list[Import]) -> ast.AST | None:
-    """Return where the name of an import is also given another meaning; None if nowhere."""
-    locals_ = {bound.local for bound in imports}
+def rebound(module: Module, imports: list[Import], uses: list[Use]) -> ast.AST | None:
+    """Return where the name of an import is also given another meaning; None if nowhere.
+
+    The name of an import that stays as it is, with all its uses, does not matter.
+    """
+    changed = {id(use.bound) for use in uses if moved(use.path)[0] or gone(use.path)[0]}
+    locals_ = {
+        bound.local
+        for bound in imports
+        if id(bound) in changed or bound.path.partition(".")[0] not in PRIVATE
+    }
     for scope in module.scopes.values():
         for name in locals_ & scope.bindings.keys():
             for binding in scope.bindings[name]:
