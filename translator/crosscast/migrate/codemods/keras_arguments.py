@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
-from crosscast.migrate.keras_names.arguments import arguments, rates
+from crosscast.migrate.keras_names.arguments import arguments, rates, steps
 from crosscast.migrate.keras_names.files import files
 from crosscast.migrate.keras_names.optimizers import decays, metrics
 from crosscast.migrate.keras_names.outcomes import outcomes_of
@@ -25,6 +25,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         done = decays(module, program, out)
         arguments(module, program, out, done)
         rates(module, program, out)
+        steps(module, program, out)
         metrics(module, program, out)
         files(module, program, out)
         silent(module, program, out)
