@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from crosscast.migrate.keras.added_code import MODULES, POLICY, TEXTS
-from crosscast.migrate.keras_names.silent import OLD_LOSSES
+from crosscast.migrate.keras_names.losses import OLD_LOSSES
 from crosscast.migrate.keras_names.table import (
     ARGUMENTS,
     DEFAULT_RATES,
