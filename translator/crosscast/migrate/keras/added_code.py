@@ -23,6 +23,7 @@ MODULES = "KerasModule"
 POLICY = "with_global_policy"
 CELL = "ZeroStateCell"
 DECAYED = "with_decay"
+CLEARED = "clear_session_but_policy"
 
 TEXTS = {
     UNSCALED: '''\
@@ -123,6 +124,13 @@ def with_global_policy(function):
         return function(*args, **kwargs)
 
     return replica
+''',
+    CLEARED: '''\
+def clear_session_but_policy(**options):
+    """Clear the session, but keep the dtype policy: Keras 3 resets it as well."""
+    policy = tf.keras.mixed_precision.global_policy()
+    tf.keras.backend.clear_session(**options)
+    tf.keras.mixed_precision.set_global_policy(policy)
 ''',
     CELL: '''\
 class ZeroStateCell(tf.keras.layers.Layer):
