@@ -10,7 +10,7 @@ from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.experimental import Names
 from crosscast.migrate.keras.loss_scales import Scale, scale_of
 from crosscast.migrate.keras.policies import Outcomes, policy_argument
-from crosscast.migrate.keras.program import compiles, maker_of, open_call
+from crosscast.migrate.keras.program import maker_of, open_call
 from crosscast.readers.python.library_calls import last, text_value, value_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def read_scales(program: Program, named: list[Names], out: Outcomes) -> None:
         if (argument := policy_argument(call, 1, "loss_scale")) is not None
     }
     reads = [(m, n) for m, n in _reads(program) if id(n) not in wrapped]
-    moves = bool(compiles(program)) or any(id(n) in wrapped for _, n in _reads(program))
+    moves = _compiles(program) or any(id(n) in wrapped for _, n in _reads(program))
     for module, node in reads:
         parent = module.parent(node)
         scale = None if moves else scale_of_policy(node, module)
@@ -62,6 +62,15 @@ def read_scales(program: Program, named: list[Names], out: Outcomes) -> None:
             "read optimizer.dynamic_scale of the LossScaleOptimizer once it is built, or remove "
             "this",
         )
+
+
+def _compiles(program: Program) -> bool:
+    """Whether a model is perhaps compiled, whose optimizer then has the scale of the policy."""
+    return any(
+        call.method == "compile" and not call.name.startswith(("re.", "torch."))
+        for module in program.modules
+        for call in module.calls
+    )
 
 
 def _reads(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.policies import Outcomes
-from crosscast.migrate.keras.program import compiles
 from crosscast.pysource.names.lookup import bindings_of
 
 if TYPE_CHECKING:
@@ -27,7 +26,13 @@ def losses(module: Module, program: Program, out: Outcomes) -> None:
     old = [node for node in module.every(ast.Constant) if _is_old(node)]
     if not old:
         return
-    compiled = {id(node) for call in compiles(program) for node in _names_of(call)}
+    compiled = {
+        id(node)
+        for other in program.modules
+        for call in other.calls
+        if call.method == "compile" and call.receiver is not None
+        for node in _names_of(call)
+    }
     compared = any(
         isinstance(m.parent(node), ast.Compare)
         for m in program.modules
