@@ -295,10 +295,34 @@ def test_a_constructor_of_something_else_stays() -> None:
     )
 
 
-def test_fit_without_eager_execution() -> None:
-    text = f"{TF}tf.compat.v1.disable_eager_execution()\nmodel.compile('sgd', loss='mse')\n"
-    assert "fails without eager execution" in refused(text, "CM210")
-    assert untouched(text.replace("model.compile('sgd', loss='mse')", ""), "CM210")
+EAGER = """\
+import tensorflow as tf
+
+tf.compat.v1.disable_eager_execution()
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+{}model.compile("sgd", loss="mse")
+model.fit(x, y)
+"""
+
+
+def test_graphs_that_nothing_needs() -> None:
+    line = "tf.compat.v1.disable_eager_execution()\n"
+    for made in ("", "x = tf.data.Dataset.range(3)\n", "x = np.zeros(3)\n"):
+        text = EAGER.format(made)
+        assert after(text, "CM210") == text.replace(line, "")
+    assert untouched(f"{TF}{line}", "CM210")  # no model is compiled
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ("x = tf.random.uniform([2, 3])\n", "computes x anew for every step"),
+        ("s = tf.compat.v1.Session()\n", "Session needs a graph"),
+        ("f = tf.keras.backend.function([a], [b])\n", "needs a graph"),
+    ],
+)
+def test_graphs_that_are_needed(made: str, why: str) -> None:
+    assert why in refused(EAGER.format(made), "CM210")
 
 
 BLOCKS = """\

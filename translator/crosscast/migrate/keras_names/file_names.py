@@ -78,7 +78,7 @@ def literal_of(end: ast.Constant, module: Module) -> tuple[ast.expr, str] | None
     node: ast.expr = parent if isinstance(parent, ast.JoinedStr) else end
     text = raw(module, node)
     for quote in ('"' * 3, "'" * 3, '"', "'"):
-        closed = f"{end.value}{quote}"
+        closed = str(end.value) + quote
         if text.endswith(closed) and text.count(quote) == 2:
             return node, text.removesuffix(closed)
     return None

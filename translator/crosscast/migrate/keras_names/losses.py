@@ -51,7 +51,7 @@ def losses(module: Module, program: Program, out: Outcomes) -> None:
             out.refuse(
                 module,
                 node,
-                f"if {node.value} is a loss of compile, Keras 3 does not know it by this name",
+                f"if {str(node.value)!r} is a loss of compile, Keras 3 does not know it by this name",
                 f'write "{new}"',
             )
 
