@@ -41,7 +41,8 @@ def losses(module: Module, program: Program, out: Outcomes) -> None:
     )
     for node in old:
         parent = module.parent(node)
-        new = OLD_LOSSES[str(node.value)]
+        name = str(node.value)
+        new = OLD_LOSSES[name]
         if module.is_dead(node):
             continue
         if id(node) in compiled and not compared:
@@ -51,7 +52,7 @@ def losses(module: Module, program: Program, out: Outcomes) -> None:
             out.refuse(
                 module,
                 node,
-                f"if {str(node.value)!r} is a loss of compile, Keras 3 does not know it by this name",
+                f"if {name} is a loss of compile, Keras 3 does not know it by this name",
                 f'write "{new}"',
             )
 

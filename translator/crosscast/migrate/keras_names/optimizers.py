@@ -65,6 +65,7 @@ def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
             continue
         if why:
             _rewrite(call, raw(module, given[0].value), out, helper=True)
+            out.notes.append("decay is not saved with the model")
             done.add(id(call.node))
             continue
         _rewrite(call, raw(module, given[0].value), out)
