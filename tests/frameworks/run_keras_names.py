@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from crosscast.migrate.keras.added_code import MODULES, POLICY, TEXTS
+from crosscast.migrate.keras.added_code import CELL, CLEARED, MODULES, POLICY, TEXTS
+from crosscast.migrate.keras_names.losses import OLD_LOSSES
 from crosscast.migrate.keras_names.optimizer_table import OLD_METHODS
-from crosscast.migrate.keras_names.silent import OLD_LOSSES
 from crosscast.migrate.keras_names.table import (
     ARGUMENTS,
     DEFAULT_RATES,
     GENERATORS,
     GONE,
     MOVED,
+    PRIVATE,
 )
 
 warnings.simplefilter("ignore")
@@ -112,7 +113,8 @@ def wrong() -> list[str]:
             out.append(f"{name} has another rate")
         if any(hasattr(made, method) for method in OLD_METHODS):
             out.append(f"{name} has methods of Keras 2")
-    return [*out, *_silent(), *_modules()]
+    out += [f"keras.{name} is missing" for name in PRIVATE if found(f"keras.{name}") is None]
+    return [*out, *_silent(), *_modules(), *_layers(), *_sessions()]
 
 
 def _silent() -> list[str]:
@@ -182,6 +184,66 @@ def _modules() -> list[str]:
     for old, new in OLD_LOSSES.items():
         if not fails(partial(tf.keras.losses.get, old)) or fails(partial(tf.keras.losses.get, new)):
             out.append(old)
+    return out
+
+
+class _Flip(tf.keras.layers.Layer):
+    """A layer that asks for the value of a tensor."""
+
+    def call(self, inputs: Any) -> Any:
+        if tf.reduce_sum(inputs) > 0:
+            return -inputs
+        return inputs
+
+
+class _Flipped(_Flip):
+    call = tf.function(_Flip.call)
+
+
+def _layers() -> list[str]:
+    """What Keras 3 does with the program's own layers."""
+    out = []
+    inputs = tf.keras.Input((3,))
+    if not fails(lambda: _Flip()(inputs)):
+        out.append("AutoGraph converts call")
+    model = tf.keras.Model(inputs, _Flipped()(inputs))
+    if np.any(model(np.ones((2, 3), np.float32)) != -1) or np.any(model(-ROWS) != 0):
+        out.append("a call that is a tf.function")
+    given: dict[str, Any] = {"tf": tf}
+    exec(TEXTS[CELL], given)
+
+    class Sum(given[CELL]):  # type: ignore[misc]
+        state_size = 3
+
+        def call(self, inputs: Any, states: Any) -> Any:
+            total = inputs + states[0]
+            return total, [total]
+
+    sums = tf.keras.layers.RNN(Sum())(np.ones((2, 4, 3), np.float32))
+    zeros = Sum().get_initial_state(None, 2, tf.float16)
+    if np.any(sums != 4) or zeros.dtype != tf.float16 or zeros.shape != (2, 3):
+        out.append("a cell that begins with zeros")
+    return out
+
+
+def _sessions() -> list[str]:
+    """What is left after clear_session, and which names of files are taken."""
+    out = []
+    given: dict[str, Any] = {"tf": tf}
+    exec(TEXTS[CLEARED], given)
+    for clear, left in ((tf.keras.backend.clear_session, "float32"), (given[CLEARED], "float64")):
+        tf.keras.mixed_precision.set_global_policy("float64")
+        clear()
+        if tf.keras.mixed_precision.global_policy().name != left:
+            out.append(f"clear_session leaves another policy than {left}")
+    tf.keras.mixed_precision.set_global_policy("float32")
+    steps = tf.keras.optimizers.SGD()
+    if not fails(lambda: setattr(steps, "iterations", 3)) or steps.iterations.assign(3) != 3:
+        out.append("iterations of an optimizer")
+    for end, taken in ((".keras", True), (".hdf5", False)):
+        made = partial(tf.keras.callbacks.ModelCheckpoint, f"{FOLDER}/b{end}")
+        if fails(made) == taken:
+            out.append(f"ModelCheckpoint and {end}")
     return out
 
 

@@ -22,6 +22,9 @@ OPTIMIZERS = {
     "sgd": "tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True, decay=1e-1)",
     "rmsprop": "tf.keras.optimizers.RMSprop(lr=0.01, rho=0.95)",
     "default": "tf.keras.optimizers.SGD(decay=0.5)",
+    "set": "tf.keras.optimizers.SGD(0.1, decay=0.5)\noptimizer.learning_rate = 0.05",
+    "schedule": "tf.keras.optimizers.Adam("
+    "tf.keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.9), decay=0.05)",
 }
 
 

@@ -131,6 +131,62 @@ def test_arguments(old: str, new: str) -> None:
     assert after(f"{TF}{old}\n", "CM211") == f"{TF}{new}\n"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "opt = tf.keras.optimizers.SGD({}0.1{})\nopt.learning_rate = 2",
+        "opt = tf.keras.optimizers.SGD({}0.1{})\nopt.learning_rate.assign(2)",
+        "rate = ours(0.1)\nopt = tf.keras.optimizers.SGD({}schedule(){})",
+        "keras.callbacks.LearningRateScheduler(f)\nopt = tf.keras.optimizers.SGD({}r{})",
+    ],
+)
+def test_decay_beside_a_rate_that_is_set(line: str) -> None:
+    new = after(f"{TF}{line.format('', ', decay=d')}\n", "CM211")
+    assert new.endswith(f"{line.replace('tf.k', 'with_decay(tf.k').format('', '), d')}\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("model.save_weights(f'{n}.h5')", "model.save_weights(f'{n}.weights.h5')"),
+        (
+            "model.save_weights(n + '.h5')\nmodel.load_weights(n + '.h5')",
+            "model.save_weights(n + '.weights.h5')\nmodel.load_weights(n + '.weights.h5')",
+        ),
+        (
+            "model.save_weights('a{}.h5'.format(n))\nk = int(p.replace('.h5', ''))",
+            "model.save_weights('a{}.weights.h5'.format(n))\nk = int(p.replace('.weights.h5', ''))",
+        ),
+        (
+            "model.save_weights('a.h5')\nnames = glob('o/*.h5')",
+            "model.save_weights('a.weights.h5')\nnames = glob('o/*.weights.h5')",
+        ),
+        (
+            "keras.callbacks.ModelCheckpoint('a.hdf5')\nmodel.load_weights('a.hdf5')",
+            "keras.callbacks.ModelCheckpoint('a.keras')\nmodel.load_weights('a.keras')",
+        ),
+        (
+            "def train(c):\n    p = os.path.join(d, f'{n}.hdf5')\n"
+            "    keras.callbacks.ModelCheckpoint(p, save_weights_only=c.w)",
+            "def train(c):\n    p = os.path.join(d, f'{n}' + (\n"
+            '        ".weights.h5" if c.w else ".keras"\n    ))\n'
+            "    keras.callbacks.ModelCheckpoint(p, save_weights_only=c.w)",
+        ),
+        (
+            "model.save('m', overwrite=True)\nupload('m/saved_model.pb')",
+            "model.export('m')\nupload('m/saved_model.pb')",
+        ),
+    ],
+)
+def test_names_of_files_that_are_taken_apart(old: str, new: str) -> None:
+    assert after(f"{TF}{old}\n", "CM211") == f"{TF}{new}\n"
+
+
+def test_the_steps_of_an_optimizer_are_assigned() -> None:
+    line = "opt = keras.optimizers.Adam(0.1)\nopt.iterations{}"
+    assert after(f"{TF}{line.format(' = n')}\n", "CM211") == f"{TF}{line.format('.assign(n)')}\n"
+
+
 def test_a_file_is_read_under_its_new_name() -> None:
     text = f"{TF}path = 'a.h5'\nmodel.save_weights(path)\nother.load_weights('a.h5')\n"
     assert after(text, "CM211") == text.replace("a.h5", "a.weights.h5")
@@ -139,17 +195,22 @@ def test_a_file_is_read_under_its_new_name() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("tf.keras.optimizers.SGD(schedule(), decay=1e-3)", "perhaps a schedule already"),
-        ("opt = tf.keras.optimizers.SGD(0.1, decay=d)\nopt.learning_rate = 2", "sets the rate"),
-        ("o = tf.keras.optimizers.SGD(0.1, decay=d)\no.learning_rate.assign(2)", "sets the rate"),
+        (
+            "tf.keras.optimizers.SGD(schedule(), decay=1e-3)\nkeras.models.load_model(p)",
+            "load_model would forget the decay",
+        ),
+        ("model.save_weights('a.h5')\nif splitext(p)[1] == '.h5': pass", "depends on its old end"),
+        (
+            "model.save_weights('a.h5')\nglob('*.h5')\nimport h5py\nh5py.File('b')",
+            "depends on its old end",
+        ),
+        ("keras.callbacks.ModelCheckpoint('a.hdf5')\nexists('o/a.hdf5')", "writes files that end"),
+        ("keras.callbacks.ModelCheckpoint('a.hdf5')\nglob('*.hdf5')", "writes files that end"),
         ("model.compile(x, target_tensors=t)", "target_tensors was removed"),
         ("tf.keras.layers.GRU(2, time_major=m)", "time_major was removed"),
         ("model.fit_generator(*rows)", "not visible"),
         ("model.save_weights(path())", "must end in .weights.h5"),
-        ("model.save_weights('a.h5')\nnames = glob('*.h5')", "depends on its old end"),
-        ("model.save_weights('a.h5')\nn = int(p.replace('.h5', ''))", "depends on its old end"),
         ("model.save_weights('a')\ntf.train.latest_checkpoint('.')", "depends on its old end"),
-        ("keras.callbacks.ModelCheckpoint('a.hdf5')", "writes files that end in .keras"),
         ("keras.callbacks.ModelCheckpoint('a', save_weights_only=w)", "writes files that end in"),
         (
             "p = join(d, f'{n}.hdf5')\nkeras.callbacks.ModelCheckpoint(p, save_weights_only=w)",
@@ -160,10 +221,6 @@ def test_a_file_is_read_under_its_new_name() -> None:
         ("rnn = keras.layers.GRU(2, stateful=True)\nrnn.reset_states()", "reset_states of rnn was"),
         ("trainer.optimizer.lr = 0.1", "perhaps an optimizer of Keras 3"),
         ("engine.fit(x, workers=3)", "not certainly a model of Keras"),
-        (
-            "from our import Decay\nrate = Decay(0.1)\ntf.keras.optimizers.SGD(rate, decay=d)",
-            "perhaps",
-        ),
         ("model.save_weights('a.h5')\nmodel.save('a.h5')", "depends on its old end"),
         ("model.save_weights('a.h5')\nk = keras.models.load_model('a.h5')", "depends on its old"),
         ("p = os.path.join('o', 'a.h5')\nmodel.save_weights(p)\nexists('o/a.h5')", "depends on"),
@@ -238,10 +295,34 @@ def test_a_constructor_of_something_else_stays() -> None:
     )
 
 
-def test_fit_without_eager_execution() -> None:
-    text = f"{TF}tf.compat.v1.disable_eager_execution()\nmodel.compile('sgd', loss='mse')\n"
-    assert "fails without eager execution" in refused(text, "CM210")
-    assert untouched(text.replace("model.compile('sgd', loss='mse')", ""), "CM210")
+EAGER = """\
+import tensorflow as tf
+
+tf.compat.v1.disable_eager_execution()
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+{}model.compile("sgd", loss="mse")
+model.fit(x, y)
+"""
+
+
+def test_graphs_that_nothing_needs() -> None:
+    line = "tf.compat.v1.disable_eager_execution()\n"
+    for made in ("", "x = tf.data.Dataset.range(3)\n", "x = np.zeros(3)\n"):
+        text = EAGER.format(made)
+        assert after(text, "CM210") == text.replace(line, "")
+    assert untouched(f"{TF}{line}", "CM210")  # no model is compiled
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ("x = tf.random.uniform([2, 3])\n", "computes x anew for every step"),
+        ("s = tf.compat.v1.Session()\n", "Session needs a graph"),
+        ("f = tf.keras.backend.function([a], [b])\n", "needs a graph"),
+    ],
+)
+def test_graphs_that_are_needed(made: str, why: str) -> None:
+    assert why in refused(EAGER.format(made), "CM210")
 
 
 BLOCKS = """\

@@ -33,6 +33,16 @@ def test_a_rate_that_is_asked_for() -> None:
         ("if model.compiled_loss is None:\n    pass", "if not model.compiled:\n    pass"),
         ("if model.compiled_loss is not None:\n    pass", "if model.compiled:\n    pass"),
         ('model.compile("sgd", loss="huber_loss")', 'model.compile("sgd", loss="huber")'),
+        (
+            'c = {"loss": "huber_loss"}\n\n\ndef build(loss):\n'
+            '    model.compile("sgd", loss)\n\n\nbuild(c["loss"])',
+            'c = {"loss": "huber"}\n\n\ndef build(loss):\n'
+            '    model.compile("sgd", loss)\n\n\nbuild(c["loss"])',
+        ),
+        (
+            'name = "logcosh" if robust else "mse"\nmodel.compile("sgd", loss=name)',
+            'name = "log_cosh" if robust else "mse"\nmodel.compile("sgd", loss=name)',
+        ),
     ],
 )
 def test_changed(old: str, new: str) -> None:
@@ -47,6 +57,10 @@ def test_changed(old: str, new: str) -> None:
         ("tf.keras.backend.set_value(model.optimizer.weight_decay, 0.1)", "is a number"),
         ("other.compile(loss=model.compiled_loss)", "is a method in Keras 3"),
         ('settings = {"loss": "huber_loss"}', "by this name"),
+        (
+            'n = "huber_loss"\nmodel.compile("sgd", loss=n)\nif n == "huber_loss":\n    pass',
+            "by this name",
+        ),
     ],
 )
 def test_refused(line: str, why: str) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crosscast.lint.rules._examples import changed
 from crosscast.migrate.codemod import Codemod, Example, Outcome
+from crosscast.migrate.keras.added_code import DECAYED, TEXTS
 from crosscast.migrate.keras.policies import Outcomes
-from crosscast.migrate.keras_names.arguments import arguments, rates
+from crosscast.migrate.keras_names.arguments import arguments, rates, steps
 from crosscast.migrate.keras_names.files import files
+from crosscast.migrate.keras_names.losses import losses
 from crosscast.migrate.keras_names.optimizers import decays, metrics
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.scope import imports_keras, uses_keras_2
@@ -25,9 +28,11 @@ def run(subject: Subject) -> Iterator[Outcome]:
         done = decays(module, program, out)
         arguments(module, program, out, done)
         rates(module, program, out)
+        steps(module, program, out)
         metrics(module, program, out)
         files(module, program, out)
         silent(module, program, out)
+        losses(module, program, out)
         yield from outcomes_of(module, out, "the arguments and methods of Keras 3")
 
 
@@ -78,6 +83,12 @@ import tensorflow as tf
 model.compile(tf.keras.optimizers.SGD(0.1, decay=1e-4), loss="mse")
 model.fit(rows, callbacks=[tf.keras.callbacks.ReduceLROnPlateau()])
 """
+_SCHEDULED_NEW = changed(
+    _SCHEDULED,
+    ("import tensorflow as tf\n", f"import tensorflow as tf\n\n\n{TEXTS[DECAYED]}"),
+    ("tf.keras.optimizers.SGD(0.1, decay=1e-4)", "with_decay(tf.keras.optimizers.SGD(0.1), 1e-4)"),
+)
+_LOADED = f'{_SCHEDULED}tf.keras.models.load_model("last.keras")\n'
 
 CODEMOD = Codemod(
     code="CM211",
@@ -90,7 +101,8 @@ CODEMOD = Codemod(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_RATE, after=_RATE_NEW),
         Example(before=_OTHER, after=_OTHER),
-        Example(before=_SCHEDULED, after=_SCHEDULED, refused="ReduceLROnPlateau sets the rate"),
+        Example(before=_SCHEDULED, after=_SCHEDULED_NEW),
+        Example(before=_LOADED, after=_LOADED, refused="load_model would forget the decay"),
     ),
     run=run,
 )

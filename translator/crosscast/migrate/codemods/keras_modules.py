@@ -8,12 +8,13 @@ from crosscast.lint.rules._examples import changed
 from crosscast.migrate.codemod import Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras import added_code
 from crosscast.migrate.keras.policies import Outcomes
-from crosscast.migrate.keras_names.modules import bases, cells, runs, units
+from crosscast.migrate.keras_names.modules import bases, cells, runs, sessions, units
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.scope import uses_keras_2
 from crosscast.sources.subject import Subject
 
 _MESSAGE = "modules and replicas find the layers and the dtype policy of Keras 3"
+_CLEARED = "clear_session of Keras 3 resets the dtype policy, which Keras 2 kept"
 _THREADS = "Keras 3 keeps the dtype policy for each thread; a strategy runs replicas in threads"
 
 
@@ -25,6 +26,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in program.modules:
         out = Outcomes()
         names = bases(module, program, out) | runs(module, program, out)
+        names |= sessions(module, program, out)
         cells(module, out)
         units(module, out)
         added = added_code.additions(module, names)
@@ -34,6 +36,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         if out.edits:
             out.edits[:0] = added
             out.notes += [_THREADS] if added_code.POLICY in names else []
+            out.notes += [_CLEARED] if added_code.CLEARED in names else []
         yield from outcomes_of(module, out, _MESSAGE)
 
 
@@ -72,6 +75,13 @@ class Net(tf.Module):
 
 print(Net().trainable_variables)
 """
+_SESSION = """\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+tf.keras.backend.clear_session()
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+"""
 _CELL = """\
 import tensorflow as tf
 
@@ -83,11 +93,22 @@ CODEMOD = Codemod(
     code="CM212",
     name="keras-modules",
     api="keras3",
-    title="Classes of tf.Module find the variables of their Keras layers, and replicas of a "
-    "strategy the dtype policy",
-    hints=("Module", "strategy", "Strategy", "Cell", "cell", "prod"),
+    title="Classes of tf.Module find the variables of their Keras layers, replicas of a strategy "
+    "the dtype policy, and clear_session keeps it",
+    hints=("Module", "clear_session", "strategy", "Strategy", "Cell", "cell", "prod"),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
+        Example(
+            before=_SESSION,
+            after=changed(
+                _SESSION,
+                ("tf.keras.backend.clear_session", added_code.CLEARED),
+                (
+                    "import tensorflow as tf\n",
+                    f"import tensorflow as tf\n\n\n{added_code.TEXTS[added_code.CLEARED]}",
+                ),
+            ),
+        ),
         Example(before=_PLAIN, after=_PLAIN),
         Example(before=_CELL, after=_CELL, refused="takes only batch_size"),
     ),

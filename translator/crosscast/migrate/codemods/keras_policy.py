@@ -18,9 +18,8 @@ from crosscast.migrate.keras.policies import (
     layer_policies,
     policies,
     policy_argument,
-    read_scales,
-    scale_of_policy,
 )
+from crosscast.migrate.keras.policy_scales import read_scales, scale_of_policy
 from crosscast.migrate.keras.program import open_call
 from crosscast.readers.python.library_calls import text_value, value_of
 from crosscast.sources.subject import Subject
@@ -41,14 +40,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         out.edits += names.edits
         policies(names, named, program, out)
         _scalers(names, out)
-    for module, node in read_scales(program, named):
-        out.refuse(
-            module,
-            node,
-            "policies of Keras 3 have no loss scale to read",
-            "read optimizer.dynamic_scale of the LossScaleOptimizer once it is built, or remove "
-            "this",
-        )
+    read_scales(program, named, out)
     if not all(_unscaled(names) for names in named):
         out.refusals += obstacles(subject, program)
         out.notes.append("unless it is fixed, the loss scale has no minimum (Keras 2: 1)")

@@ -22,6 +22,9 @@ COMPILED = "replica_loss_scaling"
 AVERAGED = "averaging_optimizer"
 MODULES = "KerasModule"
 POLICY = "with_global_policy"
+CELL = "ZeroStateCell"
+DECAYED = "with_decay"
+CLEARED = "clear_session_but_policy"
 
 TEXTS = {
     UNSCALED: '''\
@@ -122,6 +125,41 @@ def with_global_policy(function):
         return function(*args, **kwargs)
 
     return replica
+''',
+    CLEARED: '''\
+def clear_session_but_policy(**options):
+    """Clear the session, but keep the dtype policy: Keras 3 resets it as well."""
+    policy = tf.keras.mixed_precision.global_policy()
+    tf.keras.backend.clear_session(**options)
+    tf.keras.mixed_precision.set_global_policy(policy)
+''',
+    CELL: '''\
+class ZeroStateCell(tf.keras.layers.Layer):
+    """A recurrent cell that begins with zeros, as AbstractRNNCell of Keras 2 did."""
+
+    def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        if inputs is not None:
+            batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
+
+        def zeros(size):
+            shape = [batch_size, *tf.TensorShape(size).as_list()]
+            return tf.zeros(shape, dtype or self.compute_dtype)
+
+        if isinstance(self.state_size, (list, tuple)):
+            return [zeros(size) for size in self.state_size]
+        return zeros(self.state_size)
+''',
+    DECAYED: '''\
+def with_decay(optimizer, decay):
+    """Divide the learning rate by 1 + decay * iterations, as the argument decay of Keras 2 did."""
+    base = type(optimizer)
+
+    def update_step(self, gradient, variable, learning_rate):
+        steps = tf.cast(self.iterations, learning_rate.dtype)
+        return base.update_step(self, gradient, variable, learning_rate / (1 + decay * steps))
+
+    optimizer.__class__ = type(base.__name__, (base,), {"update_step": update_step})
+    return optimizer
 ''',
     **optimizer_code.TEXTS,
 }

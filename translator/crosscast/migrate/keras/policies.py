@@ -15,7 +15,7 @@ from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.experimental import Names
 from crosscast.migrate.keras.loss_scales import Scale, scale_of
 from crosscast.migrate.keras.policy_scope import setter_of, unless
-from crosscast.migrate.keras.program import compiles, maker_of, open_call
+from crosscast.migrate.keras.program import compiles, open_call
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, last, text_value, value_of
 
@@ -201,36 +201,3 @@ def layer_policies(module: Module, program: Program) -> Iterator[Edit]:
             end_column=end,
             text="dtype_policy",
         )
-
-
-def read_scales(program: Program, named: list[Names]) -> Iterator[tuple[Module, ast.Attribute]]:
-    """Yield reads of a policy's loss scale, except as argument of a LossScaleOptimizer."""
-    wrapped = {
-        id(argument)
-        for names in named
-        for call in names.used("LossScaleOptimizer")
-        if (argument := policy_argument(call, 1, "loss_scale")) is not None
-    }
-    for module in program.modules:
-        for node in module.every(ast.Attribute):
-            if node.attr == "loss_scale" and id(node) not in wrapped and _is_policy(node, module):
-                yield module, node
-
-
-def _is_policy(node: ast.Attribute, module: Module) -> bool:
-    made = maker_of(node.value, module)
-    return made is not None and last(made.name) in ("Policy", "global_policy")
-
-
-def scale_of_policy(node: ast.expr, module: Module) -> Scale | None:
-    """Return the loss scale of `policy.loss_scale`."""
-    if not isinstance(node, ast.Attribute) or node.attr != "loss_scale":
-        return None
-    made = maker_of(node.value, module)
-    if made is None or last(made.name) != "Policy" or open_call(made.node):
-        return None
-    kind = text_value(value_of(policy_argument(made.node, 0, "name"), made.module))
-    given = policy_argument(made.node, 1, "loss_scale")
-    if given is None:
-        return Scale("dynamic") if kind == "mixed_float16" else None
-    return scale_of(given, made.module)

@@ -176,6 +176,19 @@ def rates(module: Module, program: Program, out: Outcomes) -> None:
             out.edits.append(replace_node(module, node, text))
 
 
+def steps(module: Module, program: Program, out: Outcomes) -> None:
+    """Assign to `optimizer.iterations`, which cannot be another variable in Keras 3."""
+    for node in module.every(ast.Assign):
+        target = node.targets[0]
+        if not isinstance(target, ast.Attribute) or target.attr != "iterations":
+            continue
+        if module.is_dead(node) or len(node.targets) > 1:
+            continue
+        if is_optimizer(target.value, module, program):
+            text = f"{raw(module, target)}.assign({raw(module, node.value)})"
+            out.edits.append(replace_node(module, node, text))
+
+
 def _is_value(parent: ast.AST | None, module: Module) -> bool:
     """Whether a node is the argument of `K.get_value` or `K.set_value`."""
     return isinstance(parent, ast.Call) and canonical(module.call(parent).name) in _VALUES

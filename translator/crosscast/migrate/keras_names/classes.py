@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import column_at, insert
-from crosscast.migrate.keras.edits import argument_edits
+from crosscast.migrate.keras.edits import argument_edits, remove
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras.program import compiles
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _TRAINED = r"keras\.layers\.(\w*Dropout\w*|BatchNormalization|Gaussian\w+)"
+_TAKE_DATA = ("fit", "evaluate", "predict")
+_GRAPH_ONLY = re.compile(
+    r"tensorflow\.((Interactive)?Session|placeholder\w*|global_variables_initializer|gradients"
+    r"|Graph|get_default_graph|get_variable|layers\..*|train\.(\w*Optimizer|Saver|\w*Session)"
+    r"|summary\.(merge_all|FileWriter))|keras\.backend\.([gs]et_session|function|placeholder)"
+)
 _GRAPHS = ("tensorflow.disable_eager_execution", "tensorflow.disable_v2_behavior")
 
 
@@ -76,14 +82,38 @@ def _takes(maker: Call, place: int, program: Program) -> bool:
 
 
 def eager(module: Module, program: Program, out: Outcomes) -> None:
-    """Refuse programs that train Keras models in graphs of TensorFlow 1."""
+    """Remove what turns eager execution off, unless the program needs graphs of TensorFlow 1."""
     for call in module.calls:
         names = [canonical(name) for name in call.names]
         off = any(name in _GRAPHS for name in names) and not module.is_dead(call.node)
-        if off and compiles(program):
-            out.refuse(
-                module,
-                call.node,
-                "fit of Keras 3 fails without eager execution",
-                "remove this line; fit compiles its steps by itself",
-            )
+        if not off or not compiles(program):
+            continue
+        statement = module.parent(call.node)
+        need = _needs_graphs(program)
+        edit = remove(module, statement) if isinstance(statement, ast.Expr) and not need else None
+        if edit is not None:
+            out.edits.append(edit)
+            out.notes.append("TensorFlow runs eagerly; fit compiles its steps by itself")
+            continue
+        out.refuse(
+            module,
+            call.node,
+            "fit of Keras 3 fails without eager execution" + (f", and {need}" if need else ""),
+            "remove this line; fit compiles its steps by itself",
+        )
+
+
+def _needs_graphs(program: Program) -> str:
+    """Return what would fail or mean something else in eager execution; empty if nothing."""
+    for module in program.modules:
+        for call in module.calls:
+            if any(_GRAPH_ONLY.fullmatch(canonical(name)) for name in call.names):
+                return f"{call.name} needs a graph"
+            if call.method not in _TAKE_DATA or call.receiver is None:
+                continue
+            for given in call.node.args[:2]:
+                for maker in makers_of(given, module) or []:
+                    name = canonical(maker.name)
+                    if name.startswith("tensorflow.") and not name.startswith("tensorflow.data."):
+                        return f"a graph computes {module.text(given)} anew for every step"
+    return ""

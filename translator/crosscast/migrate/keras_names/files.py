@@ -1,16 +1,27 @@
-"""Names of files with weights, which must end in .weights.h5 in Keras 3."""
+"""Files of weights and models, whose names have other ends in Keras 3."""
 
 from __future__ import annotations
 
 import ast
-import re
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import replace_node
+from crosscast.migrate.keras.edits import argument_edits, raw
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.file_names import (
+    OLD_ENDS,
+    WEIGHTS,
+    WHOLE,
+    end_of,
+    literal_of,
+    named_elsewhere,
+    other_use,
+    reader,
+    renamed_end,
+    taken_apart,
+)
 from crosscast.migrate.keras_names.receivers import named_as_model
-from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import canonical, value_of
 
@@ -19,11 +30,19 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-_WEIGHTS = ".weights.h5"
-_OLD = (".h5", ".hdf5", ".keras")
-_PATTERN = re.compile(r".*\*\.?(h5|hdf5)|\.?(h5|hdf5)")
-_CHECKPOINTS = ("latest_checkpoint", "load_checkpoint", "get_checkpoint_state", "CheckpointManager")
-_NOTE = "files of weights end in .weights.h5; older files are read by load_weights as before"
+_CHECKPOINT = "keras.callbacks.ModelCheckpoint"
+_NOTE = (
+    "files of weights end in .weights.h5; older files are read by load_weights as before; tell "
+    "programs outside the given files that read them"
+)
+_APART = "files with the old end are no longer looked for: load one by its name if you resume"
+_MODELS = (
+    "files of whole models end in .keras, which keeps a LossScaleOptimizer; tell programs outside "
+    "the given files that read them"
+)
+_EXPORTED = (
+    "export writes the SavedModel for serving, without what load_model needs to train it further"
+)
 
 
 def files(module: Module, program: Program, out: Outcomes) -> None:
@@ -32,53 +51,129 @@ def files(module: Module, program: Program, out: Outcomes) -> None:
         if module.is_dead(call.node):
             continue
         _folder(call, program, out)
-        if canonical(call.name) == "keras.callbacks.ModelCheckpoint":
-            _checkpoint(call, out)
+        if canonical(call.name) == _CHECKPOINT and _only_weights(call) is not True:
+            _checkpoint(call, program, out)
         path = _weights_path(call, program)
         if path is not None:
             _rename(path, module, program, out)
 
 
 def _folder(call: Call, program: Program, out: Outcomes) -> None:
-    """Refuse `model.save("folder")`: Keras 3 writes single files only."""
+    """Export a folder that the program treats as a SavedModel; refuse `model.save("folder")`."""
     if call.method != "save" or call.receiver is None or program.function(call) is not None:
         return
     path = next(iter(call.node.args), None)
     if path is None or not named_as_model(call.receiver_text):
         return
-    end = _end(path, call.module)
-    if end is None or not isinstance(end.value, str) or end.value.endswith((*_OLD, ".pb", ".pt")):
+    module = call.module
+    end = end_of(path, module)
+    if end is None or str(end.value).endswith((*OLD_ENDS, ".pb", ".pt")):
         return
     name = call.receiver_text
+    given = [keyword for keyword in call.node.keywords if keyword.arg == "overwrite"]
+    if len(given) == len(call.node.keywords) and _serves(str(end.value), program):
+        function = call.node.func
+        out.edits.append(replace_node(module, function, f"{raw(module, call.receiver)}.export"))
+        if given:
+            out.edits += argument_edits(module, call.node, [given[0].value])
+        out.notes.append(_EXPORTED)
+        return
     out.refuse(
-        call.module,
+        module,
         path,
         "save of Keras 3 writes a file that ends in .keras or .h5, not the folder of a SavedModel",
         f'write {name}.save("NAME.keras") to train on, or {name}.export("NAME") to serve',
     )
 
 
-def _checkpoint(call: Call, out: Outcomes) -> None:
-    """Refuse a ModelCheckpoint of whole models, or of perhaps whole ones, to files of old names."""
-    if _only_weights(call) is True:
+def _serves(folder: str, program: Program) -> bool:
+    """Whether a program takes `saved_model.pb` out of a folder, and loads no model."""
+    wanted = f"{folder}/saved_model.pb"
+    return any(
+        node.value == wanted
+        for module in program.modules
+        for node in module.every(ast.Constant)
+        if isinstance(node.value, str)
+    ) and not any(
+        canonical(call.name) == "keras.models.load_model"
+        for module in program.modules
+        for call in module.calls
+    )
+
+
+def _checkpoint(call: Call, program: Program, out: Outcomes) -> None:
+    """Rename the file of a ModelCheckpoint of whole models, or of perhaps whole ones."""
+    module, path = call.module, _path(call)
+    end = end_of(path, module) if path is not None else None
+    if end is not None:
+        name = str(end.value)
+        if name.endswith((".h5", ".keras")) or "{" in name[-1:]:
+            return
+        stem = name.removesuffix(".hdf5")
+        if stem != name and _renamed_checkpoint(call, end, program, out):
+            out.notes.append(_MODELS)
+            return
+    elif not any(
+        isinstance(node.value, str) and node.value.endswith(".hdf5")
+        for node in module.every(ast.Constant)
+    ):
         return
-    named = [k.value for k in call.node.keywords if k.arg == "filepath"]
-    path = next(iter([*call.node.args[:1], *named]), None)
-    end = _end(path, call.module) if path is not None else None
-    if end is not None and isinstance(end.value, str):
-        old = not end.value.endswith((".h5", ".keras")) and "{" not in end.value[-1:]
-    else:
-        old = any(
-            isinstance(node.value, str) and node.value.endswith(".hdf5")
-            for node in call.module.every(ast.Constant)
-        )
-    if old:
-        out.refuse(
-            call.module,
-            call.node,
-            "ModelCheckpoint of Keras 3 writes files that end in .keras, .h5 or .weights.h5",
-            "let the file of a whole model end in .keras, that of weights in .weights.h5",
-        )
+    out.refuse(
+        module,
+        call.node,
+        "ModelCheckpoint of Keras 3 writes files that end in .keras, .h5 or .weights.h5",
+        "let the file of a whole model end in .keras, that of weights in .weights.h5",
+    )
+
+
+def _renamed_checkpoint(call: Call, end: ast.Constant, program: Program, out: Outcomes) -> bool:
+    """Write the name of a file of whole models, or the choice of an end at run time."""
+    module, name = call.module, str(end.value)
+    same = [node for node in module.every(ast.Constant) if node.value == name]
+    if reader(program, {id(node) for node in same}, checkpoints=False):
+        return False
+    if named_elsewhere(name, module, program):
+        return False
+    if _only_weights(call) is False:
+        edits = [renamed_end(node, name.removesuffix(".hdf5") + WHOLE, module) for node in same]
+        out.edits += [edit for edit in edits if edit is not None]
+        return all(edits)
+    only = next((k.value for k in call.node.keywords if k.arg == "save_weights_only"), None)
+    found = literal_of(end, module)
+    if only is None or found is None or len(same) > 1 or not _known_at(only, found[0], module):
+        return False
+    node, text = found
+    quote = raw(module, node)[len(text) + len(name) :]
+    ends = f'(\n{{}}"{WEIGHTS}" if {raw(module, only)} else "{WHOLE}"\n{{}})'
+    row = module.lines[node.lineno - 1]
+    outer = row[: len(row) - len(row.lstrip())]
+    chosen = ends.format(f"{outer}    ", outer)
+    start = f"{text}{name.removesuffix('.hdf5')}{quote}"
+    out.edits.append(replace_node(module, node, f"{start} + {chosen}"))
+    return True
+
+
+def _known_at(node: ast.expr, place: ast.expr, module: Module) -> bool:
+    """Whether an expression has the same value at another place of its function."""
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    function = module.function_of(node)
+    if not isinstance(root, ast.Name) or function is None:
+        return False
+    stored = any(
+        isinstance(part, ast.Name | ast.Attribute)
+        and isinstance(part.ctx, ast.Store)
+        and module.text(node).startswith(module.text(part))
+        for part in ast.walk(function)
+    )
+    parameters = {argument.arg for argument in function.args.args}
+    return module.function_of(place) is function and root.id in parameters and not stored
+
+
+def _path(call: Call) -> ast.expr | None:
+    named = [k.value for k in call.node.keywords if k.arg in ("filepath", "filename")]
+    return next(iter([*call.node.args[:1], *named]), None)
 
 
 def _only_weights(call: Call) -> bool | None:
@@ -90,112 +185,58 @@ def _only_weights(call: Call) -> bool | None:
 
 def _weights_path(call: Call, program: Program) -> ast.expr | None:
     """Return the path of a file of weights that a call writes."""
-    named = [k.value for k in call.node.keywords if k.arg in ("filepath", "filename")]
-    path = next(iter([*call.node.args[:1], *named]), None)
     if call.method == "save_weights" and call.receiver is not None:
-        return path if program.function(call) is None else None
-    if canonical(call.name) != "keras.callbacks.ModelCheckpoint":
+        return _path(call) if program.function(call) is None else None
+    if canonical(call.name) != _CHECKPOINT:
         return None
-    return path if _only_weights(call) is True else None
+    return _path(call) if _only_weights(call) is True else None
 
 
 def _rename(path: ast.expr, module: Module, program: Program, out: Outcomes) -> None:
-    end = _end(path, module)
-    if end is None or not isinstance(end.value, str):
-        if end is None and _known(path, module).endswith(_WEIGHTS):
-            return
-        return out.refuse(
-            module,
-            path,
-            f"the file name {module.text(path)} must end in {_WEIGHTS} in Keras 3",
-            f"let it end in {_WEIGHTS}, here and where the file is read",
-        )
-    if end.value.endswith(_WEIGHTS):
+    end = end_of(path, module)
+    name = str(end.value) if end is not None else _known(path, module)
+    if name.endswith(WEIGHTS):
         return None
-    if isinstance(module.parent(end), ast.JoinedStr) or module.text(end)[-1:] not in "\"'":
-        return out.refuse(
-            module,
-            path,
-            f"the file name {module.text(path)} must end in {_WEIGHTS} in Keras 3",
-            f"let it end in {_WEIGHTS}, here and where the file is read",
-        )
-    new = next((end.value.removesuffix(old) for old in _OLD if end.value.endswith(old)), "")
-    reader = _reader(program, "checkpoint" if not new else "")
-    reader = reader or _other_use(end.value, module, program)
-    if reader is not None:
-        return out.refuse(
-            module,
-            path,
-            f"the file name {module.text(path)} must end in {_WEIGHTS} in Keras 3, and "
-            f"{reader} depends on its old end",
-            f"let it end in {_WEIGHTS}, here and where the file is looked for and read",
-        )
-    new = new or end.value
-    for node in module.every(ast.Constant):
-        if node.value == end.value and not module.is_dead(node):
-            text = module.text(node)
-            inner = text.replace(end.value, new + _WEIGHTS)
-            out.edits.append(replace_node(module, node, inner))
-    out.notes.append(_NOTE)
+    if end is None or literal_of(end, module) is None:
+        return _refuse(path, module, "", out)
+    old = next((old for old in OLD_ENDS if name.endswith(old)), "")
+    new = name.removesuffix(old) + WEIGHTS
+    same = [node for node in module.every(ast.Constant) if node.value == name]
+    if name == old:  # other texts like this one may be part of any name
+        same = [end, *(node for node in _weight_ends(module) if node.value == name)]
+    same = list(dict.fromkeys(node for node in same if not module.is_dead(node)))
+    ends = {id(node) for node in same}
+    parts = taken_apart(program, ends, WEIGHTS) if old else None
+    found = reader(program, ends, checkpoints=not old) if parts is None else None
+    found = found or other_use(name, module, program)
+    if found is not None:
+        return _refuse(path, module, found, out)
+    edits = [renamed_end(node, new, module) for node in same]
+    out.edits += [edit for edit in (*edits, *(parts or ())) if edit is not None]
+    out.notes += [_NOTE, _APART] if parts else [_NOTE]
     return None
 
 
-def _reader(program: Program, kind: str) -> str | None:
-    """Return a text of the program that takes names of files apart, or looks for checkpoints."""
-    for module in program.modules:
-        for node in module.every(ast.Constant):
-            if isinstance(node.value, str) and _PATTERN.fullmatch(node.value):
-                return module.text(node)
-        if kind:
-            for used in module.every(ast.Attribute):
-                if used.attr in _CHECKPOINTS:
-                    return str(used.attr)
-    return None
-
-
-def _other_use(name: str, module: Module, program: Program) -> str | None:
-    """Return a text that names the file of weights in a way that renaming would not reach.
-
-    That is a whole model under the same name, a longer path, or another module.
-    """
+def _weight_ends(module: Module) -> Iterator[ast.Constant]:
+    """Yield the ends of the names by which a module saves and loads weights."""
     for call in module.calls:
-        whole = call.method == "save" or canonical(call.name) == "keras.models.load_model"
-        given = [*call.node.args[:1], *(k.value for k in call.node.keywords)]
-        end = next((end for path in given if whole and (end := _end(path, module))), None)
-        if end is not None and end.value == name:
-            return module.text(call.node)
-    for other in program.modules:
-        for node in other.every(ast.Constant):
-            value = node.value
-            if not isinstance(value, str) or other.is_dead(node):
-                continue
-            if (value == name and other is not module) or value.endswith(f"/{name.lstrip('/')}"):
-                return other.text(node)
-    return None
+        path = _path(call) if call.method in ("save_weights", "load_weights") else None
+        end = end_of(path, module) if path is not None else None
+        if end is not None:
+            yield end
+
+
+def _refuse(path: ast.expr, module: Module, found: str, out: Outcomes) -> None:
+    text = f"the file name {module.text(path)} must end in {WEIGHTS} in Keras 3"
+    where = "looked for and read" if found else "read"
+    out.refuse(
+        module,
+        path,
+        f"{text}, and {found} depends on its old end" if found else text,
+        f"let it end in {WEIGHTS}, here and where the file is {where}",
+    )
 
 
 def _known(path: ast.expr, module: Module) -> str:
     value = value_of(path, module)
     return value.value if isinstance(value, Known) and isinstance(value.value, str) else ""
-
-
-def _end(path: ast.expr, module: Module, depth: int = 0) -> ast.Constant | None:
-    """Return the string constant with which a path ends."""
-    if isinstance(path, ast.Constant):
-        return path if isinstance(path.value, str) and Path(path.value).name else None
-    if isinstance(path, ast.BinOp) and isinstance(path.op, ast.Add | ast.Div):
-        return _end(path.right, module, depth)
-    if isinstance(path, ast.JoinedStr) and path.values:
-        return _end(path.values[-1], module, depth)
-    if isinstance(path, ast.Call):
-        if isinstance(path.func, ast.Attribute) and path.func.attr in ("join", "format"):
-            of_path = path.func.attr == "join" and path.args
-            return _end(path.args[-1] if of_path else path.func.value, module, depth)
-        if isinstance(path.func, ast.Name) and path.func.id == "str" and len(path.args) == 1:
-            return _end(path.args[0], module, depth)
-    if isinstance(path, ast.Name) and depth < 3:
-        found = list(bindings_of(path.id, path, module))
-        value = found[0].value if len(found) == 1 and found[0].kind == "assign" else None
-        if value is not None and not found[0].path and found[0].scope.module is module:
-            return _end(value, module, depth + 1)
-    return None

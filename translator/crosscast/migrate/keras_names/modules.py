@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import replace_node
-from crosscast.migrate.keras.added_code import MODULES, POLICY, TEXTS
+from crosscast.migrate.keras.added_code import CLEARED, MODULES, POLICY, TEXTS
 from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STRATEGY = re.compile(r"strategy", re.I)
 _OLD_RUN = "experimental_run_v2"
+_CLEARS = ("keras.backend.clear_session", "keras.utils.clear_session")
 _SETS_POLICY = ("set_policy", "set_global_policy")
 _READS = ("variables", "trainable_variables")
 _CELLS = {
@@ -75,6 +76,21 @@ def runs(module: Module, program: Program, out: Outcomes) -> set[str]:
     return {POLICY} if found else set()
 
 
+def sessions(module: Module, program: Program, out: Outcomes) -> set[str]:
+    """Keep the policy of a program where it clears the session."""
+    if "clear_session" not in module.source.text or not _sets_policy(program):
+        return set()
+    found = False
+    for call in module.calls:
+        names = [canonical(name) for name in call.names]
+        if not names or not all(name in _CLEARS for name in names):
+            continue
+        if not module.is_dead(call.node) and not _added(call):
+            out.edits.append(replace_node(module, call.node.func, CLEARED))
+            found = True
+    return {CLEARED} if found else set()
+
+
 def _has_layers(program: Program) -> bool:
     return any(
         canonical(name).startswith(("keras.layers.", "keras.Sequential", "keras.Model"))
@@ -90,10 +106,18 @@ def _reads_variables(program: Program) -> bool:
 
 def _reads_policy(program: Program) -> bool:
     """Whether a program that sets the policy reads it outside of what a migration added."""
-    calls = [call for module in program.modules for call in module.calls]
-    sets = any(call.method in _SETS_POLICY or last(call.name) in _SETS_POLICY for call in calls)
-    return sets and any(
-        "global_policy" in (call.method, last(call.name)) and not _added(call) for call in calls
+    return _sets_policy(program) and any(
+        "global_policy" in (call.method, last(call.name)) and not _added(call)
+        for module in program.modules
+        for call in module.calls
+    )
+
+
+def _sets_policy(program: Program) -> bool:
+    return any(
+        (call.method in _SETS_POLICY or last(call.name) in _SETS_POLICY) and not _added(call)
+        for module in program.modules
+        for call in module.calls
     )
 
 

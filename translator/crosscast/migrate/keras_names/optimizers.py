@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import replace_node
+from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.added_code import DECAYED, additions
 from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _METRIC = re.compile(r"metric|loss(es)?\b|acc(uracy)?\b", re.I)
+_LOADS = ("keras.models.load_model", "keras.saving.load_model")
 _SETS_RATE = ("LearningRateScheduler", "ReduceLROnPlateau")
 _LINE = (
     "learning_rate=tf.keras.optimizers.schedules.InverseTimeDecay(rate, 1, decay); a schedule "
@@ -36,6 +39,8 @@ _READ = (
 def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
     """Turn `Adam(1e-3, decay=1e-4)` into a schedule with the same rates.
 
+    Where the program sets the rate itself, it becomes `with_decay(Adam(1e-3), 1e-4)`.
+
     Returns:
         The ids of the calls that were written anew.
     """
@@ -50,19 +55,29 @@ def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
             done.add(id(call.node))
             continue
         why = _why_no_schedule(call, program)
-        if why:
+        if why and (loads := _loads_models(program)):
             out.refuse(
                 module,
                 given[0].value,
-                f"Keras 3 ignores the argument decay, and {why}",
+                f"Keras 3 ignores the argument decay, {why}, and {loads} would forget the decay",
                 _LINE,
             )
+            continue
+        if why:
+            _rewrite(call, raw(module, given[0].value), out, helper=True)
+            out.notes.append("decay is not saved with the model")
+            done.add(id(call.node))
             continue
         _rewrite(call, raw(module, given[0].value), out)
         if any(_reads_rate(other) for other in program.modules):
             out.notes.append(_READ)
         done.add(id(call.node))
     return done
+
+
+def _loads_models(program: Program) -> str:
+    """Return the name of a function that loads models with their optimizers; empty if none."""
+    return next((last(n) for n, _ in calls_of(program) if canonical(n) in _LOADS), "")
 
 
 def _rate(call: Call) -> ast.expr | None:
@@ -80,7 +95,7 @@ def _why_no_schedule(call: Call, program: Program) -> str:
     if isinstance(value, Known) and isinstance(value.value, str):
         return "the rate is not a number"
     if not _schedules(call):
-        return "the name of Keras is not certain here"
+        return "the name of its schedules is not certain here"
     for name, other in calls_of(program):
         if last(name) in _SETS_RATE:
             return f"{last(name)} sets the rate"
@@ -123,7 +138,7 @@ def _schedules(call: Call) -> str:
     return ""
 
 
-def _rewrite(call: Call, decay: str, out: Outcomes) -> None:
+def _rewrite(call: Call, decay: str, out: Outcomes, *, helper: bool = False) -> None:
     """Write the arguments of an optimizer again, in one line if they were in one."""
     module, node = call.module, call.node
     kept = [raw(module, argument) for argument in node.args]
@@ -134,7 +149,7 @@ def _rewrite(call: Call, decay: str, out: Outcomes) -> None:
         return out.refuse(module, node, "the arguments of the optimizer are not visible", _LINE)
     if "lr" in named:
         named = {"learning_rate": named.pop("lr")} | named
-    if decay:
+    if decay and not helper:
         rate = named.pop("learning_rate", "")
         rate = rate or (kept.pop(0) if kept else DEFAULT_RATES.get(last(canonical(call.name)), ""))
         schedule = f"{_schedules(call)}.InverseTimeDecay({rate}, 1, {decay})"
@@ -146,7 +161,15 @@ def _rewrite(call: Call, decay: str, out: Outcomes) -> None:
     whole = raw(module, node)
     if "#" in whole:
         return out.refuse(module, node, "there are comments in the arguments", _LINE)
-    out.edits.append(replace_node(module, node, f"{raw(module, node.func)}({', '.join(texts)})"))
+    text = f"{raw(module, node.func)}({', '.join(texts)})"
+    if helper:
+        text = f"{DECAYED}({text}, {decay})"
+        added = additions(module, [DECAYED])
+        if isinstance(added, Refusal):
+            out.refusals.append(added)
+            return None
+        out.edits[:0] = added
+    out.edits.append(replace_node(module, node, text))
     return None
 
 

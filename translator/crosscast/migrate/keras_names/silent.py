@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _RATES = ("lr", "learning_rate")
-OLD_LOSSES = {"huber_loss": "huber", "logcosh": "log_cosh"}
-"""Name of a loss of Keras 2 to that of Keras 3."""
 
 
 def silent(module: Module, program: Program, out: Outcomes) -> None:
@@ -38,8 +36,6 @@ def silent(module: Module, program: Program, out: Outcomes) -> None:
     for node in module.every(ast.Attribute):
         if node.attr == "compiled_loss" and not module.is_dead(node):
             _compiled_loss(node, module, out)
-    for constant in module.every(ast.Constant):
-        _loss(constant, module, out)
 
 
 def _asked(call: Call, program: Program, out: Outcomes) -> None:
@@ -142,22 +138,3 @@ def _compiled_loss(node: ast.Attribute, module: Module, out: Outcomes) -> None:
         "compiled_loss is a method in Keras 3, and no object that holds the losses",
         f"write {owner}.loss for what was given to compile",
     )
-
-
-def _loss(node: ast.Constant, module: Module, out: Outcomes) -> None:
-    """Rename losses that are given to compile by name; refuse such a name elsewhere."""
-    old = node.value if isinstance(node.value, str) else ""
-    parent = module.parent(node)
-    if old not in OLD_LOSSES or module.is_dead(node):
-        return
-    given = isinstance(parent, ast.keyword) and parent.arg == "loss"
-    call = module.parent(parent) if given and parent is not None else None
-    if isinstance(call, ast.Call) and module.call(call).method == "compile":
-        out.edits.append(replace_node(module, node, f'"{OLD_LOSSES[old]}"'))
-    elif isinstance(parent, ast.Dict | ast.keyword | ast.Assign):
-        out.refuse(
-            module,
-            node,
-            f"if {old} is a loss of compile, Keras 3 does not know it by this name",
-            f'write "{OLD_LOSSES[old]}"',
-        )

@@ -110,6 +110,13 @@ PACKAGES = {
 }
 """Modules whose names moved to another module."""
 
+PRIVATE = (
+    "activations", "applications", "backend", "callbacks", "constraints", "datasets",
+    "initializers", "layers", "losses", "metrics", "models", "preprocessing", "regularizers",
+    "utils", "Model", "Sequential", "Input",
+)  # fmt: skip
+"""What `tensorflow.python.keras` and `tensorflow.keras` both have, with the same names in them."""
+
 _EAGER = "train with fit or a GradientTape; TensorFlow runs eagerly, without a session"
 GONE = (
     Gone("keras.utils.multi_gpu_model", "build the model under tf.distribute.MirroredStrategy"),

@@ -1,0 +1,1 @@
+"""Imported by the program, and missing in its repository."""

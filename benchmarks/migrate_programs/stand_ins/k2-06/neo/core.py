@@ -1,0 +1,5 @@
+"""Not used in training."""
+
+
+class SpikeTrain:
+    pass

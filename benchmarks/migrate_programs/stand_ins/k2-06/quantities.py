@@ -1,0 +1,3 @@
+"""Not used in training."""
+
+ms = s = Hz = 1.0

@@ -1,0 +1,1 @@
+"""Not among the files of the program."""

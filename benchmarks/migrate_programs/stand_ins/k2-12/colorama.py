@@ -1,0 +1,5 @@
+"""No colours."""
+
+
+class Fore:
+    GREEN = BLUE = RESET = ""

@@ -1,0 +1,3 @@
+"""Imported, never used."""
+
+es = None

@@ -1,0 +1,5 @@
+"""The warning that the program silences."""
+
+
+class NeptuneDeprecationWarning(Warning):
+    pass

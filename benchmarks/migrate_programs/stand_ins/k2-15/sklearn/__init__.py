@@ -1,0 +1,1 @@
+"""The few functions that the program takes from scikit-learn."""
