@@ -21,6 +21,8 @@ COMPILED = "replica_loss_scaling"
 AVERAGED = "averaging_optimizer"
 MODULES = "KerasModule"
 POLICY = "with_global_policy"
+ONES = "RMSpropFromOnes"
+HARD = "old_hard_sigmoid"
 
 TEXTS = {
     UNSCALED: '''\
@@ -121,6 +123,23 @@ def with_global_policy(function):
         return function(*args, **kwargs)
 
     return replica
+''',
+    ONES: '''\
+@tf.keras.utils.register_keras_serializable()
+class RMSpropFromOnes(tf.keras.optimizers.RMSprop):
+    """RMSprop whose mean squares begin at one, as those of tf.train.RMSPropOptimizer did."""
+
+    def build(self, variables):
+        if not self.built:
+            super().build(variables)
+            for square in self._velocities:
+                square.assign(tf.ones(square.shape, square.dtype))
+''',
+    HARD: '''\
+@tf.keras.utils.register_keras_serializable()
+def old_hard_sigmoid(x):
+    """Return hard_sigmoid as it was before Keras 3, which gave it another slope."""
+    return tf.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
 ''',
 }
 """Name to definition, in the order of a module."""
