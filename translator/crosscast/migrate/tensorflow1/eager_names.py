@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _HOMES: tuple[tuple[str, str], ...] = (
-    ("debugging", "assert_proper_iterable assert_same_float_dtype check_numerics is_numeric_tensor"),
+    (
+        "debugging",
+        "assert_proper_iterable assert_same_float_dtype check_numerics is_numeric_tensor",
+    ),
     (
         "io",
         "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature decode_base64 "
@@ -78,8 +81,7 @@ RENAMED: Mapping[str, str] = {
 SEEDS = ("set_random_seed", "random.set_random_seed")
 """What seeded the weights, which Keras 3 takes from a generator of its own."""
 
-KEPT = frozenset(
-    """
+_KEPT = """
     Print app arg_max arg_min assert_greater_equal assert_integer assert_less_equal assert_near
     assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
     assert_rank_at_least assert_rank_in assert_scalar assert_type batch_gather batch_to_space_nd
@@ -99,8 +101,8 @@ KEPT = frozenset(
     string_split string_to_hash_bucket string_to_number substr test.get_temp_dir to_bfloat16
     to_complex128 to_complex64 to_double to_float to_int32 to_int64 train.get_or_create_global_step
     train.summary_iterator verify_tensor_all_finite
-    """.split()
-)
+"""
+KEPT = frozenset(_KEPT.split())
 """Names that `tf.compat.v1` has and that need neither graph nor session."""
 
 _SAME = """
@@ -165,7 +167,6 @@ _SAME = """
     strings.reduce_join: inputs axis / keepdims separator name
     strings.substr: input pos len / unit name
     strings.to_number: _ out_type name
-    train.Checkpoint:
     transpose: a perm / conjugate name
     tuple: tensors
     where: condition
@@ -200,8 +201,7 @@ They are those by position (`_` if its name differs), and those by name. A call 
 the function of TensorFlow 1, as `tf.compat.v1.NAME`.
 """
 
-DIFFERENT = frozenset(
-    """
+_DIFFERENT = """
     batch_to_space hessians image.extract_glimpse image.resize image.sample_distorted_bounding_box
     io.serialize_many_sparse io.serialize_sparse math.bincount math.in_top_k
     nn.batch_norm_with_global_normalization nn.ctc_beam_search_decoder nn.ctc_loss nn.dilation2d
@@ -211,8 +211,8 @@ DIFFERENT = frozenset(
     nn.sufficient_statistics nn.weighted_moments random.poisson space_to_batch sparse.add
     sparse.concat sparse.reduce_max sparse.reduce_sum sparse.segment_mean sparse.segment_sqrt_n
     sparse.segment_sum sparse.split strings.split strings.to_hash_bucket
-    """.split()
-)
+"""
+DIFFERENT = frozenset(_DIFFERENT.split())
 """Names that both releases have for different functions; they become `tf.compat.v1.NAME`."""
 
 OF_GRAPHS = (

@@ -26,10 +26,8 @@ METRIC_KEYS: Mapping[str, str] = {
 }
 """Metric given to `compile` to the key of its values in TensorFlow 1; Keras 3 keeps the name."""
 RECURRENT: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("LSTM", "LSTMCell", "ConvLSTM2D"), {"recurrent_activation": HARD}),
-    **dict.fromkeys(
-        ("GRU", "GRUCell"), {"recurrent_activation": HARD, "reset_after": "False"}
-    ),
+    **{name: {"recurrent_activation": HARD} for name in ("LSTM", "LSTMCell", "ConvLSTM2D")},
+    **{name: {"recurrent_activation": HARD, "reset_after": "False"} for name in ("GRU", "GRUCell")},
 }
 """Layer to the arguments whose default was another one in TensorFlow 1."""
 _HARD = "hard_sigmoid"
@@ -78,13 +76,13 @@ def layers(uses: KerasUses) -> None:
     """Write the old defaults of recurrent layers, and the old hard_sigmoid."""
     module = uses.module
     for call in module.calls:
-        home, _, name = canonical(call.name.replace("tensorflow.python.keras.", "keras.")).rpartition(".")  # fmt: skip
+        public = call.name.replace("tensorflow.python.keras.", "tensorflow.keras.")
+        home, _, name = canonical(public).rpartition(".")
         node = call.node
         if not home.startswith("keras.layers") or module.is_dead(node):
             continue
-        values = [(k.arg, k.value) for k in node.keywords]
-        for key, value in values:
-            if key in ("activation", "recurrent_activation") and _is_hard(value):
+        for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if isinstance(value, ast.Constant) and value.value == _HARD:
                 uses.edits.append(replace_node(module, value, HARD))
                 uses.needed.add(HARD)
         added = RECURRENT.get(name, {})
@@ -99,16 +97,12 @@ def layers(uses: KerasUses) -> None:
                 "reset_after=False for a GRU",
             )
             continue
-        keys = {key for key, _ in values}
+        keys = {keyword.arg for keyword in node.keywords}
         texts = tuple(f"{key}={text}" for key, text in added.items() if key not in keys)
         if texts:
             uses.edits += argument_edits(module, node, [], texts)
             uses.needed |= {HARD} if "recurrent_activation" not in keys else set()
             uses.notes.append(_HARD_NOTE)
-
-
-def _is_hard(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value == _HARD
 
 
 def frozen(program: Program, found: Mapping[Module, KerasUses]) -> None:

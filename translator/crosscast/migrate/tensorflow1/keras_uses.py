@@ -1,4 +1,4 @@
-"""The names of TensorFlow in a module of a Keras program of TensorFlow 1, and what replaces them."""
+"""The names of TensorFlow in a Keras program of TensorFlow 1, and what replaces them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crosscast.migrate.tensorflow1.eager_names import (
     STARTS,
 )
 from crosscast.migrate.tensorflow1.module_names import Import, Use, imports_of, uses_of
-from crosscast.migrate.tensorflow1.moved_names import V1, moved
+from crosscast.migrate.tensorflow1.moved_names import V1, gone, moved
 from crosscast.migrate.tensorflow1.session_settings import SessionEdits
 from crosscast.migrate.tensorflow1.train_optimizers import OPTIMIZERS, arguments_of
 from crosscast.migrate.tensorflow1.v1_names import is_v1_name
@@ -175,24 +175,24 @@ class KerasUses:
         return True
 
     def _without_name(self, use: Use) -> bool:
-        self.refusals.append(
-            Refusal(
-                span=self.module.span(use.node),
-                message=f"tf.{use.path} has another name, and the module does not import TensorFlow",
-                hint="write import tensorflow as tf at the top of the module, and run again",
-            )
+        self.refuse(
+            use.node,
+            f"tf.{use.path} has another name, and the module does not import TensorFlow",
+            "write import tensorflow as tf at the top of the module, and run again",
         )
         return False
 
     def _of_graphs(self, use: Use) -> None:
-        self.refusals.append(
-            Refusal(
-                span=self.module.span(use.node),
-                message=f"tf.{use.path} belongs to graphs and sessions of TensorFlow 1, or is gone: "
-                "Keras 3 has no counterpart that is certain",
-                hint=GRAPHS,
+        lost, hint = gone(use.path)
+        if lost:
+            self.refuse(use.node, f"tf.{use.path} is gone and has no certain counterpart", hint)
+        else:
+            self.refuse(
+                use.node,
+                f"tf.{use.path} belongs to graphs and sessions of TensorFlow 1, which Keras 3 does "
+                "not train",
+                GRAPHS,
             )
-        )
 
     def _start(self, use: Use, call: ast.Call | None) -> bool:
         statement = self.module.parent(call) if call is not None else None
@@ -209,13 +209,11 @@ class KerasUses:
         row = OPTIMIZERS[use.path]
         arguments = arguments_of(row, call, self.module) if call is not None else None
         if call is None or arguments is None or "#" in raw(self.module, call):
-            self.refusals.append(
-                Refusal(
-                    span=self.module.span(use.node),
-                    message=f"tf.{use.path} is used in a way, or with a rate, that is not certain",
-                    hint=f"write the optimizer of Keras 3: {row.new} with a number or a "
-                    "LearningRateSchedule",
-                )
+            self.refuse(
+                use.node,
+                f"tf.{use.path} is used in a way, or with a rate, that is not certain",
+                f"write the optimizer of Keras 3: {row.new} with a number or a "
+                "LearningRateSchedule",
             )
             return False
         name = self.tensorflow
@@ -230,7 +228,6 @@ class KerasUses:
 
     def _initializer(self, use: Use, call: ast.Call | None) -> bool:
         new, order, added = INITIALIZERS[use.path]
-        places = (*order, "dtype")
         named = {keyword.arg for keyword in call.keywords} if call is not None else set()
         if (
             not self.tensorflow
@@ -240,13 +237,12 @@ class KerasUses:
             or not named <= set(order)
             or "#" in raw(self.module, call)
         ):
-            self.refusals.append(
-                Refusal(
-                    span=self.module.span(use.node),
-                    message=f"tf.{use.path} with other arguments than {', '.join(places[:-1])}",
-                    hint=f"write tf.keras.initializers.{new}; its defaults differ: "
-                    + (", ".join(f"{key}={text}" for key, text in added.items()) or "none"),
-                )
+            defaults = ", ".join(f"{key}={text}" for key, text in added.items())
+            self.refuse(
+                use.node,
+                f"tf.{use.path} has other arguments than {', '.join(order) or 'none'}",
+                f"write tf.keras.initializers.{new}"
+                + (f"; the defaults here were {defaults}" if defaults else ""),
             )
             return False
         given = named | set(order[: len(call.args)])
@@ -288,16 +284,16 @@ class KerasUses:
         if lines == {statement.module: [self._as_written(bound.alias) for bound in mine]}:
             return
         if "#" in self.module.text(statement):
-            self.refusals.append(
-                Refusal(
-                    span=self.module.span(statement),
-                    message="an import with comments has names that move",
-                    hint="import them in lines of their own, and run again",
-                )
+            self.refuse(
+                statement,
+                "an import with comments has names that move",
+                "import them in lines of their own, and run again",
             )
             return
         indent = "\n" + " " * statement.col_offset
-        text = indent.join(f"from {home} import {', '.join(names)}" for home, names in lines.items())
+        text = indent.join(
+            f"from {home} import {', '.join(names)}" for home, names in lines.items()
+        )
         edit = replace_node(self.module, statement, text) if text else None
         edit = edit or remove(self.module, statement)
         self.edits += [edit] if edit is not None else []

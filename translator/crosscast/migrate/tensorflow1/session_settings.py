@@ -24,8 +24,10 @@ _LINES = {
     "    {tf}.config.experimental.set_memory_growth(physical_gpu, {value})",
     "gpu_options.visible_device_list": "{tf}.config.set_visible_devices("
     f'{_GPUS}[{{value}} : {{value}} + 1], "GPU")',
-    "intra_op_parallelism_threads": "{tf}.config.threading.set_intra_op_parallelism_threads({value})",
-    "inter_op_parallelism_threads": "{tf}.config.threading.set_inter_op_parallelism_threads({value})",
+    **{
+        name: f"{{tf}}.config.threading.set_{name}({{value}})"
+        for name in ("intra_op_parallelism_threads", "inter_op_parallelism_threads")
+    },
     "log_device_placement": "{tf}.debugging.set_log_device_placement({value})",
 }
 """Setting to the line of TensorFlow 2, in the order in which they are written."""
@@ -145,9 +147,7 @@ class SessionEdits:
         self.edits += [edit] if edit is not None else []
         self.gone += [statement, *others]
 
-    def _settings(
-        self, config: ast.expr, settings: dict[str, ast.expr]
-    ) -> list[ast.stmt] | None:
+    def _settings(self, config: ast.expr, settings: dict[str, ast.expr]) -> list[ast.stmt] | None:
         """Collect the settings of a ConfigProto; return its statements, None if not certain."""
         made, statements = self._made(config, (_CONFIG,))
         if made is None or made.args or not self._keywords(made, "", settings, statements):

@@ -89,19 +89,21 @@ def arguments_of(row: Row, call: ast.Call, module: Module) -> str | None:
         if name in row.renamed
     }
     texts |= {name: text for name, text in row.added.items() if name not in texts}
-    first = texts.pop("learning_rate", "")
-    named = [f"{name}={text}" for name, text in texts.items()]
-    by_place = bool(call.args)
-    return ", ".join([*([first if by_place else f"learning_rate={first}"] if first else []), *named])
+    rates = [texts.pop("learning_rate")] if call.args else []
+    return ", ".join([*rates, *(f"{name}={text}" for name, text in texts.items())])
 
 
 def _is_number(rate: ast.expr, module: Module) -> bool:
     """Whether a rate is a number of Python: a tensor may change while the program runs."""
     value = value_of(rate, module)
-    if isinstance(value, Known):
-        return isinstance(value.value, int | float)
-    calls = [node for node in ast.walk(rate) if isinstance(node, ast.Call)]
-    return not isinstance(value, Instance) and all(map(_is_plain, calls))
+    if isinstance(value, Instance) or (isinstance(value, Known) and not _is_float(value)):
+        return False
+    return all(_is_plain(node) for node in ast.walk(rate) if isinstance(node, ast.Call))
+
+
+def _is_float(value: Known) -> bool:
+    """Whether a value is what Keras 3 takes as a rate: a whole number is none."""
+    return isinstance(value.value, float)
 
 
 def _is_plain(call: ast.Call) -> bool:
