@@ -25,6 +25,8 @@ POLICY = "with_global_policy"
 CELL = "ZeroStateCell"
 DECAYED = "with_decay"
 CLEARED = "clear_session_but_policy"
+ONES = "RMSpropFromOnes"
+HARD = "old_hard_sigmoid"
 
 TEXTS = {
     UNSCALED: '''\
@@ -160,6 +162,23 @@ def with_decay(optimizer, decay):
 
     optimizer.__class__ = type(base.__name__, (base,), {"update_step": update_step})
     return optimizer
+''',
+    ONES: '''\
+@tf.keras.utils.register_keras_serializable()
+class RMSpropFromOnes(tf.keras.optimizers.RMSprop):
+    """RMSprop whose mean squares begin at one, as those of tf.train.RMSPropOptimizer did."""
+
+    def build(self, variables):
+        if not self.built:
+            super().build(variables)
+            for square in self._velocities:
+                square.assign(tf.ones(square.shape, square.dtype))
+''',
+    HARD: '''\
+@tf.keras.utils.register_keras_serializable()
+def old_hard_sigmoid(x):
+    """Return hard_sigmoid as it was before Keras 3, which gave it another slope."""
+    return tf.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
 ''',
     **optimizer_code.TEXTS,
 }

@@ -156,6 +156,8 @@ def rates(module: Module, program: Program, out: Outcomes) -> None:
         if node.attr != "lr" or module.is_dead(node):
             continue
         parent = module.parent(node)
+        if _is_own(node, module, program):
+            continue
         mine = True if _is_value(parent, module) else is_optimizer(node.value, module, program)
         if mine is None:
             owner = module.text(node.value)
@@ -187,6 +189,13 @@ def steps(module: Module, program: Program, out: Outcomes) -> None:
         if is_optimizer(target.value, module, program):
             text = f"{raw(module, target)}.assign({raw(module, node.value)})"
             out.edits.append(replace_node(module, node, text))
+
+
+def _is_own(node: ast.Attribute, module: Module, program: Program) -> bool:
+    """Whether `self.lr` is an attribute that the class itself sets."""
+    owner = module.class_of(node) if module.text(node.value) == "self" else None
+    scope = module.scopes.get(owner) if owner is not None else None
+    return scope is not None and program.has_attribute(scope, "lr")
 
 
 def _is_value(parent: ast.AST | None, module: Module) -> bool:
