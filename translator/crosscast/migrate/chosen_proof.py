@@ -75,6 +75,9 @@ def across_proof(proof: Mapping[str, Any]) -> ChosenProof:
         proof: an entry of `targets` of `verification` in a report.
     """
     if proof["outcome"] == "cannot be verified here":
+        if any(stage["outcome"] == "same" for stage in proof["stages"]):
+            words = "only the training step of the new script was run: it does what the recipe says"
+            return ChosenProof(level="migrated side", words=words, stronger=proof["wording"])
         words = "the new script was only read"
         return ChosenProof(level="reading", words=words, stronger=proof["wording"])
     does = "does" if proof["outcome"] == "same" else "does not do"
