@@ -142,6 +142,16 @@ def test_lines_that_nobody_reaches_prove_nothing() -> None:
     assert found.wording == "no changed line was executed: train.py:1"
 
 
+def test_updates_that_are_all_skipped_prove_nothing() -> None:
+    skips = recording(SKIP, SKIP)
+    found, _ = proven(old=[skips, skips], new=[skips])
+    assert found.outcome == "cannot be verified here"
+    assert found.wording == "the original skips every update"
+    found, _ = proven(old=[SCALED, SCALED], old_moved=[SCALED], new=[skips, skips])
+    assert found.outcome == "different"
+    assert found.wording.startswith("update 1: the migrated script skips it")
+
+
 SCALED = times(3, scale=8.0)
 SKIPS = recording(attempt(scale=8.0), attempt(scale=8.0), SKIP, attempt(scale=4.0))
 NO_SKIP = recording(attempt(scale=8.0), attempt(scale=8.0), attempt(scale=8.0), attempt(scale=4.0))
@@ -273,6 +283,14 @@ def test_places_are_statements() -> None:
     assert lines_to_watch(found, after=False) == {"a.py": (3, 6, 7)}
     assert lines_to_watch(found, after=True) == {"a.py": (3, 6)}
     assert unreached(found, {}, {"a.py": (3,)}) == [found[1]]
+
+
+def test_imports_are_places_where_nothing_else_differs() -> None:
+    after = BEFORE.replace(b"old", b"new")
+    assert [place.line for place in places_of({"a.py": BEFORE}, {"a.py": after})] == [1]
+    files = {"a.py": after, "b.py": BEFORE.replace(b"z = 3", b"z = 4")}
+    found = places_of(dict.fromkeys(files, BEFORE), files)
+    assert [(place.file, place.line) for place in found] == [("b.py", 8)]
 
 
 def test_a_deleted_line_is_sought_before() -> None:

@@ -153,6 +153,9 @@ def _on_toy(
     failing = _failing(toy.checks)
     if failing:
         return toy, StageProof(stage=STAGE, outcome="different", wording=_words(failing))
+    if not any(check.result == "pass" for check in toy.checks):
+        words = f"nothing could be compared: {_words(toy.checks)}".removesuffix(": ")
+        return toy, StageProof(stage=STAGE, outcome="cannot be verified here", wording=words)
     rows = [row for run in toy.runs for row in run.seen.rows]
     skipped = sum(bool(row["skipped"]) for row in rows)
     words = f"{len(rows)} windows are as the reference has them, {skipped} of them overflowed"
@@ -210,6 +213,9 @@ def _judged(target: str, report: ParityReport) -> tuple[Outcome, str]:
         missing = all(run.outcome.kind == "cannot_run" for run in bad)
         return ("cannot be verified here" if missing else "different"), words
     passed = sum(check.result == "pass" for check in checks)
+    if not passed:
+        words = f"nothing could be compared: {_words(checks)}".removesuffix(": ")
+        return "cannot be verified here", words
     count = sum(len(run.rows) for run in report.runs)
     skipped = sum(row.skipped for run in report.runs for row in run.rows)
     return "same", f"{passed} checks pass over {count} windows, {skipped} of them overflowed"

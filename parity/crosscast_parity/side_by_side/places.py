@@ -23,13 +23,22 @@ class Place:
 
 
 def places_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[Place]:
-    """Return the places of Python texts, file by file."""
-    return [place for file in after for place in _places(file, before[file], after[file])]
+    """Return the places of Python texts, file by file.
+
+    Imports count only where nothing else differs: they say little about what is executed.
+    """
+    for imports in (False, True):
+        found = [
+            place for file in after for place in _places(file, before[file], after[file], imports)
+        ]
+        if found:
+            return found
+    return []
 
 
-def _places(file: str, before: bytes, after: bytes) -> Iterator[Place]:
+def _places(file: str, before: bytes, after: bytes, imports: bool) -> Iterator[Place]:
     old, new = before.splitlines(), after.splitlines()
-    ours, theirs = _starts(before), _starts(after)
+    ours, theirs = _starts(before, imports), _starts(after, imports)
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind == "equal":
@@ -43,8 +52,8 @@ def _places(file: str, before: bytes, after: bytes) -> Iterator[Place]:
             yield place
 
 
-def _starts(text: bytes) -> dict[int, int]:
-    """Return for every line the first line of its statement; imports and bare texts have none."""
+def _starts(text: bytes, imports: bool) -> dict[int, int]:
+    """Return for every line the first line of its statement; bare texts have none."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -52,7 +61,9 @@ def _starts(text: bytes) -> dict[int, int]:
     found: dict[int, int] = {}
     for node in ast.walk(tree):
         bare = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if bare or not isinstance(node, ast.stmt) or isinstance(node, ast.Import | ast.ImportFrom):
+        if bare or not isinstance(node, ast.stmt):
+            continue
+        if not imports and isinstance(node, ast.Import | ast.ImportFrom):
             continue
         body = getattr(node, "body", None)
         end = body[0].lineno - 1 if body else node.end_lineno or node.lineno

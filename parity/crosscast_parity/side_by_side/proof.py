@@ -126,7 +126,9 @@ def prove(
             bounds = bounds_of(old.recording, moved.recording, floor)
     both = min(len(old.recording.updates), len(new.recording.updates))
     updates = bounds.stable(both)
-    if not updates:
+    if not old.recording.updates:
+        return _cannot("the original skips every update", "more --updates")
+    if both and not updates:
         return _cannot("rounding alone changes the first update too much for a comparison")
     found = first_of(differences(old.recording, new.recording, bounds))
     if found:
@@ -140,6 +142,8 @@ def prove(
         if twice.problem or not identical(new.recording, twice.recording):
             return _cannot(_unsteady("migrated script", new.recording, twice.recording))
         return _different(found, found.update)
+    if not both:
+        return _cannot("the migrated script skips every update", "more --updates")
     same = Execution(
         outcome="same",
         wording=_same_words(updates, both, exact=exact),

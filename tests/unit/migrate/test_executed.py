@@ -167,6 +167,15 @@ def test_nothing_is_run_if_nothing_changes(script: Path, monkeypatch: pytest.Mon
     assert "Done: nothing to change: train.py uses none of the old APIs" in found.stderr
 
 
+def test_a_change_outside_any_training_is_not_called_verified(script: Path) -> None:
+    script.write_text(
+        "import torch\n\n\n@torch.cuda.amp.autocast()\ndef double(x):\n    return 2 * x\n"
+    )
+    found = migrate("train.py", "--to", "torch.amp", "--verify")
+    assert "proof: not verified: no training was found that could be compared" in found.stderr
+    assert "not verified" in found.stderr.splitlines()[2]
+
+
 def test_without_run_a_script_is_never_executed(script: Path) -> None:
     script.write_text(f"open({str(script.parent / 'ran')!r}, 'w')\n" + OLD)
     assert migrate("train.py", "--to", "torch.amp", "--verify").exit_code == 0

@@ -114,6 +114,8 @@ def test_one_target_that_cannot_say_it_stops_all(script: Path, tmp_path: Path) -
         ("--to", "torch.amp", "-o", "OUT"),
         ("--to", "torch.amp", "--keep-bugs"),
         ("--to", "torch.amp", "--set", "seed=1"),
+        ("--to", "torch.amp", "--version", "torch=2.1"),
+        ("--to", "torch.amp", "--verify", "--python", "python"),
         ("--to", "torch", "-o", "OUT", "--write"),
         ("--to", "torch", "-o", "OUT", "--set", "seed"),
         ("--to", "torch", "-o", "OUT", "--set", "seed=[1"),

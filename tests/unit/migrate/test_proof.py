@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from typer.testing import CliRunner
 
 import crosscast_parity.compare.migration_proof as migration
 import migration_sources
+import parity_reports
 from crosscast.cli import app
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.source import Source
 from crosscast.migrate.across_frameworks import migrate_across
+from crosscast.migrate.chosen_proof import across_proof
 from crosscast.migrate.schema import migrate_schema
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.migration_proof import FieldProof, Proof, StageProof, prove, stand_in
@@ -123,6 +126,23 @@ def test_a_recipe_that_the_harness_cannot_run_is_not_verified(
     assert proof.wording.endswith("; BERT: not this recipe")
     assert [stage.outcome for stage in proof.stages] == ["same", "cannot be verified here"]
     assert proof.checks == ("L0b trace of the toy (toy/active): pass: equal",)
+    chosen = across_proof(asdict(proof))
+    assert chosen.level == "migrated side"
+    assert chosen.words.startswith("only the training step of the new script was run")
+
+
+def test_a_proof_in_which_nothing_is_compared_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skipped = replace(PASSES, result="not tested", wording="no window")
+    toy = proven(monkeypatch, tmp_path, OnToy(checks=(skipped,))).stages[0]
+    assert toy.outcome == "cannot be verified here"
+    assert toy.wording.startswith("nothing could be compared: L0b trace of the toy")
+    report = parity_reports.lone()
+    assert migration._judged("torch", report)[0] == "same"
+    empty = replace(report, entrants=(replace(report.entrants[0], checks=()),))
+    words = "nothing could be compared"
+    assert migration._judged("torch", empty) == ("cannot be verified here", words)
 
 
 def test_a_difference_on_the_toy_counts_even_if_no_bert_can_be_run(

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
+from crosscast.lint import fix
 from crosscast.messages.console import print_diff
 from crosscast.migrate.codemod import APIS
 from crosscast.migrate.nothing import MODULES
@@ -116,7 +117,7 @@ def test_a_file_that_was_named_and_not_read_is_a_finding(folder: Path) -> None:
     assert migrate(".", "--to", "torch.amp").exit_code == 0
     found = migrate("new.py", "broken.py", "--to", "torch.amp")
     assert found.exit_code == 1
-    assert three(found)[1] == "not read: broken.py"
+    assert three(found)[1] == "1 file not read: broken.py"
     assert "CC901" in found.stderr
 
 
@@ -141,6 +142,64 @@ def test_a_file_that_cannot_be_written_is_not_called_written(folder: Path) -> No
     found = migrate("train.py", "--to", "torch.amp", "--write")
     assert found.exit_code == 2
     assert three(found)[0] == "nothing was written; 1 change in 1 file found"
+
+
+def test_a_file_that_was_named_with_a_dot_is_the_same_file(folder: Path) -> None:
+    (folder / "new.py").write_text(migration_sources.TORCH)
+    (folder / "broken.py").write_text("def f(:\n")
+    found = migrate("./new.py", "./broken.py", "--to", "torch.amp")
+    assert found.exit_code == 1
+    assert three(found)[1] == "1 file not read: broken.py"
+    (folder / "train.py").write_text(OLD)
+    found = migrate("./train.py", folder / "train.py", "train.py", "--to", "torch.amp")
+    assert three(found)[0].startswith("1 change in 1 file")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(OLD.encode() + b"# caf\xe9\n", "CC005"), (OLD.encode() + b"x = 1\n" * (1 << 20), "CC004")],
+    ids=["not UTF-8", "huge"],
+)
+def test_an_old_program_that_is_no_text_is_a_finding(
+    folder: Path, content: bytes, code: str
+) -> None:
+    (folder / "old.py").write_bytes(content)
+    found = migrate(".", "--to", "torch.amp")
+    assert found.exit_code == 1
+    assert "nothing to migrate to torch.amp: old.py cannot be read" in found.stderr
+    assert f"warning {code}: old.py" in found.stderr
+    (folder / "new.py").write_text(migration_sources.TORCH)
+    found = migrate(".", "--to", "torch.amp")
+    assert found.exit_code == 1
+    assert three(found)[1] == "1 file not read: old.py"
+    found = migrate("old.py", "--to", "torch.amp")
+    assert found.exit_code == 2
+    assert three(found)[:2] == ["nothing", found.stderr.partition(f"{code}: ")[2].strip()]
+    (folder / "old.py").write_bytes(b"\xe9\n")  # of no concern
+    assert migrate(".", "--to", "torch.amp").exit_code == 0
+
+
+def test_a_notebook_in_another_language_is_not_read(folder: Path) -> None:
+    cell = {"cell_type": "code", "source": ["library(torch)\n", "x <- amp.initialize(1)"]}
+    book = {"cells": [cell], "metadata": {"kernelspec": {"name": "ir", "language": "R"}}}
+    (folder / "train.ipynb").write_text(json.dumps(book))
+    found = migrate("train.ipynb", "--to", "torch.amp")
+    assert found.exit_code == 1
+    assert "nothing to migrate to torch.amp: train.ipynb cannot be read" in found.stderr
+    assert "CC904: train.ipynb: a notebook in R" in found.stderr
+
+
+def test_edits_that_would_break_a_file_are_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fix, "_parses", lambda source, text: False)
+    (folder / "train.py").write_text(OLD)
+    found = migrate("train.py", "--to", "torch.amp", "--write")
+    assert found.exit_code == 1
+    done, decide, _ = three(found)
+    assert done == "nothing"
+    assert decide.startswith("train.py: not changed: with the edits it would not be valid Python")
+    assert (folder / "train.py").read_text() == OLD
 
 
 def test_a_missing_file_is_told_alone(folder: Path) -> None:

@@ -114,20 +114,22 @@ def migrate(
     if not paths or not to:
         message = "name at least one file or folder, and with --to what to migrate it to"
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
+    if run and not verify:
+        raise DiagnosticError(Diagnostic(code="CC970", message="--run needs --verify"))
+    if (python or old_python) and not run:
+        message = "--python and --old-python need --run"
+        raise DiagnosticError(Diagnostic(code="CC970", message=message))
     in_place = [name for name in to if name in APIS]
-    if in_place and (output or say or keep_bugs or force or len(to) > 1):
+    if in_place and (output or say or keep_bugs or force or version or len(to) > 1):
         message = (
-            f"--to {in_place[0]} migrates in place: remove -o, --set, --keep-bugs, --force and "
-            "other targets"
+            f"--to {in_place[0]} migrates in place: remove -o, --set, --keep-bugs, --force, "
+            "--version and other targets"
         )
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     if in_place:
         if sum((diff, check, write, interactive)) > 1 or (interactive and json):
             message = "choose only one of --diff, --check, --write and --interactive, the last "
             message += "without --json"
-            raise DiagnosticError(Diagnostic(code="CC970", message=message))
-        if run and not verify:
-            message = "--run needs --verify"
             raise DiagnosticError(Diagnostic(code="CC970", message=message))
         from crosscast.cli.migrate_in_place import in_place as command
         from crosscast.migrate.allowed_changes import allowed
@@ -160,9 +162,6 @@ def migrate(
             "--diff, --check, --write, --interactive, --old-python and --allow apply only to a "
             "migration in place"
         )
-        raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    if run and not verify:
-        message = "--run needs --verify"
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     from crosscast.cli.migrate_across import migrate_to_targets
     from crosscast.lift.run_proof import Demand as Reading

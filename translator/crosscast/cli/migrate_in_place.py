@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.console import (
@@ -16,8 +16,7 @@ from crosscast.messages.console import (
     print_diff,
     print_json,
 )
-from crosscast.messages.diagnostics import Diagnostic
-from crosscast.sources.files import path_of
+from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 
 if TYPE_CHECKING:
     from crosscast.lint.result import Result
@@ -57,8 +56,8 @@ def in_place(
         interactive: ask about every change, and write those that are accepted.
 
     Raises:
-        DiagnosticError: the demand is invalid, a requirement is missing, or there is no terminal
-            for `interactive`.
+        DiagnosticError: the demand is invalid, a requirement is missing, standard input cannot be
+            changed, or there is no terminal for `interactive`.
     """
     from crosscast.cli.migrate_review import review_on_terminal, show_refusals
     from crosscast.migrate.chosen_proof import in_place_proof
@@ -66,9 +65,12 @@ def in_place(
     from crosscast.migrate.in_place import migrate_in_place
     from crosscast.migrate.nothing import unread_programs
     from crosscast.migrate.registry import codemods_to
-    from crosscast.migrate.summary import in_place_summary, unread
+    from crosscast.migrate.summary import in_place_summary
     from crosscast.sources.files import read_all
 
+    if "-" in paths and (write or interactive):
+        message = "the text of standard input cannot be changed in place"
+        raise failure("CC970", message, "name a file, or use --diff")
     files, problems = read_all(paths)
     sources = [file.source for file in files.values()]
     review = review_on_terminal() if interactive else None
@@ -78,13 +80,13 @@ def in_place(
         show_refusals(migrated.refusals)
         write = True
     problems += migrated.problems
-    missed = unread_programs(sources, paths, codemods)
-    problems += [problem for problem in missed if problem not in problems]
     problems += left_out(sources, codemods)
+    unread = unread_programs(sources, paths, codemods)
     if not migrated.texts and not migrated.refusals:
-        return _nothing(files, migrated, problems, api, verify=verify, json=json)
+        return _nothing(files, migrated, problems, unread, api, verify=verify, json=json)
     compared: list[Comparison] = []
     execution: Execution | None = None
+    ran: list[Diagnostic] = []
     if verify:
         from crosscast.migrate.before_after import compare_texts
 
@@ -94,28 +96,32 @@ def in_place(
 
         execution = execute(files, migrated.texts, api, demand, _on_run)
         compared = with_execution(compared, execution)
-        problems += diagnostics_of(execution)
+        ran = diagnostics_of(execution)
     written = execution is None or execution.outcome != "different"
     if write and written:
-        from crosscast.lint.fix import write as write_texts
+        from crosscast.migrate.write_back import write_back
 
-        failed = write_texts(files, migrated.texts)
-        problems += [*failed, *_write_added(migrated.added)]
-        written = len(failed) < len(migrated.texts)
+        failed = write_back(files, migrated)
+        problems += failed
+        written = not failed
     proof = in_place_proof(
         verify=verify,
         changed=bool(migrated.texts),
+        compared=any(comparison.verdict != "not comparable" for comparison in compared),
         execution=execution,
     )
     summary = in_place_summary(
-        replace(migrated, problems=tuple(problems)),
+        migrated,
+        problems=problems,
+        unread=list(unread),
         mode="interactive" if interactive else "write" if write else "check" if check else "diff",
         written=written,
         compared=compared,
         proof=proof.words,
     )
+    told = [*problems, *unread.values(), *ran]
     if json:
-        data = _plain(files, migrated, problems, summary)
+        data = _plain(files, migrated, told, summary)
         if verify:
             data |= _plain_verification(compared, execution, proof)
         print_json(data)
@@ -126,38 +132,26 @@ def in_place(
         _print_details(migrated, listed=check or write)
         if verify:
             _print_comparison(compared, execution, proof)
-        print_diagnostics(problems)
-    if code := exit_code(problems):
+        print_diagnostics(told)
+    if code := exit_code(told):
         return code
     if execution is not None and execution.outcome == "cannot be verified here":
         return EXIT_CANNOT_RUN
     other = any(comparison.verdict == "different" for comparison in compared)
-    undecided = migrated.refusals or unread(problems)
+    undecided = migrated.refusals or unread or _failures(problems)
     open_ = undecided or (check and migrated.texts) or other
     return EXIT_FINDINGS if open_ else EXIT_OK
 
 
-def _write_added(added: Mapping[str, str]) -> list[Diagnostic]:
-    """Write new files; return diagnostics for those that cannot be written."""
-    problems: list[Diagnostic] = []
-    for name, text in added.items():
-        try:
-            with path_of(name).open("x", encoding="utf-8") as stream:
-                stream.write(text)
-        except FileExistsError:
-            if path_of(name).read_bytes() != text.encode():
-                message = f"{name}: not written: the file exists with other content"
-                problems.append(Diagnostic(code="CC502", message=message))
-        except OSError as error:
-            message = f"{name}: not written: {error.strerror or error}"
-            problems.append(Diagnostic(code="CC502", message=message))
-    return problems
+def _failures(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
+    return [problem for problem in problems if problem.severity is not Severity.NOTE]
 
 
 def _nothing(
     files: Mapping[str, Text],
     migrated: InPlaceMigration,
     problems: Sequence[Diagnostic],
+    unread: Mapping[str, Diagnostic],
     api: Api,
     *,
     verify: bool,
@@ -169,11 +163,12 @@ def _nothing(
     from crosscast.migrate.in_place import migrate_in_place
     from crosscast.migrate.nothing import MODULES, already_there, nothing_for, programs_of
     from crosscast.migrate.registry import codemods_to
-    from crosscast.migrate.summary import NO_RISK, NOTHING, Summary, unread
+    from crosscast.migrate.summary import NO_RISK, NOTHING, Summary, decisions
 
     sources = [file.source for file in files.values()]
     programs = programs_of(sources)
-    found = list(problems)
+    programs.unread |= unread
+    failed = bool(_failures(problems))
     words = already_there(programs, api)
     others: dict[Api, int] = {}
     for other in APIS:
@@ -182,26 +177,22 @@ def _nothing(
             there = migrate_in_place(sources, codemods_to(other))
             others[other] = len(there.changes) + len(there.refusals)
     fits = any(others.values())
-    way = ""
-    if not exit_code(found) and (fits or not words):  # a file that is missing says enough
+    found, decide = [*problems, *unread.values()], decisions((), problems, list(unread))
+    if not failed and (fits or not words):  # a file that is missing says enough
         found.append(nothing_for(programs, api, others))
-        way = found[-1].hint
-    missed = unread(found)
-    summary = Summary(
-        done=NOTHING if fits or not words else words,
-        decide=way or (f"not read: {', '.join(missed)}" if missed else NOTHING),
-        risk=NO_RISK,
-    )
+        decide = found[-1].hint
+    done = NOTHING if failed or fits or not words else words
+    summary = Summary(done=done, decide=decide, risk=NO_RISK)
     if json:
         data = _plain(files, migrated, found, summary)
         if verify:
-            proof = in_place_proof(verify=True, changed=False, execution=None)
+            proof = in_place_proof(verify=True, changed=False, compared=False, execution=None)
             data |= _plain_verification((), None, proof)
         print_json(data)
     else:
         print(*summary.lines, sep="\n", file=sys.stderr, flush=True)
         print_diagnostics(found)
-    return exit_code(found) or (EXIT_FINDINGS if missed else EXIT_OK)
+    return exit_code(found) or (EXIT_FINDINGS if failed or unread else EXIT_OK)
 
 
 def _on_run(name: str) -> None:

@@ -191,7 +191,7 @@ def _refused(name: str) -> Diagnostic:
     return Diagnostic(
         code="CC953",
         severity=Severity.WARNING,
-        message=f"{name}: not changed: with the fixes it would not be valid Python",
+        message=f"{name}: not changed: with the edits it would not be valid Python",
         hint="please report this with the file, if you can share it",
     )
 

@@ -35,29 +35,37 @@ class ChosenProof:
 _RUN = "--run 'SCRIPT ARG...' runs both sides and compares every update"
 
 
-def in_place_proof(*, verify: bool, changed: bool, execution: Execution | None) -> ChosenProof:
+def in_place_proof(
+    *, verify: bool, changed: bool, compared: bool, execution: Execution | None
+) -> ChosenProof:
     """Return the proof of a migration in place.
 
     Args:
         verify: whether one was asked for.
         changed: whether anything changes.
+        compared: whether anything that was read could be compared.
         execution: what came of the runs of the command that the user gave.
     """
     if not verify:
         words = "not verified"
         return ChosenProof(level="none", words=words, stronger="--verify compares both sides")
-    if execution is None:
-        why = _RUN if changed else "nothing changes"
-        words = "verified by reading only, nothing was executed"
-        return ChosenProof(level="reading", words=words, stronger=why)
-    if execution.outcome == "cannot be verified here":
-        if execution.alone:
-            words = "verified by reading, and by running the migrated side alone"
-            return ChosenProof(level="migrated side", words=words, stronger=execution.wording)
+    if not changed:
+        return ChosenProof(level="none", words="nothing changes", stronger="")
+    if execution is not None and execution.outcome != "cannot be verified here":
+        words = f"both sides were run: {execution.outcome}: {execution.wording}"
+        return ChosenProof(level="both sides", words=words, stronger="")
+    stronger = _RUN if execution is None else execution.wording
+    if execution is not None and execution.alone:
+        words = "verified by running the migrated side alone"
+        words = f"{words}, and by reading" if compared else words
+        return ChosenProof(level="migrated side", words=words, stronger=stronger)
+    if not compared:
+        words = "not verified: no training was found that could be compared"
+        return ChosenProof(level="none", words=words, stronger=stronger)
+    words = "verified by reading only, nothing was executed"
+    if execution is not None:
         words = "verified by reading only"
-        return ChosenProof(level="reading", words=words, stronger=execution.wording)
-    words = f"both sides were run: {execution.outcome}: {execution.wording}"
-    return ChosenProof(level="both sides", words=words, stronger="")
+    return ChosenProof(level="reading", words=words, stronger=stronger)
 
 
 def across_proof(proof: Mapping[str, Any]) -> ChosenProof:
@@ -67,6 +75,9 @@ def across_proof(proof: Mapping[str, Any]) -> ChosenProof:
         proof: an entry of `targets` of `verification` in a report.
     """
     if proof["outcome"] == "cannot be verified here":
+        if any(stage["outcome"] == "same" for stage in proof["stages"]):
+            words = "only the training step of the new script was run: it does what the recipe says"
+            return ChosenProof(level="migrated side", words=words, stronger=proof["wording"])
         words = "the new script was only read"
         return ChosenProof(level="reading", words=words, stronger=proof["wording"])
     does = "does" if proof["outcome"] == "same" else "does not do"

@@ -1,17 +1,18 @@
-"""Why a migration in place finds nothing, and what to do then."""
+"""What of a migration in place cannot be read, and why it finds nothing."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from crosscast.messages.diagnostics import Diagnostic
-from crosscast.messages.source import Source
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.source import STDIN, Source
 from crosscast.migrate.codemod import APIS, Api, Codemod
 from crosscast.pysource.syntax.notebook import cells_as_source, is_notebook
 from crosscast.pysource.syntax.parse import parse_source
-from crosscast.sources.files import kind_of
+from crosscast.sources.files import MAX_BYTES, PYTHON, find_files, kind_of, path_of, read_text
 from crosscast.sources.prefilter import has_word
 
 MODULES: Mapping[Api, tuple[str, ...]] = {
@@ -30,7 +31,8 @@ class Programs:
 
     imported: dict[str, set[str]] = field(default_factory=dict)
     """File to the top-level modules that it imports."""
-    unread: list[Diagnostic] = field(default_factory=list)
+    unread: dict[str, Diagnostic] = field(default_factory=dict)
+    """File to why it could not be read."""
 
     def importing(self, modules: Sequence[str]) -> list[str]:
         """Return the files that import any of some modules."""
@@ -44,10 +46,10 @@ def programs_of(sources: Sequence[Source]) -> Programs:
         if kind_of(source) != "python":
             continue
         tree, problem = _tree(source)
-        if tree is None:
-            found.unread += [problem] if problem is not None else []
-        else:
+        if tree is not None:
             found.imported[source.name] = set(_imports(tree))
+        elif problem is not None:
+            found.unread[source.name] = problem
     return found
 
 
@@ -68,17 +70,40 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 
 def unread_programs(
     sources: Sequence[Source], named: Sequence[str], codemods: Sequence[Codemod]
-) -> list[Diagnostic]:
-    """Return why Python files that matter cannot be read.
+) -> dict[str, Diagnostic]:
+    """Return file to why it cannot be read, of the Python files that matter.
 
     Args:
-        sources: all files.
+        sources: all files that are text.
         named: files and folders that the user named; a named file matters.
         codemods: a file with words of theirs matters, too.
     """
     words = tuple(word for codemod in codemods for word in codemod.hints)
-    wanted = [s for s in sources if s.name in named or has_word(s.text, words)]
-    return programs_of(wanted).unread
+    names = {str(path_of(name)) for name in named}
+    wanted = [s for s in sources if s.name in names or has_word(s.text, words)]
+    texts = {source.name for source in sources}
+    return programs_of(wanted).unread | _unread_texts(named, names | texts, words)
+
+
+def _unread_texts(
+    paths: Sequence[str], known: set[str], words: tuple[str, ...]
+) -> dict[str, Diagnostic]:
+    """Return file to why it is no text, of Python files in folders that contain some words."""
+    found: dict[str, Diagnostic] = {}
+    for path in find_files([path for path in paths if path != STDIN])[0]:
+        if path.suffix in PYTHON and str(path) not in known:
+            problem = read_text(path)
+            if isinstance(problem, Diagnostic) and has_word(_raw(path), words):
+                found[str(path)] = replace(problem, severity=Severity.WARNING)
+    return found
+
+
+def _raw(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(MAX_BYTES).decode("latin-1")
+    except OSError:
+        return ""
 
 
 def already_there(programs: Programs, api: Api) -> str:
@@ -105,8 +130,8 @@ def nothing_for(programs: Programs, api: Api, others: Mapping[Api, int]) -> Diag
         message = f"nothing to migrate to {api}: the old APIs here belong to {fits} ({places})"
         return _error(message, f"use --to {fits}")
     if not programs.imported and programs.unread:
-        files = [problem.span.file for problem in programs.unread if problem.span]
-        message = f"nothing to migrate to {api}: {_listed(files)} cannot be read"
+        files = _listed(list(programs.unread))
+        message = f"nothing to migrate to {api}: {files} cannot be read"
         hint = "convert Python 2 to Python 3 first, and correct what does not parse"
         return _error(message, hint)
     for other in APIS:

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from crosscast.messages.diagnostics import Diagnostic, printable
+from crosscast.lint.result import Result
+from crosscast.messages.diagnostics import Diagnostic, Severity, printable
 from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.in_place import InPlaceMigration
 
 Mode = Literal["diff", "check", "write", "interactive"]
 NOTHING = "nothing"
 NO_RISK = "none: no file changes"
-UNREAD = ("CC901", "CC902", "CC903", "CC904")
-"""Codes of files that could not be read as programs."""
 _LISTED = 3
 _HOW = {
     "diff": "shown as a diff; --write makes {them}",
@@ -48,6 +47,8 @@ class Summary:
 def in_place_summary(
     migrated: InPlaceMigration,
     *,
+    problems: Sequence[Diagnostic],
+    unread: Sequence[str],
     mode: Mode,
     written: bool,
     compared: Sequence[Comparison],
@@ -57,6 +58,8 @@ def in_place_summary(
 
     Args:
         migrated: the migration.
+        problems: failures of reading, of the migration and of writing.
+        unread: files that could not be read as programs.
         mode: what the user asked for.
         written: whether the changes were written, if they were to be.
         compared: the comparison of both sides, if there is one.
@@ -72,30 +75,41 @@ def in_place_summary(
         done = f"{_count(changes, 'change')} in {_count(files, 'file')}, {how}"
     return Summary(
         done=done,
-        decide="; ".join(_decisions(migrated)) or NOTHING,
+        decide=decisions(migrated.refusals, problems, unread),
         risk="; ".join(_risks(migrated, compared, proof)) or NO_RISK,
     )
 
 
-def _decisions(migrated: InPlaceMigration) -> Iterator[str]:
-    refused = migrated.refusals
+def decisions(
+    refused: Sequence[Result], problems: Sequence[Diagnostic], unread: Sequence[str]
+) -> str:
+    """Say what is left to a person.
+
+    Args:
+        refused: places that were left as they are.
+        problems: failures of reading, of the migration and of writing.
+        unread: files that could not be read as programs.
+    """
+    return "; ".join(_decisions(refused, problems, unread)) or NOTHING
+
+
+def _decisions(
+    refused: Sequence[Result], problems: Sequence[Diagnostic], unread: Sequence[str]
+) -> Iterator[str]:
     if refused:
         first = f"{refused[0].span}: {refused[0].message}"
         more = ", the first " if len(refused) > 1 else ": "
         yield f"{_count(len(refused), 'place')} left as {_were(len(refused))}{more}{first}"
-    missed = unread(migrated.problems)
-    if missed:
-        yield f"{_count(len(missed), 'file')} not read: {_listed(missed)}"
+    if unread:
+        yield f"{_count(len(unread), 'file')} not read: {_listed(unread)}"
+    failed = [problem.message for problem in problems if problem.severity is not Severity.NOTE]
+    if failed:
+        more = f", and {_count(len(failed) - 1, 'more problem')}" if len(failed) > 1 else ""
+        yield f"{failed[0]}{more}"
 
 
 def _were(count: int) -> str:
     return "it is" if count == 1 else "they are"
-
-
-def unread(problems: Sequence[Diagnostic]) -> list[str]:
-    """Return the files that could not be read as programs."""
-    found = [problem.span.file for problem in problems if problem.span and problem.code in UNREAD]
-    return list(dict.fromkeys(found))
 
 
 def _risks(migrated: InPlaceMigration, compared: Sequence[Comparison], proof: str) -> Iterator[str]:

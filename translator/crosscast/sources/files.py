@@ -6,7 +6,7 @@ import io
 import os
 import tempfile
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,24 +55,25 @@ def find_files(
         exclude: patterns of paths to skip (`path_matches`).
         root: the folder that the patterns are relative to.
     """
-    found: dict[Path, None] = {}
+    found: dict[Path, Path] = {}
     problems: list[Diagnostic] = []
     for name in paths:
         path = path_of(name)
         try:
             if path.is_dir():
-                found.update(dict.fromkeys(_below(path, exclude, root)))
+                for inside in _below(path, exclude, root):
+                    found.setdefault(inside.absolute(), inside)
             elif not path.exists():
                 what = "a link that leads nowhere" if path.is_symlink() else "no such file"
                 problems.append(Diagnostic(code="CC001", message=f"{name}: {what}"))
             elif not path.is_file():
                 problems.append(Diagnostic(code="CC002", message=f"{name}: not a regular file"))
             elif not _excluded(path, exclude, root):
-                found[path] = None
+                found.setdefault(path.absolute(), path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             problems.append(Diagnostic(code="CC003", message=f"{name!r}: {reason}"))
-    return list(found), problems
+    return list(found.values()), problems
 
 
 def _excluded(path: Path, exclude: Sequence[str], root: str) -> bool:
@@ -177,27 +178,65 @@ def write_whole(path: Path, data: bytes, mode: int | None = None) -> None:
     Raises:
         DiagnosticError: CC502 for an error of the system; nothing has changed then.
     """
-    stage: Path | None = None
     try:
         if path.exists() and not path.is_file():  # a terminal or a pipe cannot be replaced
             path.write_bytes(data)
             return
         path = path.resolve()  # keep links
-        handle, name = tempfile.mkstemp(prefix=".crosscast-", dir=path.parent)
-        stage = Path(name)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        stage.chmod(0o666 & ~umask if mode is None else mode)
-        stage.replace(path)
+    except OSError as error:
+        raise _not_written(path, error) from None
+    _replace_all({path: (data, mode)})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files, or none of them.
+
+    Args:
+        contents: path, without links, to content; existing files keep their permissions.
+
+    Raises:
+        DiagnosticError: CC502 for an error of the system; nothing has changed then.
+    """
+    _replace_all(
+        {
+            path: (data, path.stat().st_mode & 0o7777 if path.exists() else None)
+            for path, data in contents.items()
+        }
+    )
+
+
+def _replace_all(contents: Mapping[Path, tuple[bytes, int | None]]) -> None:
+    """Stage all files beside their places, then move them there; undo all on failure."""
+    staged: dict[Path, Path] = {}
+    before: dict[Path, bytes | None] = {}
+    umask = os.umask(0)
+    os.umask(umask)
+    try:
+        for path, (data, mode) in contents.items():
+            handle, name = tempfile.mkstemp(prefix=".crosscast-", dir=path.parent)
+            staged[path] = Path(name)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+            staged[path].chmod(0o666 & ~umask if mode is None else mode)
+        for path in contents:
+            before[path] = path.read_bytes() if path.exists() else None
+            staged[path].replace(path)
     except BaseException as error:
-        if stage is not None:
-            stage.unlink(missing_ok=True)
+        for written, stage in staged.items():
+            if stage.exists():
+                stage.unlink()
+            elif (old := before[written]) is None:
+                written.unlink()
+            else:
+                written.write_bytes(old)
         if isinstance(error, OSError):
-            message = f"{path}: {error.strerror or error}"
-            raise DiagnosticError(Diagnostic(code="CC502", message=message)) from None
+            raise _not_written(path, error) from None
         raise
+
+
+def _not_written(path: Path, error: OSError) -> DiagnosticError:
+    message = f"{path}: {error.strerror or error}"
+    return DiagnosticError(Diagnostic(code="CC502", message=message))
 
 
 def read_all(

@@ -39,6 +39,9 @@ def cells_as_source(source: Source) -> tuple[Source | None, Diagnostic | None]:
             cells = [c for s in sheets if isinstance(s, dict) for c in _listed(s.get("cells"))]
     if not isinstance(cells, list):
         return None, _refuse(source, "not a notebook: it has no cells")
+    language = _language(content)
+    if language not in ("", "python"):
+        return None, _refuse(source, f"a notebook in {language}, not in Python")
     lines: list[str] = []
     number = 0
     for cell in cells:
@@ -52,6 +55,17 @@ def cells_as_source(source: Source) -> tuple[Source | None, Diagnostic | None]:
             lines.append(f"# cell {number}")
             lines += _neutral(text.replace("\r\n", "\n").split("\n"))
     return Source(source.name, "\n".join(lines) + "\n"), None
+
+
+def _language(content: dict[str, object]) -> str:
+    """Return the language that the metadata name; "" if they name none."""
+    metadata = content.get("metadata")
+    for key, name in (("language_info", "name"), ("kernelspec", "language")):
+        entry = metadata.get(key) if isinstance(metadata, dict) else None
+        value = entry.get(name) if isinstance(entry, dict) else None
+        if isinstance(value, str):
+            return "python" if value.lower().startswith(("python", "ipython")) else value
+    return ""
 
 
 def _listed(value: object) -> list[object]:
@@ -76,7 +90,7 @@ def _neutral(rows: list[str]) -> list[str]:
             going_on = row.rstrip().endswith("\\")
             body = f"# {bare}".rstrip("\\")
             found.append(f"{indent}pass  {body}" if indent and not _open_text(found) else body)
-        elif "= !" in bare or "=!" in bare.replace("!=", "") or "= %" in bare:
+        elif bare.partition("=")[2].lstrip().startswith(("!", "%")):
             target = bare.partition("=")[0].strip()
             found.append(f"{indent}{target} = None  # {bare}" if target.isidentifier() else row)
         else:
