@@ -318,3 +318,10 @@ def test_other_fits_of_values_that_end(
 
     found = fit(rate, limits)
     assert found == expected or (found is not None and (found.name, found.hold) == (expected, 40))
+
+
+def test_a_rate_that_falls_too_slowly_for_steps_has_none() -> None:
+    """No fall between two samples is larger than what counts as equal, their sum is."""
+    found = fit(lambda step: 1 - 1.235e-9 * step - 1.34e-13 * step**3, [])
+    assert found is not None
+    assert found.name == "custom"

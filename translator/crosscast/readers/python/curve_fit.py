@@ -296,16 +296,19 @@ def _other(rate: _Memory, warm: Curve, highest: float) -> Curve:
     if len(values) < 2 or any(second > first for first, second in itertools.pairwise(values)):
         return curve
     if len(values) <= _FEW_VALUES < len(later):
-        return replace(curve, name=_steps(rate, later, highest))
+        return replace(curve, name=_steps(rate, later, highest) or "custom")
     return replace(curve, name="exponential") if _is_exponential(later) else curve
 
 
-def _steps(rate: _Memory, later: list[tuple[int, float]], highest: float) -> str:
-    """Return `step` if a rate falls by one factor at even distances, else `step_custom`."""
+def _steps(rate: _Memory, later: list[tuple[int, float]], highest: float) -> str | None:
+    """Return `step` if a rate falls by one factor at even distances, else `step_custom`; None if it
+    falls too slowly to have steps."""
     pairs = itertools.pairwise(later)
-    (begin, before), (end, after) = next(
-        pair for pair in pairs if not _equal(pair[0][1], pair[1][1], highest)
-    )
+    falls = (pair for pair in pairs if not _equal(pair[0][1], pair[1][1], highest))
+    first = next(falls, None)
+    if first is None:
+        return None
+    (begin, before), (end, after) = first
 
     def is_before(step: int) -> bool:
         return _equal(rate[step], before, highest)
