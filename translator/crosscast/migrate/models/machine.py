@@ -107,8 +107,8 @@ class Machine:
                 return self._content(content, node, module)
             case Symbol(name=name):
                 return self.named(name, node, module)
-            case Instance(call=Call() as made):
-                return self._instance(made)
+            case Instance(call=made) if made is not None:
+                return self._instance(made)  # type: ignore[arg-type]
         name = module.resolve(node)
         return self.named(name, node, module) if name else self.opaque(node, module)
 
