@@ -45,7 +45,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     program = subject.program
     if not program.modules:
         return
-    mode = mode_of(program.modules)
+    mode = mode_of(program.modules, subject.beside)
     if _is_for_fluid(program, mode):
         for module in program.modules:
             if _concerned(module, mode):
