@@ -226,3 +226,15 @@ def test_a_file_that_nothing_imports_is_like_those_beside_it(
     sources += [Source(f"other{i}.py", text) for i, text in enumerate(others)]
     found = migrate_in_place(sources, codemods_to("paddle3"))
     assert ("enable_static" in found.texts["metric.py"]) == static
+
+
+def test_fleet_of_paddle_1_is_named_where_nothing_else_does() -> None:
+    text = """\
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.collective import fleet
+
+loss = fluid.layers.mean(fluid.data("x", [None, 4]))
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.1)).minimize(loss)
+"""
+    found = migrate_in_place([Source("train.py", text)], codemods_to("paddle3"))
+    assert any("incubate.fleet" in refusal.message for refusal in found.refusals)
