@@ -206,3 +206,35 @@ def test_what_two_beta_did_otherwise_is_written_out() -> None:
     assert "pool = paddle.nn.AvgPool2D(3, 2, 1, exclusive=False)" in found
     assert "last = paddle.nn.AvgPool1D(3, 2, 1, exclusive=True)" in found
     assert "@paddle.no_grad()\ndef evaluate" in found
+
+
+_ALONE = (
+    "from paddle.fluid import layers\n\n\ndef both(a, b):\n    return layers.logical_and(a, b)\n"
+)
+_MODEL = "from paddle.fluid import dygraph\n\n\nclass Net(dygraph.Layer):\n    pass\n"
+_GRAPH = "import paddle.fluid as fluid\n\nexecutor = fluid.Executor(fluid.CPUPlace())\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "static"),
+    [((_MODEL,), False), ((_GRAPH,), True), ((_MODEL, _GRAPH), True), ((), True)],
+)
+def test_a_file_that_nothing_imports_is_like_those_beside_it(
+    others: tuple[str, ...], static: bool
+) -> None:
+    sources = [Source("metric.py", _ALONE)]
+    sources += [Source(f"other{i}.py", text) for i, text in enumerate(others)]
+    found = migrate_in_place(sources, codemods_to("paddle3"))
+    assert ("enable_static" in found.texts["metric.py"]) == static
+
+
+def test_fleet_of_paddle_1_is_named_where_nothing_else_does() -> None:
+    text = """\
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.collective import fleet
+
+loss = fluid.layers.mean(fluid.data("x", [None, 4]))
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.1)).minimize(loss)
+"""
+    found = migrate_in_place([Source("train.py", text)], codemods_to("paddle3"))
+    assert any("incubate.fleet" in refusal.message for refusal in found.refusals)

@@ -17,7 +17,11 @@ from crosscast.sources.subject import Subject
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the lists of each file together, in programs that build the new graphs."""
     modules = subject.program.modules
-    if not modules or mode_of(modules) != "static" or any(map(has_old_graphs, modules)):
+    if (
+        not modules
+        or mode_of(modules, subject.beside) != "static"
+        or any(map(has_old_graphs, modules))
+    ):
         return
     for module in modules:
         named: dict[ast.Attribute, None] = {}

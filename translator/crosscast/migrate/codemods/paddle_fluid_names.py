@@ -45,7 +45,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     program = subject.program
     if not program.modules:
         return
-    mode = mode_of(program.modules)
+    mode = mode_of(program.modules, subject.beside)
     if _is_for_fluid(program, mode):
         for module in program.modules:
             if _concerned(module, mode):
@@ -103,14 +103,14 @@ def _guarded(module: Module) -> Iterator[Refusal]:
 
 def _concerned(module: Module, mode: Mode) -> bool:
     """Whether a module has names of fluid, used or imported."""
-    uses = any(use.row or not _AMP.match(use.name) for use in uses_of(module, rows_for(mode)))
+    uses = any(use.row or not _is_reported(use.name) for use in uses_of(module, rows_for(mode)))
     return uses or has_moved_imports(module, mode) or any(unused_fluid_imports(module, _AMP))
 
 
 def _is_for_fluid(program: Program, mode: Mode) -> bool:
     """Whether a program has more of fluid than mixed precision, which other codemods change."""
     return any(
-        any(not _AMP.match(use.name) for use in uses_of(module, rows_for(mode)))
+        any(not _is_reported(use.name) for use in uses_of(module, rows_for(mode)))
         or any(unused_fluid_imports(module, _AMP))
         or has_moved_imports(module, mode)
         for module in program.modules
@@ -130,10 +130,15 @@ def _change(module: Module, moves: Moves, mode: Mode) -> Change:
     )
 
 
+def _is_reported(name: str) -> bool:
+    """Whether the codemods of mixed precision say what they leave of a name."""
+    return bool(_AMP.match(name)) and not name.startswith("paddle.fluid.incubate.")
+
+
 def _left(module: Module, moves: Moves) -> Iterator[Refusal]:
     seen: set[str] = set()
     for node, name, reason in moves.left:
-        if _AMP.match(name) or (name in seen and not reason):
+        if _is_reported(name) or (name in seen and not reason):
             continue
         seen.add(name)
         what, _, way = reason.partition("; ")

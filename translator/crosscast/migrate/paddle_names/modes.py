@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from crosscast.messages.source import Source
 from crosscast.migrate.paddle_names.names import plain
 from crosscast.migrate.paddle_names.row import Mode
 from crosscast.migrate.paddle_names.uses import whole_names
@@ -23,13 +24,20 @@ _AT_ONCE = re.compile(
     r"(?:dygraph|paddle\.imperative)\..*|paddle\.(?:to_tensor|set_device|no_grad|nn\.Layer)"
 )
 """What graphs of Paddle 2 may have as well."""
+_AT_ONCE_BESIDE = re.compile(
+    r"\bimport dygraph\b|\bdygraph\.(guard|Layer)\b|\.clear_grad(ients)?\(|"
+    r"\b(enable_dygraph|disable_static|to_variable)\("
+)
+_GRAPHS_BESIDE = re.compile(r"\b(program_guard|Executor|ParallelExecutor)\(")
+"""Signs of either in the text of files that the program does not import."""
 _METHODS = ("clear_grad", "clear_gradients")
 
 
-def mode_of(modules: Iterable[Module]) -> Mode:
+def mode_of(modules: Iterable[Module], beside: Iterable[Source] = ()) -> Mode:
     """Return the mode of the program that consists of some modules.
 
-    Without a sign of either, programs of Paddle 1 build graphs and those of Paddle 2 do not.
+    Without a sign of either, a file is like those beside it; and if they have none, programs of
+    Paddle 1 build graphs and those of Paddle 2 do not.
     """
     whole = list(modules)
     written = set(_names(whole))
@@ -39,6 +47,9 @@ def mode_of(modules: Iterable[Module]) -> Mode:
     if any(map(_STATIC.fullmatch, names)):
         return "static"
     if any(map(_AT_ONCE.fullmatch, names)) or _clears(whole):
+        return "dynamic"
+    texts = "\n".join(source.text for source in beside)
+    if _AT_ONCE_BESIDE.search(texts) and not _GRAPHS_BESIDE.search(texts):
         return "dynamic"
     return "static" if any(name.startswith("paddle.fluid") for name in written) else "dynamic"
 
