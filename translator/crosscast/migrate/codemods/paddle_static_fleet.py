@@ -14,6 +14,7 @@ from crosscast.sources.subject import Subject
 
 _FLEET = "paddle.distributed.fleet.distributed_optimizer"
 _STATIC = "paddle.enable_static"
+_CLEARS = ("clear_grad", "clear_gradients")
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
@@ -23,6 +24,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
         return
     if not _calls(program, _STATIC) or not (distributed := _calls(program, _FLEET)):
         return
+    if any(call.method in _CLEARS for module in program.modules for call in module.calls):
+        return  # it computes at once, and builds graphs for something else
     main = program.modules[0]
     found = next(filter(is_paddle, main.tree.body), None)
     if not isinstance(found, ast.stmt):
@@ -73,6 +76,13 @@ _DYNAMIC = f"""\
 loss.backward()
 optimizer.step()
 """
+_EXPORTS = f"""\
+{_DYNAMIC}optimizer.clear_grad()
+
+
+def export():
+    paddle.enable_static()
+"""
 
 CODEMOD = Codemod(
     code="CM323",
@@ -83,6 +93,7 @@ CODEMOD = Codemod(
     examples=(
         Example(before=_IMPORTS + _STEP, after=_FLAG + _IMPORTS + _STEP),
         Example(before=_DYNAMIC, after=_DYNAMIC),
+        Example(before=_EXPORTS, after=_EXPORTS),
         Example(before=_LATE, after=_LATE, refused="fleet cannot change the graphs"),
     ),
     run=run,
