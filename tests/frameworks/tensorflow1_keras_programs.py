@@ -119,7 +119,7 @@ found["dataset"] = [float(x) for x in history["loss"] + history["acc"]]
 print(json.dumps(found))
 """
 _REWRITTEN = (
-    "tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.train.AdamOptimizer(0.1))"
+    "tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.keras.optimizers.Adam(0.1))"
 )
 PROGRAMS = {
     "optimizers": _fit(OPTIMIZERS),
