@@ -18,6 +18,7 @@ FRAMEWORKS = {
     "cuda_amp": "torch",
     "keras2": "tensorflow",
     "tensorflow1": "tensorflow",
+    "tensorflow1_keras": "tensorflow",
     "paddle1": "paddle",
     "paddle2": "paddle",
 }

@@ -38,11 +38,11 @@ tf.keras.backend.set_session(session)
 """
 
 
-def _fit(optimizers: dict[str, str]) -> str:
+def _fit(optimizers: dict[str, str], session: str = _SESSION) -> str:
     made = "".join(f'    "{name}": {optimizer},\n' for name, optimizer in optimizers.items())
     return f"""\
 {_START}
-{_SESSION}optimizers = {{
+{session}optimizers = {{
 {made}}}
 found = {{}}
 for name, optimizer in optimizers.items():
@@ -119,11 +119,11 @@ found["dataset"] = [float(x) for x in history["loss"] + history["acc"]]
 print(json.dumps(found))
 """
 _REWRITTEN = (
-    "tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.train.AdamOptimizer(0.1))"
+    "tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.keras.optimizers.Adam(0.1))"
 )
 PROGRAMS = {
     "optimizers": _fit(OPTIMIZERS),
     "eager": _EAGER,
     "layers": _LAYERS,
-    "rewrite": _fit({"rewrite": _REWRITTEN}),
+    "rewrite": _fit({"rewrite": _REWRITTEN}, session=""),
 }

@@ -40,5 +40,5 @@ def test_a_program_computes_the_same_as_in_tensorflow_1(name: str, tmp_path: Pat
 
 def test_a_program_trains(tmp_path: Path) -> None:
     losses, steps = migrated("eager", tmp_path)
-    assert losses[-1] < losses[0]
+    assert losses[-1] < losses[1]  # of the same rows
     assert steps == len(losses)

@@ -103,7 +103,7 @@ def wrong() -> Iterator[str]:
     for old, row in OPTIMIZERS.items():
         arguments = parameters(found(V1, old))
         known = inspect.signature(found(V1, old)).parameters
-        if arguments != list(row.order):
+        if arguments[: len(row.order)] != list(row.order):
             yield f"{old}: {arguments}"
         backs = {renamed: name for name, renamed in row.renamed.items()}
         for key, text in row.added.items():
@@ -121,18 +121,15 @@ def layers() -> Iterator[str]:
     x = tf.constant([1.0])
     if abs(float(tf.keras.activations.hard_sigmoid(x)[0]) - 0.7) < 1e-6:
         yield "hard_sigmoid has its old slope again"
-    for old, key in METRIC_KEYS.items():
-        for name in (old, key):
-            model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(2)])
-            model.compile("sgd", "mse", metrics=[name])
-            rows = tf.zeros((2, 2))
-            if name not in model.fit(rows, rows, verbose=0).history:
-                yield f"{name} is not a key"
-    layer = tf.keras.layers.Dense(1)
+    names = sorted({*METRIC_KEYS, *METRIC_KEYS.values()})
+    rows = tf.zeros((2, 2))
+    layer = tf.keras.layers.Dense(2)
     model = tf.keras.Sequential([tf.keras.Input((2,)), layer])
     layer.add_loss(tf.constant(8.0))
-    model.compile("sgd", "mse")
-    if model.fit(tf.zeros((2, 2)), tf.zeros((2, 1)), verbose=0).history["loss"][0] > 1:
+    model.compile("sgd", "mse", metrics=names, run_eagerly=True)
+    history = model.fit(rows, rows, verbose=0).history
+    yield from (f"{name} is not a key" for name in names if name not in history)
+    if history["loss"][0] > 1:
         yield "Keras keeps a loss that is added outside of a call"
 
 

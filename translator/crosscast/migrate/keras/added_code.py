@@ -168,11 +168,9 @@ def with_decay(optimizer, decay):
 class RMSpropFromOnes(tf.keras.optimizers.RMSprop):
     """RMSprop whose mean squares begin at one, as those of tf.train.RMSPropOptimizer did."""
 
-    def build(self, variables):
-        if not self.built:
-            super().build(variables)
-            for square in self._velocities:
-                square.assign(tf.ones(square.shape, square.dtype))
+    def add_variable_from_reference(self, reference_variable, name=None, initializer="zeros"):
+        initializer = "ones" if name == "velocity" else initializer
+        return super().add_variable_from_reference(reference_variable, name, initializer)
 ''',
     HARD: '''\
 @tf.keras.utils.register_keras_serializable()

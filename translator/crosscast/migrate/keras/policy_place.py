@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
 from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.keras.added_code import TEXTS
 from crosscast.pysource.libraries.public_names import KNOWN
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import canonical
@@ -249,6 +250,8 @@ def _place(block: Block, request: PolicyRequest, program: Program) -> ast.stmt |
     making = [_may_make(statement, block.module, program) for statement in body]
     last = making.index(True) if True in making else len(body)
     first = min(_behind_imports(body), last)
+    while first < last and getattr(body[first], "name", "") in TEXTS:
+        first += 1
     if not request.condition:
         ready = first < len(body) and (block.function is not None or _imports_keras(body[:first]))
         return body[first] if ready else None

@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import within_try
+from crosscast.migrate.keras.added_code import ONES
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.meaning import meanings_of
-from crosscast.readers.python.library_calls import calls_of, canonical
+from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.readers.tensorflow.keras_optimizers import OPTIMIZER, compiled
 
 if TYPE_CHECKING:
@@ -105,9 +106,12 @@ def is_keras_optimizer(call: Call) -> bool:
     """Whether a call certainly creates an optimizer that exists in Keras 3."""
     names = [canonical(name) for name in call.names]
     return bool(names) and all(
-        OPTIMIZER.fullmatch(name)
-        and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", name)
-        and not name.endswith("LossScaleOptimizer")
+        last(name) == ONES
+        or (
+            OPTIMIZER.fullmatch(name)
+            and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", name)
+            and not name.endswith("LossScaleOptimizer")
+        )
         for name in names
     )
 

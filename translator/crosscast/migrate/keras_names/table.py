@@ -143,6 +143,8 @@ GONE = (
     Gone("keras.experimental.PeepholeLSTMCell", "write the cell by hand"),
     Gone("keras.experimental.LinearModel", "use a keras.layers.Dense"),
     Gone("keras.experimental.WideDeepModel", "write the model with two branches"),
+    Gone("keras.experimental.export_saved_model", "write model.export(path)"),
+    Gone("keras.experimental.load_from_saved_model", "use keras.layers.TFSMLayer(path)"),
     Gone("keras.wrappers.scikit_learn", "use the package scikeras"),
     Gone("keras.estimator.model_to_estimator", "train with fit: TensorFlow has no estimators"),
     Gone("keras.utils.experimental.DatasetCreator", "pass a tf.data.Dataset to fit"),
