@@ -50,7 +50,7 @@ PROGRAMS = {
     path
     for folder in ("scripts", "probes")
     for path in (ROOT / "parity/crosscast_parity/adapters" / folder).glob("*.py")
-} | set((ROOT / "backends").glob("*/stand_ins/**/*.py"))
+} | set((ROOT / "backends").glob("*/stand_ins/*/**/*.py"))
 """Third-party trainers and questions about them, and what stands in for packages that a user's
 program misses: run in processes of their own."""
 
@@ -128,7 +128,10 @@ def test_programs_for_a_framework_import_one_at_most(path: Path) -> None:
 
 
 def test_programs_for_frameworks_are_where_they_are_sought() -> None:
-    assert {path.parent.name for path in PROGRAMS} == {"scripts", "probes", "apex"}
+    assert {path.parent.name for path in PROGRAMS} == {
+        *("scripts", "probes"),
+        *("apex", "normalization", "parallel"),
+    }
     files = {name for adapter in ADAPTERS.values() for name in adapter.files.values()}
     assert {path.name for path in PROGRAMS if path.parent.name == "scripts"} == files | set(SHARED)
 
