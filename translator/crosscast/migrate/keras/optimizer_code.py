@@ -127,7 +127,7 @@ class Keras2Updates:
         if isinstance(value, tf.keras.optimizers.schedules.LearningRateSchedule):
             return value
         value = value() if callable(value) else value
-        return tf.cast(value, dtype or tf.float32)
+        return tf.cast(value, dtype or tf.float32) if dtype or not isinstance(value, bool) else value
 
     def _serialize_hyperparameter(self, name):
         value = self._hyper(name)

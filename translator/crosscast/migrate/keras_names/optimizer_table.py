@@ -11,7 +11,15 @@ OLD_METHODS = (
 )
 """What makes a class an optimizer for Keras 2; Keras 3 calls none of these methods."""
 
-BASES = ("keras.optimizers.Adam", "keras.optimizers.Optimizer")
+PLAIN = (
+    "keras.optimizers.Optimizer",
+    "keras.optimizers.legacy.Optimizer",
+    "keras.optimizer_v2.optimizer_v2.OptimizerV2",
+    "tensorflow.python.keras.optimizer_v2.optimizer_v2.OptimizerV2",
+)
+"""The base class without an update, under its names of Keras 2."""
+
+WITH_UPDATE = ("keras.optimizers.Adam",)
 """The base classes whose update in Keras 3 is that of Keras 2, also with sparse gradients.
 
 Not SGD: its momentum in Keras 2 did not decay in rows without a gradient.
@@ -96,7 +104,7 @@ TAKEN = (
     "_untrack_variable", "_update_model_variables_moving_average", "_use_weight_decay",
     "_var_key", "_variables", "add_optimizer_variables", "add_variable",
     "add_variable_from_reference", "apply", "assign", "assign_add", "assign_sub", "build", "built",
-    "ema_momentum", "ema_overwrite_frequency", "exclude_from_weight_decay",
+    "ema_momentum", "ema_overwrite_frequency",
     "finalize_variable_values", "gradient_accumulation_steps", "iterations", "load_own_variables",
     "loss_scale_factor", "save_own_variables", "scale_loss", "stateless_apply", "update_step",
     "use_ema", "variables",

@@ -14,6 +14,7 @@ from crosscast.migrate.keras_names.optimizer_table import (
     HOOKS,
     MOVED_MODULES,
     MOVED_NAMES,
+    PLAIN,
     PRIVATE_NAMES,
     PROVIDED,
     TAKEN,
@@ -150,7 +151,7 @@ def _coefficients(node: ast.ClassDef, base: str) -> Iterator[Problem]:
         about = ast.unparse(part.value)
         if "coef" not in about and "apply_state" not in about:
             continue
-        if key not in written or (not base.endswith(".Optimizer") and key in ADAM_COEFFICIENTS):
+        if key not in written or (base not in PLAIN and key in ADAM_COEFFICIENTS):
             yield Problem(part, f"{about}[{key!r}] is not computed")
 
 
@@ -165,7 +166,7 @@ def _calls(node: ast.ClassDef, base: str) -> Iterator[Problem]:
     for call in _named(node, "add_slot"):
         if len(call.args) > 3 or any(k.arg in ("shape", None) for k in call.keywords):
             yield Problem(call, "a slot with a shape of its own is not known")
-    if base.endswith(".Optimizer"):
+    if base in PLAIN:
         return
     for call in _named(node, "get_slot"):
         if not call.args[1:] or ast.unparse(call.args[1]) not in added:
