@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-keras = tf.keras
+keras: Any = tf.keras
 
 
 class Net(keras.Model):  # type: ignore[misc]
@@ -36,7 +36,7 @@ def trained(make: Callable[[], Any], scaled: bool) -> list[list[float]]:
     for variable in model.trainable_variables:
         variable.assign(values.normal(size=variable.shape))
     loop = keras.mixed_precision.LossScaleOptimizer(optimizer) if scaled else optimizer
-    scale = getattr(loop, "get_scaled_loss", getattr(loop, "scale_loss", None))
+    scale: Any = getattr(loop, "get_scaled_loss", getattr(loop, "scale_loss", None))
 
     def step(x: Any, y: Any, factor: Any) -> None:
         with tf.GradientTape() as tape:

@@ -47,7 +47,7 @@ def test_an_optimizer_does_what_it_did_in_keras_2(name: str, tmp_path: Path) -> 
 @exhaustive("optimizer classes beside TensorFlow 2.5")
 @pytest.mark.skipif("tensorflow@2.5" not in older("tensorflow"), reason=TENSORFLOW_2_5)
 def test_an_optimizer_class_does_what_it_did_in_keras_2(tmp_path: Path) -> None:
-    text = (HERE / "own_optimizers.py").read_text()
+    text = (HERE / "own_optimizers.txt").read_text()
     result = migrate_in_place([Source("train.py", text)], codemods_to("keras3"))
     assert not result.refusals
     (tmp_path / "old.py").write_text(text)

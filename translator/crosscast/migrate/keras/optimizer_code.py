@@ -127,7 +127,9 @@ class Keras2Updates:
         if isinstance(value, tf.keras.optimizers.schedules.LearningRateSchedule):
             return value
         value = value() if callable(value) else value
-        return tf.cast(value, dtype or tf.float32) if dtype or not isinstance(value, bool) else value
+        if dtype is None and isinstance(value, bool):
+            return value
+        return tf.cast(value, dtype or tf.float32)
 
     def _serialize_hyperparameter(self, name):
         value = self._hyper(name)

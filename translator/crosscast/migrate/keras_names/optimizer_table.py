@@ -37,12 +37,11 @@ OVERRIDDEN = (
     "apply_gradients",
     "from_config",
     "get_config",
-    "set_weights",
 )
-"""The methods of Keras 2 that a class may override; they are called as before.
+"""The methods of Keras 2 that a class may override; they are called as before."""
 
-`set_weights` is called only by the program.
-"""
+NOT_CALLED = ("_apply_dense", "_apply_sparse", "_finish", "set_weights")
+"""Methods that Keras 2 did not call either: of optimizers of TensorFlow 1, and for users."""
 
 PROVIDED = (
     *OVERRIDDEN,
@@ -66,8 +65,6 @@ PROVIDED = (
 
 HOOKS = (
     "_aggregate_gradients",
-    "_apply_dense",
-    "_apply_sparse",
     "_assert_valid_dtypes",
     "_call_if_callable",
     "_clip_gradients",
@@ -75,10 +72,8 @@ HOOKS = (
     "_create_all_weights",
     "_create_hypers",
     "_distributed_apply",
-    "_finish",
     "_get_gradients",
     "_prepare",
-    "_resource_apply",
     "_transform_gradients",
     "_transform_loss",
     "_transform_unaggregated_gradients",

@@ -14,6 +14,7 @@ from crosscast.migrate.keras_names.optimizer_table import (
     HOOKS,
     MOVED_MODULES,
     MOVED_NAMES,
+    NOT_CALLED,
     PLAIN,
     PRIVATE_NAMES,
     PROVIDED,
@@ -79,7 +80,7 @@ def _members(node: ast.ClassDef) -> Iterator[Problem]:
     """Yield members of the base that are not there or mean something else."""
     seen = list(_reached(node))
     own = {method.name for method in own_parameters(node)}
-    own |= {n.id for part in node.body for n in ast.walk(part) if _is_class_name(part, n)}
+    own |= {name for part in node.body for name in _assigned(part)}
     for part in seen:
         if isinstance(part, ast.Attribute) and _of_self(part) and isinstance(part.ctx, ast.Store):
             own.add(part.attr)
@@ -99,20 +100,20 @@ def _members(node: ast.ClassDef) -> Iterator[Problem]:
                 yield Problem(part, f"what its {part.attr} is in Keras 3 is not known")
 
 
-def _is_class_name(part: ast.stmt, node: ast.AST) -> bool:
-    return (
-        isinstance(part, ast.Assign | ast.AnnAssign)
-        and isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Store)
-    )
+def _assigned(part: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement in the body of a class assigns to."""
+    if isinstance(part, ast.Assign | ast.AnnAssign):
+        for node in ast.walk(part):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
 
 
 def _reached(node: ast.ClassDef) -> Iterator[ast.AST]:
-    """Yield what may run: `apply_state` is never None, and Keras does not call `set_weights`."""
+    """Yield what may run: `apply_state` is never None, and some methods are not called."""
     waiting: list[ast.AST] = [
         part
         for part in node.body
-        if not (isinstance(part, ast.FunctionDef) and part.name == "set_weights")
+        if not (isinstance(part, ast.FunctionDef) and part.name in NOT_CALLED)
     ]
     while waiting:
         here = waiting.pop(0)
