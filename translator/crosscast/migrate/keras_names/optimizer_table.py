@@ -128,13 +128,14 @@ MOVED_NAMES = {
     "tensorflow.python.framework.ops.convert_to_tensor_v2": "tf.convert_to_tensor",
     "tensorflow.python.framework.ops.convert_to_tensor_v2_with_dispatch": "tf.convert_to_tensor",
     "tensorflow.python.ops.control_flow_ops.cond": "tf.compat.v1.cond",
-    "tensorflow.python.keras.backend_config.epsilon": "tf.keras.backend.epsilon",
+    "tensorflow.python.framework.ops.IndexedSlices": "tf.IndexedSlices",
 }
 """Private names of TensorFlow that moved, to public ones."""
 
 PRIVATE_NAMES = {
+    "tensorflow.python.keras.backend_config": ("epsilon",),
     "tensorflow.python.framework.ops": (
-        "convert_to_tensor", "control_dependencies", "name_scope", "IndexedSlices",
+        "convert_to_tensor", "control_dependencies", "name_scope",
     ),
     "tensorflow.python.ops.array_ops": (
         "identity", "where", "where_v2", "zeros_like", "ones_like", "gather", "shape",
