@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import tempfile
@@ -15,7 +16,13 @@ import tensorflow as tf
 
 from crosscast.migrate.keras.added_code import CELL, CLEARED, MODULES, POLICY, TEXTS
 from crosscast.migrate.keras_names.losses import OLD_LOSSES
-from crosscast.migrate.keras_names.optimizer_table import OLD_METHODS
+from crosscast.migrate.keras_names.optimizer_table import (
+    MOVED_MODULES,
+    MOVED_NAMES,
+    OLD_METHODS,
+    PRIVATE_NAMES,
+    TAKEN,
+)
 from crosscast.migrate.keras_names.table import (
     ARGUMENTS,
     DEFAULT_RATES,
@@ -113,8 +120,26 @@ def wrong() -> list[str]:
             out.append(f"{name} has another rate")
         if any(hasattr(made, method) for method in OLD_METHODS):
             out.append(f"{name} has methods of Keras 2")
+<<<<<<< HEAD
     out += [f"keras.{name} is missing" for name in PRIVATE if found(f"keras.{name}") is None]
     return [*out, *_silent(), *_modules(), *_layers(), *_sessions()]
+=======
+    return [*out, *_silent(), *_modules(), *_own_optimizers()]
+
+
+def _own_optimizers() -> list[str]:
+    """What optimizers for Keras 2 use, and the names that those of Keras 3 have for themselves."""
+    out = [name for name in TAKEN if not hasattr(tf.keras.optimizers.Adam(), name)]
+    for owner, names in PRIVATE_NAMES.items():
+        module = importlib.import_module(owner)
+        out += [f"{owner}.{name} is gone" for name in names if not hasattr(module, name)]
+    out += [f"{new} is gone" for new in MOVED_NAMES.values() if found(new[len("tf.") :]) is None]
+    for old in [*MOVED_MODULES, *MOVED_NAMES]:
+        owner, _, name = old.rpartition(".")
+        if hasattr(importlib.import_module(owner), name):
+            out.append(f"{old} is there")
+    return out
+>>>>>>> h_kb
 
 
 def _silent() -> list[str]:

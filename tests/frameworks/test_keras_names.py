@@ -47,6 +47,22 @@ def test_an_optimizer_does_what_it_did_in_keras_2(name: str, tmp_path: Path) -> 
     np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-5)
 
 
+@exhaustive("optimizer classes beside TensorFlow 2.5")
+@pytest.mark.skipif("tensorflow@2.5" not in older("tensorflow"), reason=TENSORFLOW_2_5)
+def test_an_optimizer_class_does_what_it_did_in_keras_2(tmp_path: Path) -> None:
+    text = (HERE / "own_optimizers.txt").read_text()
+    result = migrate_in_place([Source("train.py", text)], codemods_to("keras3"))
+    assert not result.refusals
+    (tmp_path / "old.py").write_text(text)
+    (tmp_path / "new.py").write_text(result.texts["train.py"])
+    runner = HERE / "run_own_optimizers.py"
+    old = run_python(runner, "tensorflow@2.5", tmp_path / "old.py", fork=False)
+    new = run_python(runner, "tensorflow", tmp_path / "new.py")
+    for name, weights in old.items():
+        for before, after in zip(weights, new[name], strict=True):
+            np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
 def test_gradients_are_averaged_before_they_are_checked() -> None:
     found = run_python(HERE / "run_keras_averaging.py", "tensorflow")
     for policy in ("float32", "mixed_float16"):

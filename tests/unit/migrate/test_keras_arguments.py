@@ -68,10 +68,6 @@ def test_imports(old: str, new: str) -> None:
             "from tensorflow.keras.experimental import CosineDecay, Ours\n",
             "moved names and others",
         ),
-        (
-            f"{TF}class Mine(tf.keras.optimizers.Adam):\n    def _prepare_local(self, *a): ...\n",
-            "Mine is an optimizer for Keras 2",
-        ),
     ],
 )
 def test_refused_names(text: str, why: str) -> None:

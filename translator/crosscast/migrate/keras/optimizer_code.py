@@ -127,6 +127,8 @@ class Keras2Updates:
         if isinstance(value, tf.keras.optimizers.schedules.LearningRateSchedule):
             return value
         value = value() if callable(value) else value
+        if dtype is None and isinstance(value, bool):
+            return value
         return tf.cast(value, dtype or tf.float32)
 
     def _serialize_hyperparameter(self, name):

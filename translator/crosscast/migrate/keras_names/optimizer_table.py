@@ -11,7 +11,15 @@ OLD_METHODS = (
 )
 """What makes a class an optimizer for Keras 2; Keras 3 calls none of these methods."""
 
-BASES = ("keras.optimizers.Adam", "keras.optimizers.Optimizer")
+PLAIN = (
+    "keras.optimizers.Optimizer",
+    "keras.optimizers.legacy.Optimizer",
+    "keras.optimizer_v2.optimizer_v2.OptimizerV2",
+    "tensorflow.python.keras.optimizer_v2.optimizer_v2.OptimizerV2",
+)
+"""The base class without an update, under its names of Keras 2."""
+
+WITH_UPDATE = ("keras.optimizers.Adam",)
 """The base classes whose update in Keras 3 is that of Keras 2, also with sparse gradients.
 
 Not SGD: its momentum in Keras 2 did not decay in rows without a gradient.
@@ -29,12 +37,11 @@ OVERRIDDEN = (
     "apply_gradients",
     "from_config",
     "get_config",
-    "set_weights",
 )
-"""The methods of Keras 2 that a class may override; they are called as before.
+"""The methods of Keras 2 that a class may override; they are called as before."""
 
-`set_weights` is called only by the program.
-"""
+NOT_CALLED = ("_apply_dense", "_apply_sparse", "_finish", "set_weights")
+"""Methods that Keras 2 did not call either: of optimizers of TensorFlow 1, and for users."""
 
 PROVIDED = (
     *OVERRIDDEN,
@@ -58,8 +65,6 @@ PROVIDED = (
 
 HOOKS = (
     "_aggregate_gradients",
-    "_apply_dense",
-    "_apply_sparse",
     "_assert_valid_dtypes",
     "_call_if_callable",
     "_clip_gradients",
@@ -67,10 +72,8 @@ HOOKS = (
     "_create_all_weights",
     "_create_hypers",
     "_distributed_apply",
-    "_finish",
     "_get_gradients",
     "_prepare",
-    "_resource_apply",
     "_transform_gradients",
     "_transform_loss",
     "_transform_unaggregated_gradients",
@@ -96,7 +99,7 @@ TAKEN = (
     "_untrack_variable", "_update_model_variables_moving_average", "_use_weight_decay",
     "_var_key", "_variables", "add_optimizer_variables", "add_variable",
     "add_variable_from_reference", "apply", "assign", "assign_add", "assign_sub", "build", "built",
-    "ema_momentum", "ema_overwrite_frequency", "exclude_from_weight_decay",
+    "ema_momentum", "ema_overwrite_frequency",
     "finalize_variable_values", "gradient_accumulation_steps", "iterations", "load_own_variables",
     "loss_scale_factor", "save_own_variables", "scale_loss", "stateless_apply", "update_step",
     "use_ema", "variables",
@@ -125,13 +128,14 @@ MOVED_NAMES = {
     "tensorflow.python.framework.ops.convert_to_tensor_v2": "tf.convert_to_tensor",
     "tensorflow.python.framework.ops.convert_to_tensor_v2_with_dispatch": "tf.convert_to_tensor",
     "tensorflow.python.ops.control_flow_ops.cond": "tf.compat.v1.cond",
-    "tensorflow.python.keras.backend_config.epsilon": "tf.keras.backend.epsilon",
+    "tensorflow.python.framework.ops.IndexedSlices": "tf.IndexedSlices",
 }
 """Private names of TensorFlow that moved, to public ones."""
 
 PRIVATE_NAMES = {
+    "tensorflow.python.keras.backend_config": ("epsilon",),
     "tensorflow.python.framework.ops": (
-        "convert_to_tensor", "control_dependencies", "name_scope", "IndexedSlices",
+        "convert_to_tensor", "control_dependencies", "name_scope",
     ),
     "tensorflow.python.ops.array_ops": (
         "identity", "where", "where_v2", "zeros_like", "ones_like", "gather", "shape",

@@ -14,6 +14,8 @@ from crosscast.migrate.keras_names.optimizer_table import (
     HOOKS,
     MOVED_MODULES,
     MOVED_NAMES,
+    NOT_CALLED,
+    PLAIN,
     PRIVATE_NAMES,
     PROVIDED,
     TAKEN,
@@ -78,7 +80,7 @@ def _members(node: ast.ClassDef) -> Iterator[Problem]:
     """Yield members of the base that are not there or mean something else."""
     seen = list(_reached(node))
     own = {method.name for method in own_parameters(node)}
-    own |= {n.id for part in node.body for n in ast.walk(part) if _is_class_name(part, n)}
+    own |= {name for part in node.body for name in _assigned(part)}
     for part in seen:
         if isinstance(part, ast.Attribute) and _of_self(part) and isinstance(part.ctx, ast.Store):
             own.add(part.attr)
@@ -98,20 +100,20 @@ def _members(node: ast.ClassDef) -> Iterator[Problem]:
                 yield Problem(part, f"what its {part.attr} is in Keras 3 is not known")
 
 
-def _is_class_name(part: ast.stmt, node: ast.AST) -> bool:
-    return (
-        isinstance(part, ast.Assign | ast.AnnAssign)
-        and isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Store)
-    )
+def _assigned(part: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement in the body of a class assigns to."""
+    if isinstance(part, ast.Assign | ast.AnnAssign):
+        for node in ast.walk(part):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
 
 
 def _reached(node: ast.ClassDef) -> Iterator[ast.AST]:
-    """Yield what may run: `apply_state` is never None, and Keras does not call `set_weights`."""
+    """Yield what may run: `apply_state` is never None, and some methods are not called."""
     waiting: list[ast.AST] = [
         part
         for part in node.body
-        if not (isinstance(part, ast.FunctionDef) and part.name == "set_weights")
+        if not (isinstance(part, ast.FunctionDef) and part.name in NOT_CALLED)
     ]
     while waiting:
         here = waiting.pop(0)
@@ -150,7 +152,7 @@ def _coefficients(node: ast.ClassDef, base: str) -> Iterator[Problem]:
         about = ast.unparse(part.value)
         if "coef" not in about and "apply_state" not in about:
             continue
-        if key not in written or (not base.endswith(".Optimizer") and key in ADAM_COEFFICIENTS):
+        if key not in written or (base not in PLAIN and key in ADAM_COEFFICIENTS):
             yield Problem(part, f"{about}[{key!r}] is not computed")
 
 
@@ -165,7 +167,7 @@ def _calls(node: ast.ClassDef, base: str) -> Iterator[Problem]:
     for call in _named(node, "add_slot"):
         if len(call.args) > 3 or any(k.arg in ("shape", None) for k in call.keywords):
             yield Problem(call, "a slot with a shape of its own is not known")
-    if base.endswith(".Optimizer"):
+    if base in PLAIN:
         return
     for call in _named(node, "get_slot"):
         if not call.args[1:] or ast.unparse(call.args[1]) not in added:

@@ -13,8 +13,9 @@ from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras.program import imported_as
 from crosscast.migrate.keras_names.optimizer_table import (
     ADAM_ARGUMENTS,
-    BASES,
     OLD_METHODS,
+    PLAIN,
+    WITH_UPDATE,
 )
 from crosscast.migrate.keras_names.optimizer_uses import (
     Problem,
@@ -35,6 +36,7 @@ _HINT = (
     "write update_step(self, gradient, variable, learning_rate) and build(self, variables), which "
     "creates the slots by add_variable_from_reference"
 )
+_OPTIMIZERS = ("keras.optimizers.", "keras.optimizer_v2.", "tensorflow.python.keras.optimizer")
 _NAMES = (
     "names of variables are now layer/weight:0 made of Variable.path, in a Sequential with the "
     "name of the model before it: check patterns that begin with ^"
@@ -58,7 +60,7 @@ def own_optimizers(module: Module, program: Program, out: Outcomes) -> set[str]:
             continue
         found = [part.name for part in own_parameters(node) if part.name in OLD_METHODS]
         base = canonical(program.library_base(scope))
-        if not found or not base.startswith(("keras.optimizers.", "tensorflow.python.keras.opt")):
+        if not found or not base.startswith(_OPTIMIZERS):
             continue
         why = _base_problem(node, module) or next(problems(node, module, base), None)
         edits = [] if why is not None else list(_edits(node, module, base))
@@ -75,7 +77,7 @@ def own_optimizers(module: Module, program: Program, out: Outcomes) -> set[str]:
         out.edits += edits
         out.notes += [_NAMES] if named else []
         out.notes += [_HYPER] if "_set_hyper" in raw(module, node) else []
-        needed |= {UPDATES, OWN} if base == "keras.optimizers.Optimizer" else {UPDATES}
+        needed |= {UPDATES, OWN} if base in PLAIN else {UPDATES}
     return needed
 
 
@@ -89,14 +91,14 @@ def _base_problem(node: ast.ClassDef, module: Module) -> Problem | None:
         return Problem(node, "it has several bases")
     source = imported_as(node.bases[0], module)
     name = canonical(".".join([source[0], *source[1]])) if source is not None else ""
-    if name not in BASES:
+    if name not in (*PLAIN, *WITH_UPDATE):
         shown = name or module.text(node.bases[0])
-        return Problem(node, f"only {' and '.join(BASES)} are known as bases, not {shown}")
+        return Problem(node, f"only Optimizer and Adam are known as bases, not {shown}")
     return None
 
 
 def _edits(node: ast.ClassDef, module: Module, base: str) -> Iterator[Edit]:
-    whole = base == "keras.optimizers.Optimizer"
+    whole = base in PLAIN
     if whole:
         yield replace_node(module, node.bases[0], OWN)
     else:
