@@ -235,7 +235,7 @@ def test_refused_arguments(line: str, why: str) -> None:
         f"{TF}cfg.optimizer.lr = 0.1\nprint(cfg.model.optimizer.lr)\n",
         f"{TF}from ours import Index\nindex = Index()\nindex.fit(rows, workers=4)\n",
         f"{TF}x = ours.SGD(lr=0.1, decay=0.1)\n",
-        "import os\nimport tensorflow as tf\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\n"
+        "import os\nimport tensorflow as tf\nkeep = os.environ.get('TF_USE_LEGACY_KERAS', '0')\n"
         "tf.keras.optimizers.SGD(lr=0.1)\n",
         "import tf_keras\nimport tensorflow as tf\ntf_keras.optimizers.SGD(lr=0.1)\n",
         f"{TF}model.save_weights('a.weights.h5')\nmodel.save('a.h5')\n",
@@ -245,6 +245,14 @@ def test_refused_arguments(line: str, why: str) -> None:
 )
 def test_what_must_stay(text: str) -> None:
     assert untouched(text, "CM210", "CM211")
+
+
+@pytest.mark.parametrize(
+    "line", ["os.environ['TF_USE_LEGACY_KERAS'] = '1'", "os.putenv('TF_USE_LEGACY_KERAS', '1')"]
+)
+def test_a_program_that_selects_keras_2_is_told(line: str) -> None:
+    text = f"import os\n{line}\nimport tensorflow as tf\ntf.keras.optimizers.SGD(lr=0.1)\n"
+    assert "selects Keras 2" in refused(text)
 
 
 def test_a_file_that_another_module_reads_keeps_its_name() -> None:

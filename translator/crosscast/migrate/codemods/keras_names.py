@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.migrate.codemod import Codemod, Example, Outcome
+from crosscast.migrate.codemod import Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.backend import backend
 from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.outcomes import outcomes_of
-from crosscast.migrate.keras_names.scope import uses_keras_2
+from crosscast.migrate.keras_names.scope import choices_of_keras_2, uses_keras_2
 from crosscast.sources.subject import Subject
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change every name that is certain; refuse the others."""
     program = subject.program
+    for module, node in choices_of_keras_2(program):
+        yield Refusal(
+            span=module.span(node),
+            message="this selects Keras 2 for the whole program, which is not migrated",
+            hint="remove it and migrate again: TensorFlow 2.16 and later import Keras 3 without it",
+        )
     if uses_keras_2(program):
         return
     for module in program.modules:
@@ -60,6 +66,14 @@ import tensorflow as tf
 
 model = tf.keras.utils.multi_gpu_model(model, gpus=2)
 """
+_LEGACY = """\
+import os
+
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+import tensorflow as tf
+
+optimizer = tf.keras.optimizers.legacy.Adam()
+"""
 
 CODEMOD = Codemod(
     code="CM210",
@@ -71,6 +85,7 @@ CODEMOD = Codemod(
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_GUARDED, after=_GUARDED),
+        Example(before=_LEGACY, after=_LEGACY, refused="selects Keras 2"),
         Example(before=_GONE, after=_GONE, refused="multi_gpu_model was removed"),
     ),
     run=run,

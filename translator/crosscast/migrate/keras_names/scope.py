@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-_KERAS_2 = re.compile(r"TF_USE_LEGACY_KERAS|\btf_keras\b")
+_VARIABLE = "TF_USE_LEGACY_KERAS"
+_SETTERS = ("setdefault", "putenv")
+_KERAS_2 = re.compile(rf"{_VARIABLE}|\btf_keras\b")
 
 
 def uses_keras_2(program: Program) -> bool:
     """Whether a program selects Keras 2, which it then keeps."""
     return any(_KERAS_2.search(module.source.text) for module in program.modules)
+
+
+def choices_of_keras_2(program: Program) -> Iterator[tuple[Module, ast.Constant]]:
+    """Yield where a program sets the environment variable that selects Keras 2."""
+    for module in program.modules:
+        if _VARIABLE not in module.source.text:
+            continue
+        for node in module.every(ast.Constant):
+            if node.value != _VARIABLE or module.is_dead(node):
+                continue
+            parent = module.parent(node)
+            set_by_call = isinstance(parent, ast.Call) and module.call(parent).method in _SETTERS
+            stored = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
+            if set_by_call or stored:
+                yield module, node
 
 
 def imports_keras(module: Module) -> bool:
