@@ -199,6 +199,17 @@ def test_what_the_loop_computes_around_the_model_is_refused(used: str, reason: s
     assert reason in refusal.value.reason
 
 
+@pytest.mark.parametrize("made", ["nn.Sequential(self, Net())", "self.build()"])
+def test_a_model_that_depends_on_an_unseen_trainer_is_refused(made: str) -> None:
+    step = LOOP.strip().replace("\n", "\n        ")
+    trainer = (
+        "class Trainer:\n    def build(self):\n        return Net(self)\n\n"
+        f"    def fit(self, loader):\n        model = {made}\n        "
+    )
+    with pytest.raises(UnreadableError):
+        network_read(f"{HEAD}{NET.format(result='self.fc(x)')}\n{trainer}{step}\n", "torch")
+
+
 def between(line: str, loss: str) -> str:
     """Return a program that names what its model returns, with a line before the loss."""
     lines = ("outputs = model(x)", line, f"loss = {loss}")
