@@ -53,6 +53,7 @@ REFUSED = {
     "model = nn.Sequential(nn.Conv2d(3, 4, 3, padding_mode='reflect'))": "padding_mode",
     "model = nn.LSTM(4, 3)": "is not known",
     "model = wrapped(Net())": "wrapped(Net()) is not known",
+    "model = nn.Sequential(dict(other()))": "",
     "net = Net()\nnet.fc.weight = other()\nmodel = nn.Sequential(net)": "is assigned to",
 }
 
