@@ -53,6 +53,7 @@ REFUSED = {
     "model = nn.Sequential(nn.Conv2d(3, 4, 3, padding_mode='reflect'))": "padding_mode",
     "model = nn.LSTM(4, 3)": "is not known",
     "model = wrapped(Net())": "wrapped(Net()) is not known",
+    "model = nn.Sequential(dict(other()))": "",
     "net = Net()\nnet.fc.weight = other()\nmodel = nn.Sequential(net)": "is assigned to",
 }
 
@@ -197,6 +198,17 @@ def test_what_the_loop_computes_around_the_model_is_refused(used: str, reason: s
     with pytest.raises(UnreadableError) as refusal:
         network_read(text.replace("entropy(model(x)", f"entropy({used}"), "torch")
     assert reason in refusal.value.reason
+
+
+@pytest.mark.parametrize("made", ["nn.Sequential(self, Net())", "self.build()"])
+def test_a_model_that_depends_on_an_unseen_trainer_is_refused(made: str) -> None:
+    step = LOOP.strip().replace("\n", "\n        ")
+    trainer = (
+        "class Trainer:\n    def build(self):\n        return Net(self)\n\n"
+        f"    def fit(self, loader):\n        model = {made}\n        "
+    )
+    with pytest.raises(UnreadableError):
+        network_read(f"{HEAD}{NET.format(result='self.fc(x)')}\n{trainer}{step}\n", "torch")
 
 
 def between(line: str, loss: str) -> str:

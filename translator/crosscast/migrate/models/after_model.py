@@ -128,8 +128,8 @@ def _computation(node: ast.expr, module: Module) -> ast.expr | None:
         case ast.Subscript(value=value) if value is node:
             return around
         case ast.Attribute(attr=method) if method in _METHODS:
-            call = module.parent(around)
-            return call if isinstance(call, ast.Call) and call.func is around else None
+            called = module.parent(around)
+            return called if isinstance(called, ast.Call) and called.func is around else None
         case ast.Call() if node in around.args:
             call = module.call(around)
             name = canonical(call.name)

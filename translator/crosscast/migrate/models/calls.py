@@ -318,7 +318,9 @@ def _of_library(
         given[0].attributes[str(given[1])] = given[2]
         return None
     if name in ("dict", "collections.OrderedDict"):
-        return dict(given[0] if given else {}, **named)
+        begun = given[0] if given else {}
+        if isinstance(begun, dict | list | tuple):
+            return dict(begun, **named)
     known = known_model(name, given, named, span)
     if known is not None:
         model, activation = known

@@ -107,7 +107,9 @@ class Machine:
                 return self._content(content, node, module)
             case Symbol(name=name):
                 return self.named(name, node, module)
-            case Instance(call=made) if made is not None:
+            case Instance(call=None):  # `self`, of an object whose creation is not seen
+                return self.opaque(node, module)
+            case Instance(call=made):
                 return self._instance(made)  # type: ignore[arg-type]
         name = module.resolve(node)
         return self.named(name, node, module) if name else self.opaque(node, module)
