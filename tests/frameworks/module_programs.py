@@ -64,8 +64,7 @@ RESIZES: tuple[Edit, ...] = (
     (
         "tensorflow",
         "    for stage, width in enumerate(widths):",
-        '    x = layers.UpSampling2D(2, interpolation="bilinear")(x[:, :16, :16])\n'
-        f"{KERAS_STAGES}",
+        f'    x = layers.UpSampling2D(2, interpolation="bilinear")(x[:, :16, :16])\n{KERAS_STAGES}',
     ),
     (
         "paddle",

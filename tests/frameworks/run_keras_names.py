@@ -120,11 +120,8 @@ def wrong() -> list[str]:
             out.append(f"{name} has another rate")
         if any(hasattr(made, method) for method in OLD_METHODS):
             out.append(f"{name} has methods of Keras 2")
-<<<<<<< HEAD
     out += [f"keras.{name} is missing" for name in PRIVATE if found(f"keras.{name}") is None]
-    return [*out, *_silent(), *_modules(), *_layers(), *_sessions()]
-=======
-    return [*out, *_silent(), *_modules(), *_own_optimizers()]
+    return [*out, *_silent(), *_modules(), *_layers(), *_sessions(), *_own_optimizers()]
 
 
 def _own_optimizers() -> list[str]:
@@ -139,7 +136,6 @@ def _own_optimizers() -> list[str]:
         if hasattr(importlib.import_module(owner), name):
             out.append(f"{old} is there")
     return out
->>>>>>> h_kb
 
 
 def _silent() -> list[str]:
