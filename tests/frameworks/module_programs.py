@@ -77,8 +77,8 @@ RESIZES: tuple[Edit, ...] = (
         "        x = self.up(x[..., :16, :16])\n        for stage in self.stages:",
     ),
 )
-"""A part of the image is enlarged to its old size: on CPUs with AVX-512, PyTorch 2.13 crashes in the
-backward pass of convolutions 1x1 with stride 2 of larger images with fewer than 16 channels."""
+"""A part of the image is enlarged to its old size: on CPUs with AVX-512, PyTorch 2.13 crashes in
+the backward pass of 1x1 convolutions of larger images with stride 2 and under 16 channels."""
 FUSED: tuple[Edit, ...] = (
     (
         "torch",

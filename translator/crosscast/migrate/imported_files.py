@@ -19,7 +19,7 @@ def left_out(sources: Sequence[Source], codemods: Sequence[Codemod]) -> list[Dia
     names = {source.name for source in sources}
     beside = [
         source
-        for source in with_nearby(sources, list(names))
+        for source in with_nearby(sources, list(names)).sources
         if source.name not in names and kind_of(source) == "python"
     ]
     old = sorted(migrate_in_place(beside, codemods).texts) if beside else []

@@ -11,7 +11,7 @@ from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.added_code import HARD
 from crosscast.migrate.keras.edits import argument_edits, raw
 from crosscast.migrate.keras.program import compiles
-from crosscast.migrate.keras_names.table import OLD_METHODS
+from crosscast.migrate.keras_names.optimizer_table import OLD_METHODS
 from crosscast.migrate.tensorflow1.keras_uses import KerasUses
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
