@@ -120,7 +120,9 @@ def wrong() -> list[str]:
             out.append(f"{name} has another rate")
         if any(hasattr(made, method) for method in OLD_METHODS):
             out.append(f"{name} has methods of Keras 2")
-    out += [f"keras.{name} is missing" for name in PRIVATE if found(f"keras.{name}") is None]
+    private = [f"keras.{home}" for home in PRIVATE]
+    private += [f"keras.{home}.{name}" for home, names in PRIVATE.items() for name in names.split()]
+    out += [f"{name} is missing" for name in private if found(name) is None]
     return [*out, *_silent(), *_modules(), *_layers(), *_sessions(), *_own_optimizers()]
 
 

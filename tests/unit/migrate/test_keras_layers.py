@@ -83,6 +83,14 @@ def test_an_imported_base_of_a_cell_is_refused_by_name() -> None:
             "from tensorflow.keras.models import Model, Sequential",
         ),
         (
+            "from tensorflow.python.keras.layers import Dense, concatenate",
+            "from tensorflow.keras.layers import Dense, concatenate",
+        ),
+        (
+            "from tensorflow.python.keras.backend import reshape",
+            "from tensorflow.keras.backend import reshape",
+        ),
+        (
             "from tensorflow.python.keras.engine.training import Model",
             "from tensorflow.keras import Model",
         ),
@@ -101,6 +109,9 @@ def test_private_names(old: str, new: str) -> None:
     [
         "from tensorflow.python.keras.engine import data_adapter",
         "from tensorflow.python.keras.optimizer_v2 import optimizer_v2",
+        "from tensorflow.python.keras.utils import data_utils, layer_utils",
+        "from tensorflow.python.keras.layers import core",
+        "from tensorflow.python.keras.backend import get_graph",
         "import tensorflow.python.keras",
     ],
 )

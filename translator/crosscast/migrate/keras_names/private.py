@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras.program import own_choice
+from crosscast.migrate.keras_names.backend import KEPT, OLD
 from crosscast.migrate.keras_names.table import MOVED, PRIVATE
 
 if TYPE_CHECKING:
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 _OLD = "tensorflow.python.keras"
 _MOVED = {row.old: row.new for row in MOVED}
-_PUBLIC = re.compile(rf"keras\.({'|'.join(PRIVATE)})(\.[A-Za-z]\w*)?")
+_FUNCTIONS = {
+    **{home: frozenset(names.split()) for home, names in PRIVATE.items()},
+    "backend": KEPT | OLD,
+}
+_PUBLIC = re.compile(rf"keras\.(?P<home>{'|'.join(_FUNCTIONS)})(?:\.(?P<name>[A-Za-z]\w*))?")
 
 
 def private_imports(module: Module, out: Outcomes) -> None:
@@ -55,7 +60,11 @@ def _import(alias: ast.alias, source: str) -> str:
     local = alias.asname or (alias.name if source else "")
     short = f"keras{name.removeprefix(_OLD)}"
     short = _MOVED.get(short, short)
-    if not local or not _PUBLIC.fullmatch(short):
+    public = _PUBLIC.fullmatch(short)
+    if not local or public is None:
+        return ""
+    part = public["name"] or ""
+    if part[:1].islower() and part not in _FUNCTIONS[public["home"]]:
         return ""
     home, _, last = short.rpartition(".")
     return f"from tensorflow.{home} import {last}" + (f" as {local}" if local != last else "")

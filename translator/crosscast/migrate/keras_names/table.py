@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop", "SGD")
@@ -110,12 +111,54 @@ PACKAGES = {
 }
 """Modules whose names moved to another module."""
 
-PRIVATE = (
-    "activations", "applications", "backend", "callbacks", "constraints", "datasets",
-    "initializers", "layers", "losses", "metrics", "models", "preprocessing", "regularizers",
-    "utils", "Model", "Sequential", "Input",
-)  # fmt: skip
-"""What `tensorflow.python.keras` and `tensorflow.keras` both have, with the same names in them."""
+PRIVATE: Mapping[str, str] = {
+    "activations": (
+        "deserialize elu exponential gelu get hard_sigmoid linear relu selu serialize sigmoid "
+        "softmax softplus softsign swish tanh"
+    ),
+    "applications": (
+        "densenet efficientnet imagenet_utils inception_resnet_v2 inception_v3 mobilenet "
+        "mobilenet_v2 mobilenet_v3 nasnet resnet resnet50 resnet_v2 vgg16 vgg19 xception"
+    ),
+    "callbacks": "",
+    "constraints": "deserialize get max_norm min_max_norm non_neg serialize unit_norm",
+    "datasets": "boston_housing cifar10 cifar100 fashion_mnist imdb mnist reuters",
+    "initializers": (
+        "constant deserialize get glorot_normal glorot_uniform he_normal he_uniform identity "
+        "lecun_normal lecun_uniform ones orthogonal random_normal random_uniform serialize "
+        "truncated_normal variance_scaling zeros"
+    ),
+    "layers": (
+        "add average concatenate deserialize dot maximum minimum multiply serialize subtract"
+    ),
+    "losses": (
+        "binary_crossentropy categorical_crossentropy categorical_hinge cosine_similarity "
+        "deserialize get hinge huber kld kullback_leibler_divergence logcosh mae mape mse "
+        "msle poisson serialize sparse_categorical_crossentropy squared_hinge"
+    ),
+    "metrics": (
+        "binary_accuracy binary_crossentropy categorical_accuracy categorical_crossentropy "
+        "deserialize get hinge kld kullback_leibler_divergence logcosh mae mape mse msle "
+        "poisson serialize sparse_categorical_accuracy sparse_categorical_crossentropy "
+        "sparse_top_k_categorical_accuracy squared_hinge top_k_categorical_accuracy"
+    ),
+    "models": "clone_model load_model model_from_json save_model",
+    "preprocessing": (
+        "image image_dataset_from_directory sequence text text_dataset_from_directory "
+        "timeseries_dataset_from_array"
+    ),
+    "regularizers": "deserialize get l1 l1_l2 l2 serialize",
+    "utils": (
+        "custom_object_scope deserialize_keras_object get_custom_objects get_file "
+        "get_registered_name get_registered_object get_source_inputs model_to_dot normalize "
+        "pack_x_y_sample_weight plot_model register_keras_serializable serialize_keras_object "
+        "to_categorical unpack_x_y_sample_weight"
+    ),
+    "Model": "", "Sequential": "", "Input": "",
+}  # fmt: skip
+"""What `tensorflow.python.keras` and `tensorflow.keras` both have: classes with the same names, and
+these functions and modules. The private package has modules that are not public beside them
+(`utils.data_utils`)."""
 
 _EAGER = "train with fit or a GradientTape; TensorFlow runs eagerly, without a session"
 GONE = (
