@@ -124,3 +124,32 @@ def test_the_policy_outlives_clear_session() -> None:
     sets = "from tensorflow.keras import mixed_precision as m\nm.set_global_policy(p)\n"
     assert untouched(text.format(""), "CM212")
     assert after(text.format(sets), "CM212").endswith("\nclear_session_but_policy()\n")
+
+
+ASKS = "if tf.reduce_sum(inputs) > 0:\n    inputs = -inputs\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "inputs *= np.random.beta(0.2, 0.2)",
+        "inputs *= random.random()",
+        "self.seen.append(inputs)",
+        'self.cache["last"] = inputs',
+        "print(tf.reduce_sum(inputs).numpy())",
+        "inputs *= self.rate",
+    ],
+)
+def test_what_a_function_of_tensorflow_would_do_only_once_stays(body: str) -> None:
+    text = "import random\nimport numpy as np\n" + call(ASKS + body)
+    text += "\n\nshift = Shift()\nshift.rate = 0.5\n"
+    assert "AutoGraph" in refused(text, "CM215")
+
+
+def test_attributes_that_are_set_once_are_no_obstacle() -> None:
+    text = (
+        call(ASKS + "inputs *= self.rate")
+        + "\n    def build(self, shape):\n        self.rate = 1\n"
+    )
+    text += "\n\nclass Other:\n    def start(self):\n        self.rate = 2\n"
+    assert "@tf.function" in after(text, "CM215")

@@ -77,3 +77,18 @@ def test_what_is_not_known_is_refused(text: str, why: str) -> None:
 def test_other_classes_stay() -> None:
     text = "import tensorflow as tf\n\n\nclass Own:\n    def _create_slots(self):\n        pass\n"
     assert untouched(text, "CM213")
+
+
+def test_functions_that_read_the_name_of_a_variable_are_refused() -> None:
+    helper = 'def decays(v):\n    return "bias" not in v.name\n\n'
+    text = own("return var.assign_sub(grad) if decays(var) else None")
+    text = text.replace("class Own", f"{helper}\nclass Own")
+    assert "what names decays reads is not certain" in refused(text, "CM213")
+    plain = text.replace("v.name", "v.shape")
+    assert "class Own(Keras2Optimizer):" in after(plain, "CM213")
+
+
+def test_updates_of_the_base_return_an_operation() -> None:
+    """`tf.control_dependencies([super()._resource_apply_dense(...)])` takes no None."""
+    text = own("return super()._resource_apply_dense(grad, var, apply_state)", base="Adam")
+    assert after(text, "CM213").count("return tf.no_op()") == 2

@@ -79,10 +79,12 @@ class Keras2Updates:
     def _resource_apply_dense(self, grad, var, apply_state=None):
         rate = apply_state[(var.device, var.dtype.base_dtype)]["lr_t"]
         super().update_step(grad, var, rate)
+        return tf.no_op()  # may be given to control_dependencies
 
     def _resource_apply_sparse(self, grad, var, indices, apply_state=None):
         rate = apply_state[(var.device, var.dtype.base_dtype)]["lr_t"]
         super().update_step(tf.IndexedSlices(grad, indices, tf.shape(var)), var, rate)
+        return tf.no_op()
 
     def _resource_apply_sparse_duplicate_indices(self, grad, var, indices, **kwargs):
         rows, places = tf.unique(indices)

@@ -73,7 +73,24 @@ def problems(node: ast.ClassDef, module: Module, base: str) -> Iterator[Problem]
     yield from _coefficients(node, base)
     yield from _calls(node, base)
     yield from _variables(node)
+    yield from _handed(node, module)
     yield from _private(node, module)
+
+
+def _handed(node: ast.ClassDef, module: Module) -> Iterator[Problem]:
+    """Yield variables that are given to functions of the program, which read their names."""
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Call):
+            continue
+        given = [*part.args, *(keyword.value for keyword in part.keywords)]
+        if not any(isinstance(one, ast.Name) and one.id in _VARIABLES for one in given):
+            continue
+        found = module.program.function(module.call(part))
+        if found is None or found[0].class_of(found[1]) is not None:
+            continue
+        reads = any(isinstance(n, ast.Attribute) and n.attr == "name" for n in ast.walk(found[1]))
+        if reads:
+            yield Problem(part, f"what names {ast.unparse(part.func)} reads is not certain")
 
 
 def _members(node: ast.ClassDef) -> Iterator[Problem]:

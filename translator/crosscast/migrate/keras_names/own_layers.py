@@ -26,6 +26,10 @@ _TENSORS = re.compile(
 )
 """Functions of TensorFlow that return tensors."""
 _STATE = ("add_loss", "add_metric", "add_update")
+_FILLS = ("append", "extend", "insert", "add", "update", "pop", "clear", "setdefault")
+_PYTHON = ("numpy.random.", "random.", "time.")
+"""Functions whose value a `tf.function` would keep from its first call."""
+_SET_UP = ("__init__", "build")
 _LINE = "write it with tf.cond, tf.where or tf.while_loop, or decorate a function of its own"
 
 
@@ -56,7 +60,8 @@ def graph_calls(module: Module, program: Program, out: Outcomes) -> None:
         test = next((t for part in reached for t in _tests(part) if _asks(t, part, module)), None)
         if test is None:
             continue
-        kept = next((k for part in reached for k in _kept(part)), None)
+        kept = next((k for part in reached for k in _kept(part, module)), None)
+        kept = kept or next(_changed(node, reached, module), None)
         if kept is not None or not tensorflow:
             out.refuse(
                 module,
@@ -135,10 +140,49 @@ def _asks(node: ast.expr, function: Function, module: Module, depth: int = 0) ->
     return False
 
 
-def _kept(function: Function) -> Iterator[ast.AST]:
+def _kept(function: Function, module: Module) -> Iterator[ast.AST]:
     """Yield what a `tf.function` would not do each time, or would let tensors out of."""
     for node in walk(function):
         if isinstance(node, ast.Attribute):
             owner = isinstance(node.value, ast.Name) and node.value.id == "self"
             if owner and (isinstance(node.ctx, ast.Store) or node.attr in _STATE):
                 yield node
+        elif isinstance(node, ast.Subscript):
+            if isinstance(node.ctx, ast.Store) and _in_self(node.value):
+                yield node
+        elif isinstance(node, ast.Call):
+            call = module.call(node)
+            fills = call.method in _FILLS and call.receiver is not None and _in_self(call.receiver)
+            if fills or call.method == "numpy" or call.name.startswith(_PYTHON):
+                yield node
+
+
+def _in_self(node: ast.expr) -> bool:
+    """Whether an expression is an attribute of `self`, or a part of one."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    )
+
+
+def _changed(
+    owner: ast.ClassDef, reached: list[ast.FunctionDef], home: Module
+) -> Iterator[ast.AST]:
+    """Yield attributes that a `tf.function` would read once, and the program sets later."""
+    read = {
+        node.attr: node
+        for function in reached
+        for node in walk(function)
+        if isinstance(node, ast.Attribute) and _in_self(node)
+    }
+    for module in home.program.modules:
+        for node in module.every(ast.Attribute):
+            if node.attr not in read or not isinstance(node.ctx, ast.Store):
+                continue
+            function = module.function_of(node)
+            own = not _in_self(node) or module.class_of(node) is owner
+            if own and not (_in_self(node) and getattr(function, "name", "") in _SET_UP):
+                yield read[node.attr]
