@@ -103,7 +103,7 @@ def _batch(writer: SettingWriter, settings: Settings) -> None:
         return
     if not tokens.switch:
         writer.number("batch.micro_batch_size", size)
-    elif length is not None and length.number and (size.number or 0) >= length.number:
+    elif length is not None and length.number and size.number and size.number >= length.number:
         rows, name = int(size.number // length.number), "batch.micro_batch_size"
         writer.tell(name, rows, size, tokens, length, confidence="guess")
         reason = f"{size.number} tokens: {rows} rows of {length.number}, more of shorter ones"
