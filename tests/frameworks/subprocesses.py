@@ -50,11 +50,12 @@ def environment(framework: str = "") -> dict[str, str]:
 def older(framework: str) -> list[str]:
     """The older versions to test with: `paddle@2.6` if CROSSCAST_PADDLE_2_6 names its Python.
 
-    Not those of the major version 1, from which programs are only migrated.
+    Not Paddle 1, from which programs are only migrated.
     """
     prefix = f"CROSSCAST_{framework.upper()}_"
     found = [name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)]
-    found = [version for version in found if not version.startswith("1_")]
+    if framework == "paddle":
+        found = [version for version in found if not version.startswith("1_")]
     return [f"{framework}@{version.replace('_', '.')}" for version in sorted(found)]
 
 
