@@ -140,7 +140,7 @@ def _by_era(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
 
 
 def _at_first_sight(trials: Sequence[Trial]) -> str:
-    """Return what came of programs that nobody had looked at, and what comes of them now."""
+    """Return the results of unseen programs at first sight, and now."""
     lines = [
         f"""
 {len(trials)} others ("u") were looked up afterwards and judged by reading what the migrations made

@@ -320,7 +320,7 @@ def test_graphs_that_nothing_needs() -> None:
 @pytest.mark.parametrize(
     ("made", "why"),
     [
-        ("x = tf.random.uniform([2, 3])\n", "computes x anew for every step"),
+        ("x = tf.random.uniform([2, 3])\n", "computes x again in every step"),
         ("s = tf.compat.v1.Session()\n", "Session needs a graph"),
         ("f = tf.keras.backend.function([a], [b])\n", "needs a graph"),
     ],

@@ -91,7 +91,7 @@ exe = paddle.static.Executor()
 wanted = [loss.name, x]
 exe.run(feed=rows, fetch_list=[loss.name])  # one
 exe.run(paddle.static.default_main_program(), rows, wanted)
-exe.run(feed=rows, fetch_list=[one.name for one in (loss, x)])
+exe.run(feed=rows, fetch_list=[var.name for var in (loss, x)])
 print(loss.name)
 """
 _AFTER = """\
@@ -104,7 +104,7 @@ exe = paddle.static.Executor()
 wanted = [loss, x]
 exe.run(feed=rows, fetch_list=[loss])  # one
 exe.run(paddle.static.default_main_program(), rows, wanted)
-exe.run(feed=rows, fetch_list=[one for one in (loss, x)])
+exe.run(feed=rows, fetch_list=[var for var in (loss, x)])
 print(loss.name)
 """
 _FLUID = """\

@@ -115,5 +115,5 @@ def _needs_graphs(program: Program) -> str:
                 for maker in makers_of(given, module) or []:
                     name = canonical(maker.name)
                     if name.startswith("tensorflow.") and not name.startswith("tensorflow.data."):
-                        return f"a graph computes {module.text(given)} anew for every step"
+                        return f"a graph computes {module.text(given)} again in every step"
     return ""

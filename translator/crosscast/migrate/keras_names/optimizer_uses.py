@@ -83,7 +83,7 @@ def _handed(node: ast.ClassDef, module: Module) -> Iterator[Problem]:
         if not isinstance(part, ast.Call):
             continue
         given = [*part.args, *(keyword.value for keyword in part.keywords)]
-        if not any(isinstance(one, ast.Name) and one.id in _VARIABLES for one in given):
+        if not any(isinstance(value, ast.Name) and value.id in _VARIABLES for value in given):
             continue
         found = module.program.function(module.call(part))
         if found is None or found[0].class_of(found[1]) is not None:

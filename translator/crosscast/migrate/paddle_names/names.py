@@ -47,7 +47,7 @@ _EARLY = {
 }
 _SUFFIXES = {"initializer": "Initializer", "optimizer": "Optimizer", "regularizer": "Regularizer"}
 _OTHER_MEANING = ("layers.hsigmoid", "dygraph.save", "dygraph.load", "layers.data", "data")
-"""Names that were not passed on, but defined anew or taken by something else."""
+"""Names that were not passed on, but defined again or used for something else."""
 _SUFFIXED = re.compile(
     r"((?:initializer|optimizer|regularizer)\.\w+?)(?:Initializer|Optimizer|Regularizer)\b"
 )
