@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from codes_page import codes_page
+from commands_page import commands_page
 from coverage_page import coverage_page
 from crosscast.lift.schema import schema_text as lift_schema_text
 from crosscast.lint.registry import all_rules
@@ -21,10 +22,12 @@ from crosscast.targets.backend import backend_names, load_backend
 from crosscast.targets.default_tables import defaults_page
 from crosscast.targets.matrix import markdown_page
 from crosscast_parity.recipes.derived import with_dtype
-from lint_page import lint_page
+from index_page import index_page
+from lint_page import lint_page, rule_page
 from recipe_page import recipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
+RULES = ROOT / "docs" / "reference" / "rules"
 
 
 def expected() -> dict[Path, str]:
@@ -34,12 +37,15 @@ def expected() -> dict[Path, str]:
         ROOT / "schema" / "recipe-v1.json": schema_text(),
         ROOT / "schema" / "lift-v1.json": lift_schema_text(),
         ROOT / "schema" / "migrate-v1.json": migrate_schema_text(),
+        ROOT / "docs" / "index.md": index_page(),
         ROOT / "docs" / "reference" / "support-matrix.md": markdown_page(backends),
         ROOT / "docs" / "reference" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "reference" / "diagnostics.md": codes_page(backends),
+        ROOT / "docs" / "reference" / "commands.md": commands_page(),
         ROOT / "docs" / "reference" / "recipe.md": recipe_page(),
         ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),
+        **{RULES / f"{rule.code}.md": rule_page(rule) for rule in all_rules().values()},
     }
 
 
@@ -56,14 +62,18 @@ def main() -> int:
         for path, text in wanted.items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
-    for path in stale:
+    gone = [path for path in RULES.glob("*.md") if path not in wanted]
+    for path in (*stale, *gone):
         if "--check" in sys.argv:
             print(f"stale: {path.relative_to(ROOT)} (run: make generate)")
+        elif path in gone:
+            path.unlink()
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(wanted[path], encoding="utf-8")
     examples = [sys.executable, str(ROOT / "examples" / "compile.py"), *sys.argv[1:]]
     failed = subprocess.run(examples, check=False).returncode
-    return 1 if failed or (stale and "--check" in sys.argv) else 0
+    return 1 if failed or ((stale or gone) and "--check" in sys.argv) else 0
 
 
 if __name__ == "__main__":

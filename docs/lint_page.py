@@ -1,4 +1,4 @@
-"""The docs page about the rules of lint."""
+"""The docs pages about the rules of lint: a table of all, and a page for each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _FENCE = {"python": "python", "bash": "bash", "json": "json", "yaml": "yaml"}
 
 
 def lint_page(rules: Iterable[Rule]) -> str:
-    """Return the docs page docs/reference/lint-rules.md."""
-    listed = list(rules)
+    """Return the docs page docs/reference/lint-rules.md, with links to the pages of the rules."""
     lines = [
         "# Rules of `crosscast lint`",
         "",
@@ -56,17 +55,17 @@ def lint_page(rules: Iterable[Rule]) -> str:
         "| code | name | topic | severity | `--fix` | what |",
         "|---|---|---|---|---|---|",
     ]
-    for code, name, *rest in rows(listed):
-        cells = (f"[{code}](#{code.lower()}-{name})", name, *rest)
+    for code, *rest in rows(rules):
+        cells = (f"[{code}](rules/{code}.md)", *rest)
         lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
-    for rule in listed:
-        lines += ["", *_section(rule)]
     return "\n".join(lines) + "\n"
 
 
-def _section(rule: Rule) -> list[str]:
+def rule_page(rule: Rule) -> str:
+    """Return the docs page of one rule, docs/reference/rules/CODE.md."""
     fence = _FENCE[rule.language]
-    lines = [f"## {rule.code} {rule.name}", "", f"*{rule.title}*", "", *wrapped(rule.why)]
+    lines = [f"# {rule.code} {rule.name}", "", "<!-- Generated from the rule; do not edit. -->", ""]
+    lines += [f"*{rule.title}*", "", *wrapped(rule.why)]
     for name, text in rule.beside:
         kind = "python" if name.endswith(".py") else name.rpartition(".")[2]
         lines += ["", f"Beside `{name}`:", "", f"```{kind}", text.rstrip("\n"), "```"]
@@ -74,7 +73,10 @@ def _section(rule: Rule) -> list[str]:
         lines += ["", f"{title}:", "", f"```{fence}", text.rstrip("\n"), "```"]
     if rule.sources:
         lines += ["", f"Sources: {'; '.join(rule.sources)}"]
-    return lines
+    fixed = " `--fix` fixes it." if rule.fixable else ""
+    lines += ["", f"Severity: {rule.severity}. Topic: {rule.topic}.{fixed} To ignore a finding, add"]
+    lines += [f"`# crosscast: ignore[{rule.code}]`. [All rules](../lint-rules.md)"]
+    return "\n".join(lines) + "\n"
 
 
 def _cell(text: str) -> str:

@@ -15,7 +15,7 @@ from crosscast.lint.result import Result
 from crosscast.lint.rule import Rule
 from crosscast.lint.rule_page import explain
 from crosscast.messages.source import Source
-from lint_page import lint_page
+from lint_page import lint_page, rule_page
 
 ROOT = Path(__file__).resolve().parents[3]
 RULES = list(all_rules().values())
@@ -114,5 +114,12 @@ def test_codes_and_names_are_unique() -> None:
 def test_every_rule_is_on_the_page() -> None:
     text = lint_page(RULES)
     for rule in RULES:
-        assert f"\n## {rule.code} {rule.name}\n" in text
-        assert f"(#{rule.code.lower()}-{rule.name})" in text
+        assert f"| [{rule.code}](rules/{rule.code}.md) | {rule.name} |" in text
+
+
+@every_rule
+def test_every_rule_has_a_page(rule: Rule) -> None:
+    page = rule_page(rule)
+    assert page.startswith(f"# {rule.code} {rule.name}\n")
+    assert rule.wrong in page
+    assert rule.right in page
