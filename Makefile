@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check unit probes fuzz mutants causes kills false-alarms nightly \
-  self-test package generate bench slurm clean
+  self-test package generate docs bench slurm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	# It asks for the distribution tensorflow by name; tensorflow-cpu is the same.
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps tf_keras
 	@touch $@ $(VENV)/.all
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
 
 $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
@@ -101,6 +105,9 @@ package: $(VENV)/.dev ## Build sdist and wheel
 
 generate: $(VENV)/.dev ## Write what is generated: schema, docs pages, compiled examples
 	$(BIN)/python docs/generate.py
+
+docs: $(VENV)/.docs ## Build the documentation site into build/site
+	PYTHONPATH=docs $(BIN)/python -m website.build
 
 bench: $(VENV)/.bench ## Measure cold start, recipes per second, and steps of the emitted loops
 	$(BIN)/python benchmarks/compile_speed.py

@@ -45,9 +45,9 @@ adaptation, and the [support matrix](reference/support-matrix.md) lists them all
 
 ## One training
 
-`crosscast parity recipe.yaml --to torch,tensorflow,paddle` runs the three scripts on the same weights
-and batches and compares gradients, weights, losses and data types with the recipe and with each
-other. The answer is EQUIVALENT, DIFFERENT, INCONCLUSIVE, NOT TESTED or ERROR, with
+`crosscast parity recipe.yaml --to torch,tensorflow,paddle` runs the three scripts on the same
+weights and batches and compares gradients, weights, losses and data types with the recipe and with
+each other. The answer is EQUIVALENT, DIFFERENT, INCONCLUSIVE, NOT TESTED or ERROR, with
 [a reason](explanation/how-a-comparison-decides.md).
 
 ## Where to go
@@ -58,7 +58,7 @@ other. The answer is EQUIVALENT, DIFFERENT, INCONCLUSIVE, NOT TESTED or ERROR, w
 | train your own model on another framework | [Train your own model](how-to/own-model.md) |
 | find out what is wrong with a script | [Fix a script](how-to/fix-a-script.md) |
 | replace apex | [Leave apex](how-to/leave-apex.md) |
-| move a program to Paddle or TensorFlow | [Move to Paddle or TensorFlow](how-to/change-framework.md) |
+| move a program to another framework | [Move to Paddle or TensorFlow](how-to/change-framework.md) |
 | use several machines | [Train on several machines](how-to/several-machines.md) |
 | know whether it fits into memory | [Make it fit](how-to/make-it-fit.md) |
 | look something up | [Reference](reference/index.md) |

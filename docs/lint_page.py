@@ -74,8 +74,8 @@ def rule_page(rule: Rule) -> str:
     if rule.sources:
         lines += ["", f"Sources: {'; '.join(rule.sources)}"]
     fixed = " `--fix` fixes it." if rule.fixable else ""
-    lines += ["", f"Severity: {rule.severity}. Topic: {rule.topic}.{fixed} To ignore a finding, add"]
-    lines += [f"`# crosscast: ignore[{rule.code}]`. [All rules](../lint-rules.md)"]
+    lines += ["", f"Severity: {rule.severity}. Topic: {rule.topic}.{fixed} To ignore a finding,"]
+    lines += [f"add `# crosscast: ignore[{rule.code}]`. [All rules](../lint-rules.md)"]
     return "\n".join(lines) + "\n"
 
 

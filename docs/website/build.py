@@ -1,4 +1,4 @@
-"""Build the documentation site: `python docs/website/build.py [FOLDER]`, by default build/site.
+"""Build the documentation site: `python -m website.build [FOLDER]` in docs/, by default build/site.
 
 The site of each language is built in strict mode into FOLDER/LANGUAGE/VERSION. Sites of other
 versions that are already there stay and are offered in the selector of versions.
@@ -7,6 +7,7 @@ versions that are already there stay and are offered in the selector of versions
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,11 +20,13 @@ from website.staging import LANGUAGES, ROOT, stage
 
 HERE = Path(__file__).parent
 NAMES = {"en": "English", "zh": "简体中文"}
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _REDIRECT = """\
 <!doctype html>
 <html lang="{language}">
 <meta charset="utf-8">
 <title>crosscast</title>
+<link rel="icon" href="data:,">
 <meta http-equiv="refresh" content="0; url={target}">
 <a href="{target}">{name}</a>
 </html>
@@ -65,7 +68,7 @@ def _generated(language: str, folder: Path, version: str) -> Path:
     words = (sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(config))
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildError(done.stdout + done.stderr)
+        raise BuildError(_COLOR.sub("", done.stdout + done.stderr).partition("Traceback")[0])
     return folder / "site"
 
 

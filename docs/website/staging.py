@@ -1,8 +1,8 @@
 """The pages of the documentation site, made from the pages of the repository.
 
 The pages of the repository are read on GitHub too, so they link to each other and to files beside
-the documentation by relative paths. The site has only its own pages: a linked file of the repository
-becomes a page that shows it.
+the documentation by relative paths. The site has only its own pages: a linked file of the
+repository becomes a page that shows it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ASSETS = Path(__file__).parent / "assets"
 LANGUAGES = ("en", "zh")
 SOURCES = "source"
 """The folder of the site with pages that show files of the repository."""
-FENCES = {
-    ".json": "json", ".py": "python", ".sh": "bash", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"
-}  # fmt: skip
+FENCES = {".json": "json", ".py": "python", ".sh": "bash", ".toml": "toml", ".yaml": "yaml"}
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
+_HAN = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"  # with its punctuation
+_BREAK = re.compile(rf"(?<={_HAN})\n(?={_HAN})")
 _TABS = re.compile(r"^<!-- tabs -->\n(.*?)^<!-- /tabs -->\n", re.MULTILINE | re.DOTALL)
 _TAB = re.compile(r"^\*\*(.+?)\*\*\n\n(```.*?^```\n)", re.MULTILINE | re.DOTALL)
 
@@ -58,7 +58,7 @@ def stage(language: str, folder: Path, version: str) -> None:
 
         content = text(path)
         if shown.suffix == ".md" and (path.suffix == ".md" or (ROOT / path).is_dir()):
-            content = tabbed(relinked(path, content, follow))
+            content = tabbed(joined(relinked(path, content, follow)))
         _write(folder / shown, content)
 
 
@@ -125,8 +125,13 @@ def relinked(path: PurePosixPath, page: str, follow: Callable[[PurePosixPath], s
     return "".join(part if code else _LINK.sub(link, part) for code, part in parts)
 
 
+def joined(page: str) -> str:
+    """Return a page without line breaks within Chinese sentences, which would show as spaces."""
+    return "".join(part if code else _BREAK.sub("", part) for code, part in _parts(page))
+
+
 def tabbed(page: str) -> str:
-    """Return a page with tabs where it has titled blocks between the comments `tabs` and `/tabs`."""
+    """Return a page with tabs for the titled blocks between the comments `tabs` and `/tabs`."""
 
     def tabs(match: re.Match[str]) -> str:
         found = _TAB.findall(match[1])

@@ -1,0 +1,130 @@
+"""The documentation site in Chromium: every page in both colors and at the width of a telephone.
+
+Needs Debian's package chromium and playwright; PyPI's browsers are not used.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from docs_site.built_site import Site
+from tiers import exhaustive
+
+pytestmark = [exhaustive("every page in a browser"), pytest.mark.timeout(1800)]
+CHROMIUM = shutil.which("chromium")
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+VIEWS = {"light": 1280, "dark": 390}
+READS = """() => ({
+  wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  ink: getComputedStyle(document.body).color,
+  paper: getComputedStyle(document.body).backgroundColor,
+  text: document.querySelector("article")?.innerText.length ?? 0,
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("needs a browser: apt install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    with playwright.sync_playwright() as running:
+        found = running.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[[str, str], tuple[Any, list[str]]]]:
+    """Return a function that gives a page of the browser, with what goes wrong on it."""
+    contexts = []
+
+    def open_page(scheme: str) -> tuple[Any, list[str]]:
+        size = {"width": VIEWS[scheme], "height": 900}
+        contexts.append(browser.new_context(viewport=size, color_scheme=scheme))
+        page, problems = contexts[-1].new_page(), []
+        page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        # What is still loading when the next page is opened is aborted.
+        page.on("requestfailed", lambda r: problems.append(r.url) if _failed(r) else None)
+        return page, problems
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", VIEWS)
+def test_every_page_opens(site: Site, address: str, opened: Any, scheme: str) -> None:
+    page, problems = opened(scheme)
+    wrong = {}
+    for path in site.pages:
+        name = path.relative_to(site.folder).as_posix()
+        if len(path.relative_to(site.folder).parts) < 3:
+            continue  # leads on to another page
+        page.goto(f"{address}/{name}")
+        read = page.evaluate(READS)
+        if problems or read["wide"] > 0 or read["text"] < 40:
+            wrong[name] = (list(problems), read)
+        problems.clear()
+        dark = _light(read["ink"]) > _light(read["paper"])
+        assert dark == (scheme == "dark"), (name, read)
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("opened_from", ["server", "file"])
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "hysteresis"), ("zh", "梯度累积"), ("zh", "损失缩放")]
+)
+def test_search_finds(
+    site: Site, address: str, opened: Any, opened_from: str, language: str, words: str
+) -> None:
+    start = address if opened_from == "server" else site.folder.as_uri()
+    page, _ = opened("light")
+    page.goto(f"{start}/{language}/0.1/index.html", wait_until="networkidle")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(words)
+    page.get_by_text(re.compile(r"^[1-9]\d* results?$")).first.wait_for(timeout=20_000)
+
+
+def test_the_start_page_shows_three_scripts(address: str, opened: Any) -> None:
+    page, problems = opened("light")
+    page.goto(f"{address}/index.html")
+    page.wait_for_url("**/en/0.1/index.html")
+    shown = {}
+    for title in ("PyTorch", "TensorFlow", "Paddle"):
+        page.get_by_text(title, exact=True).first.click()
+        shown[title] = page.locator(".tabbed-block:visible").inner_text()
+    assert all("def train_window(" in text for text in shown.values())
+    assert len(set(shown.values())) == 3
+    assert problems == []
+
+
+def test_languages_and_colors_are_chosen(address: str, opened: Any) -> None:
+    page, problems = opened("light")
+    page.goto(f"{address}/en/0.1/index.html")
+    before = page.evaluate(READS)
+    page.get_by_title("Switch to dark mode").locator("visible=true").click()
+    after = page.evaluate(READS)
+    assert _light(after["paper"]) < _light(before["paper"])
+    page.locator(".md-select__link[hreflang=zh]").dispatch_event("click")
+    page.wait_for_url("**/zh/0.1/index.html")
+    assert page.evaluate("document.documentElement.lang") == "zh"
+    assert problems == []
+
+
+def _failed(request: Any) -> bool:
+    return request.failure != "net::ERR_ABORTED"
+
+
+def _light(color: str) -> float:
+    """Return how light a color of a style is."""
+    numbers = [float(part) for part in color[color.index("(") + 1 : -1].split(",")[:3]]
+    return sum(numbers)
