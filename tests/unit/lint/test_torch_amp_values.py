@@ -171,6 +171,8 @@ def test_what_stays_says_why(text: str, why: str) -> None:
         "c = torch.amp.autocast('cuda') if NEW else torch.cuda.amp.autocast()",
         "try:\n    c = torch.amp.GradScaler('cuda')\nexcept TypeError:\n"
         "    c = torch.cuda.amp.GradScaler()",
+        "has = hasattr(torch.cuda.amp, 'autocast')",
+        "has = getattr(torch.cuda.amp, 'autocast', None) is not None",
     ],
 )
 def test_a_choice_between_old_and_new_is_left_alone(text: str) -> None:

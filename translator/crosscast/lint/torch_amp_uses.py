@@ -77,7 +77,20 @@ def _use(module: Module, node: ast.Name | ast.Attribute) -> Iterator[Use]:
     others = [name for name in names if not is_old(name)]
     if any(name.startswith("torch.") for name in others) or _is_other_choice(module, node, what):
         return
+    if _is_question(module, node):
+        return
     yield Use(node, old[0], others[0] if others else "")
+
+
+def _is_question(module: Module, node: ast.expr) -> bool:
+    """Whether a program only asks what a package has: `hasattr(torch.cuda.amp, "autocast")`."""
+    call = module.parent(node)
+    match call:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[first, ast.Constant()]):
+            return first is node
+        case ast.Call(func=ast.Name(id="getattr"), args=[first, ast.Constant(), *_]):
+            return first is node and isinstance(module.parent(call), ast.Compare)
+    return False
 
 
 def _is_of_torch(module: Module, root: str) -> bool:

@@ -80,7 +80,8 @@ def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list
     paths = scaler_paths(program, start, needs, stops)
     if stops.refusals:
         return list(stops.refusals)
-    drafts = write(Loop(uses, start, regions, steps, paths, stops, values, whole=whole))
+    loop = Loop(uses, start, regions, steps, paths, stops, values, whole, subject.allowed)
+    drafts = write(loop)
     if stops.refusals:
         return list(stops.refusals)
     return [
@@ -88,7 +89,7 @@ def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list
             span=start.module.span(start.statement),
             message=_message(start.off),
             edits=every_edit(drafts.values()),
-            note=notes_of(uses, start, steps, subject.steps),
+            note=" ".join((notes_of(uses, start, steps, subject.steps), *loop.notes)).strip(),
         )
     ]
 

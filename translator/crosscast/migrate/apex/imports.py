@@ -28,7 +28,7 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
 
     Args:
         draft: of the module.
-        consumed: ids of the called expressions that are replaced.
+        consumed: ids of the nodes that are replaced.
         stops: receives the remaining uses.
     """
     module = draft.module
@@ -39,6 +39,8 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
             continue
         for alias in taken:
             _remove_tests(module, statement, alias, consumed, draft, stops)
+        if id(statement) in consumed:
+            continue
         whole = isinstance(statement, ast.Import) and any(
             alias.name == "apex" or not alias.asname for alias in taken
         )
@@ -191,6 +193,8 @@ def _remove_tests(
         here = used
         if id(here) in consumed or id(module.parent(here) if here else None) in consumed:
             continue
+        if id(node) in consumed:
+            continue
         if isinstance(node.ctx, ast.Store) and (fallback := _fallback(module, node)):
             draft.remove(fallback)
             continue
@@ -251,7 +255,7 @@ def _compares(test: ast.expr, node: ast.Name, how: type[ast.cmpop]) -> bool:
 
 def _apex_is_used(module: Module, consumed: set[int], draft: Draft) -> bool:
     for node in module.nodes:
-        if not isinstance(node, ast.Name) or node.id != "apex":
+        if not isinstance(node, ast.Name) or node.id != "apex" or id(node) in consumed:
             continue
         parent = module.parent(node)
         of_amp = isinstance(parent, ast.Attribute) and parent.attr == "amp"

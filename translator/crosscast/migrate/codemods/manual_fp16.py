@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from crosscast.edits.layout import Draft, block_of
 from crosscast.migrate.apex.forward import Region, regions_of
 from crosscast.migrate.apex.imports import is_of_fp16_utils
-from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.scaler_creation import NEVER
+from crosscast.migrate.apex.torch_name import torch_in
 from crosscast.migrate.apex.uses import Site, Stops
 from crosscast.migrate.apex.wrapped import is_wrapped
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft, is_alone
-from crosscast.migrate.apex.loop_rewrite import torch_in
+from crosscast.migrate.apex.torch_name import torch_in
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.pysource.syntax.nodes import dotted_text, walk
 
