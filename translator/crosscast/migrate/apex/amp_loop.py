@@ -37,7 +37,8 @@ def outcomes(subject: Subject) -> list[Outcome]:
     floats = [change for module in program.modules if (change := _floats(module))]
     if floats:
         return list(floats)
-    return [_removal(module, imports) for module in program.modules if (imports := unused(module))]
+    idle = [(module, unused(module, subject.beside)) for module in program.modules]
+    return [_removal(module, imports) for module, imports in idle if imports]
 
 
 def of_loops(subject: Subject) -> list[Outcome]:
@@ -70,7 +71,7 @@ def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list
     if not start.off:
         regions = regions_of(uses.sites, subject.steps, start.models, stops)
     steps = steps_of(uses.sites, stops, subject.allowed)
-    check_calls(program, uses, start, steps, stops)
+    check_calls(subject, uses, start, steps, stops)
     values = [value for value in values_in(program) if not start.off]
     calls = [site.call for site in uses.sites if not start.off]
     calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]

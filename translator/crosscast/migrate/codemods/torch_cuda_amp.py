@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rules.torch_cuda_amp import RULE, hint_for
 from crosscast.lint.torch_amp_repairs import Repair, repairs_of
-from crosscast.lint.torch_amp_uses import DECORATORS
+from crosscast.lint.torch_amp_uses import CLASSES, DECORATORS
+from crosscast.migrate.apex.unknown_origin import unknown_classes
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.codemods.torch_cuda_amp_fallback import substituted
 
@@ -33,6 +34,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
             else:
                 message = f"{name} is deprecated since PyTorch 2.4, and stays: {repair.why}"
                 yield Refusal(span=span, message=message, hint=hint_for(first))
+    yield from unknown_classes(subject)
 
 
 def _note(repair: Repair) -> str:
@@ -108,7 +110,7 @@ CODEMOD = Codemod(
     name=RULE.name,
     api="torch.amp",
     title="torch.cuda.amp and torch.cpu.amp become torch.amp with the device as first argument",
-    hints=RULE.hints,
+    hints=(*RULE.hints, *CLASSES),
     examples=(
         Example(before=RULE.wrong, after=RULE.right),
         Example(before=_NEW, after=_NEW),
