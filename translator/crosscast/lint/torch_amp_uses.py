@@ -58,16 +58,41 @@ def uses_of(module: Module) -> list[Use]:
     Without those that the program makes only where the new name is missing.
     """
     found: list[Use] = []
+    taken = _taken_elsewhere(module)
     nodes: list[ast.Name | ast.Attribute] = [*module.every(ast.Name), *module.every(ast.Attribute)]
     for node in nodes:
         if isinstance(node.ctx, ast.Load) and not isinstance(module.parent(node), ast.Attribute):
-            found += list(_use(module, node))
+            found += list(_use(module, node, taken))
     return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
 
 
-def _use(module: Module, node: ast.Name | ast.Attribute) -> Iterator[Use]:
+def _taken_elsewhere(module: Module) -> set[str]:
+    """Return the names that other files of the program import from an old package."""
+    return {
+        name
+        for other in module.program.modules
+        if other is not module
+        for name, target in other.imports.items()
+        if is_old(target)
+    }
+
+
+def _may_be_old(module: Module, written: str, taken: set[str]) -> bool:
+    """Whether a dotted name may be in an old package; fast."""
+    root, _, rest = written.partition(".")
+    target = module.imports.get(root)
+    if target is None:
+        return bool(module.stars) and written in (*CLASSES, *DECORATORS)
+    if target.partition(".")[0] == "torch":
+        return is_old(f"{target}.{rest}" if rest else target)
+    return not taken.isdisjoint((root, target.rpartition(".")[2], written.rpartition(".")[2]))
+
+
+def _use(module: Module, node: ast.Name | ast.Attribute, taken: set[str]) -> Iterator[Use]:
     written = dotted_text(node)
     root = written.partition(".")[0]
+    if not _may_be_old(module, written, taken):
+        return
     names = module.resolve_all(node)
     old = [name for name in names if is_old(name)]
     what = old[0].rpartition(".")[2] if old else ""

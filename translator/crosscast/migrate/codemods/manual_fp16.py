@@ -42,7 +42,8 @@ _HOMES = ("apex.fp16_utils.", "apex.optimizers.", "apex.contrib.optimizers.")
 _NOTE = (
     "The weights are now float32 and are cast when used: the updates are the same, and saved "
     "weights are float32. A gradient that overflows skips the step and halves the scale "
-    "permanently; the manual code applied it to the weights."
+    "permanently; the manual code applied it to the weights. Evaluation runs in float32 unless you "
+    "wrap it in autocast."
 )
 _KEYS = "The keys of saved weights begin without the `1.` of network_to_half."
 
