@@ -56,3 +56,19 @@ def test_a_star_of_a_file_that_is_too_far_away() -> None:
     assert not found.texts
     said = {refusal.message.split(" comes")[0] for refusal in found.refusals}
     assert said >= {"where amp.scale_loss", "where autocast"}
+
+
+def test_the_parts_of_a_loop_in_programs_of_their_own() -> None:
+    """No message asks for a file that was passed."""
+    head = "import torch\nfrom apex import amp\n\n"
+    start = f"{head}model, optimizer = amp.initialize(model, optimizer)\n"
+    loop = f"{head}with amp.scale_loss(loss, optimizer) as scaled:\n    scaled.backward()\n"
+    sources = [Source("a.py", start), Source("b.py", loop)]
+    found = migrate_in_place(sources, codemods_to("torch.amp"))
+    assert not found.texts
+    said = sorted(refusal.message for refusal in found.refusals)
+    assert said[0].startswith(
+        "a.py runs this amp.initialize, but never amp.scale_loss, which is in"
+    )
+    assert said[1].startswith("amp.initialize is in a.py, which is not found from here")
+    assert not any("pass the file" in refusal.hint for refusal in found.refusals)

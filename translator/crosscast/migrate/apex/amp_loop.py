@@ -64,7 +64,7 @@ def of_loops(subject: Subject) -> list[Outcome]:
 def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list[Outcome]:
     """Return the change of a loop; `whole` if nothing else of the program uses apex.amp."""
     program = subject.program
-    start = start_of(uses, stops)
+    start = start_of(uses, stops, subject.beside)
     if start is None or stops.refusals:
         return list(stops.refusals)
     regions: list[Region] = []

@@ -19,11 +19,14 @@ _OF_APEX = ("initialize", "scale_loss", "master_params")
 
 
 def unknown_apex(subject: Subject) -> Iterator[Refusal]:
-    """Report calls of a variable `amp` as those of apex.amp that nothing in the files explains."""
+    """Report calls of a variable `amp` as those of apex.amp that nothing in the files explains.
+
+    The first in each file.
+    """
     for module in subject.program.modules:
-        for call in module.calls:
-            if not call.names and _is_of_apex(call):
-                yield _unknown(module, call, "from apex import amp")
+        calls = (call for call in module.calls if not call.names and _is_of_apex(call))
+        if (first := next(calls, None)) is not None:
+            yield _unknown(module, first, "from apex import amp")
 
 
 def unknown_classes(subject: Subject) -> Iterator[Refusal]:
