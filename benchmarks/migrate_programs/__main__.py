@@ -147,8 +147,8 @@ def _by_era(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
 
 
 _LOOKED_UP = {
-    "unseen": 'others ("u") were looked up afterwards and judged by reading what the migrations made\n'
-    "of them *at first sight*.",
+    "unseen": 'others ("u") were looked up afterwards and judged by reading what the migrations\n'
+    "made of them *at first sight*.",
     "unseen2": 'more ("v") were looked up when those were corrected, and judged in the same way.',
 }
 
