@@ -69,6 +69,8 @@ def test_decorators(before: str, after: str) -> None:
             "f = torch.cuda.amp.custom_fwd(f, cast_inputs=half)",
             'f = torch.amp.custom_fwd(f, device_type="cuda", cast_inputs=half)',
         ),
+        ("s = torch.cuda.amp.GradScaler(*a, **b)", 's = torch.amp.GradScaler("cuda", *a, **b)'),
+        ("c = torch.cuda.amp.autocast(**b)", 'c = torch.amp.autocast("cuda", **b)'),
         (
             "ok = isinstance(s, torch.cuda.amp.GradScaler)",
             "ok = isinstance(s, torch.amp.GradScaler)",
@@ -141,7 +143,7 @@ def test_values_and_types(before: str, after: str) -> None:
         ("same = type(s) is torch.cuda.amp.GradScaler", "used as a value"),
         ("@torch.cuda.amp.autocast\ndef f():\n    pass", "used as a value"),
         ("amp = torch.cuda.amp\nwith amp.autocast():\n    f()", "torch.cuda.amp is used as a"),
-        ("f = torch.cuda.amp.custom_fwd(**options)", "not all arguments"),
+        ("f = torch.cuda.amp.custom_fwd(device_type=x)", "not all arguments"),
         ("import functools\nf = functools.partial(torch.cuda.amp.autocast)", "used as a value"),
         ("x = torch.cuda.amp.common.amp_definitely_not_available()", "torch.amp has no"),
         ("from torch.cuda.amp import *\nuse(GradScaler)", "used as a value"),

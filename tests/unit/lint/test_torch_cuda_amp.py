@@ -125,8 +125,8 @@ BOTH = "from torch.cuda.amp import GradScaler, autocast"
     [
         (f"{BOTH}, Reducer\n", "GradScaler()", "autocast()"),
         (f"{BOTH}\nkinds = [autocast]\n", "GradScaler()", "autocast()"),
-        (f"{BOTH}\n", "GradScaler(*options)", "autocast()"),
-        (f"{BOTH}\n", "GradScaler()", "autocast(**options)"),
+        (f"{BOTH}\n", "GradScaler()", "autocast(*options)"),
+        (f"{BOTH}\n", "GradScaler(device=x)", "autocast()"),
         ("import torch\namp = torch.cuda.amp\n", "amp.GradScaler()", "amp.autocast()"),
         (f"if version('torch') >= '1.6':\n    {BOTH}\n", "GradScaler()", "autocast()"),
         (f"if is_native_available():\n    {BOTH}\n", "GradScaler()", "autocast()"),

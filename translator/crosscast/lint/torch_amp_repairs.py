@@ -124,7 +124,7 @@ def _of_use(module: Module, use: Use) -> Iterator[Edit]:
 
 
 def _of_call(module: Module, call: ast.Call, use: Use) -> Iterator[Edit]:
-    _check_arguments(module, call)
+    _check_arguments(module, call, use)
     place = opening(module, call)
     if place is None:
         raise Stopped(f"the arguments in line {call.lineno} begin in another line")
@@ -150,9 +150,11 @@ def _of_call(module: Module, call: ast.Call, use: Use) -> Iterator[Edit]:
     yield insert(module, *place, f"{device}{more}{first}")
 
 
-def _check_arguments(module: Module, call: ast.Call) -> None:
-    if any(isinstance(arg, ast.Starred) for arg in call.args) or any(
-        keyword.arg in (None, "device", "device_type") for keyword in call.keywords
+def _check_arguments(module: Module, call: ast.Call, use: Use) -> None:
+    """Raise if not all arguments keep their meaning; `**options` cannot contain a device."""
+    starred = any(isinstance(arg, ast.Starred) for arg in call.args)
+    if (starred and use.what == "autocast") or any(
+        keyword.arg in ("device", "device_type") for keyword in call.keywords
     ):
         raise Stopped(f"not all arguments of {module.text(call.func)} are visible")
 
@@ -172,7 +174,7 @@ def _is_partial(parent: ast.AST | None, node: ast.expr, module: Module) -> TypeG
 
 def _of_partial(module: Module, call: ast.Call, use: Use) -> str:
     """Return the text after the name in `functools.partial(name, ...)`."""
-    _check_arguments(module, call)
+    _check_arguments(module, call, use)
     if use.what in DECORATORS:
         return f', device_type="{use.device}"'
     given = {keyword.arg for keyword in call.keywords}
