@@ -105,3 +105,22 @@ def main(model):
     new = changed("CM104", text)
     assert "model = torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers" in new
     assert "apex" not in new
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "importlib.util.find_spec('apex') is not None",
+        "transformers.is_apex_available()",
+    ],
+)
+def test_a_question_to_a_library_keeps_the_loop(question: str) -> None:
+    head = f"import importlib.util\nimport torch\nimport transformers\nhalf = {question}\n"
+    text = f"{head}if half:\n    from apex import amp\n{LOOP.format(more='')}"
+    assert "asks whether apex is installed" in refused("CM102", text)
+
+
+def test_a_question_that_only_decides_about_the_import_goes() -> None:
+    head = "import torch\nfrom transformers import is_apex_available\n"
+    text = f"{head}if is_apex_available():\n    from apex import amp\nhalf = args.half\n"
+    assert "from apex" not in changed("CM102", text + LOOP.format(more=""))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.halves import casts_in, is_apart, is_guarded
+from crosscast.migrate.apex.recorded_imports import check_questions
 from crosscast.migrate.apex.scaled_steps import Step, branch_of, loop_of
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import Site, Stops, Uses, starting_ifs
@@ -31,6 +32,7 @@ def check_calls(
     if not uses.sites and not uses.of("scale_loss"):
         message, hint = _unscaled(subject)
         stops.add(start.module, start.call.node, message, hint)
+    check_questions(program, stops)
     for site in uses.sites:
         check_site(site, uses, start, stops)
     for call in uses.of("master_params"):

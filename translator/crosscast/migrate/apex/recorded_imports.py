@@ -16,11 +16,15 @@ from crosscast.migrate.apex.imports import is_reexported
 from crosscast.migrate.apex.moved_names import Name, names_of
 from crosscast.migrate.apex.uses import Stops
 from crosscast.migrate.codemod import Refusal
-from crosscast.pysource.syntax.nodes import dotted_text, walk
+from crosscast.pysource.syntax.nodes import dotted_text, identifier, walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
+_ASKING = ("importlib.util.find_spec", "pkgutil.find_loader", "importlib.import_module")
+_OF_LIBRARY = "is_apex_available"
+"""A function of transformers."""
 _FAMILIES = ("parallel", "optimizers", "normalization")
 
 
@@ -55,6 +59,37 @@ def _is_record(statement: ast.stmt) -> bool:
             return True
         case ast.Return(value=ast.Constant()):
             return True
+    return False
+
+
+def check_questions(program: Program, stops: Stops) -> None:
+    """Report calls that ask a library whether apex is installed: the answer would stay no."""
+    for module in program.modules:
+        for call in module.calls:
+            asks = call.name in _ASKING and call.node.args and _is_apex(call.node.args[0])
+            known = identifier(call.node.func) == _OF_LIBRARY and ":" not in call.name
+            if (asks or known) and not _guards_imports(module, call.node):
+                stops.add(
+                    module,
+                    call.node,
+                    f"{module.text(call.node)} asks whether apex is installed, which the migrated "
+                    "program does not need",
+                    "replace the question by True first",
+                )
+
+
+def _is_apex(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=str(name)):
+            return name.partition(".")[0] == "apex"
+    return False
+
+
+def _guards_imports(module: Module, call: ast.Call) -> bool:
+    """Whether a call only decides about imports, which go."""
+    match module.parent(call):
+        case ast.If(test=test, body=body, orelse=[]):
+            return test is call and all(map(_imports_apex, body))
     return False
 
 
