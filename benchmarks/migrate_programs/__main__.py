@@ -5,8 +5,9 @@
 
 The tables beside this file name the programs: repository, commit, files with their digests, a
 command, and a judgement by reading: `before` (before the migrations of whole files) and `after`.
-Programs of the half "unseen" were looked up when the migrations were there: instead of `before`
-they have `first`, what came of them at first sight, before anything was corrected for them.
+Programs of the halves "unseen" and "unseen2" were looked up when the migrations were there: instead
+of `before` they have `first`, what came of them at first sight, before anything was corrected for
+them; those of "unseen2" after the corrections for "unseen".
 FILES holds ERA/ID/PATH; `--get` writes it from git directories REPOSITORIES/OWNER+NAME. What the
 programs need besides (rows, modules that cannot be installed) is made up in `stand_ins/`.
 
@@ -28,6 +29,9 @@ from trial import Trial, tried
 from crosscast.messages.text_tables import layout
 
 PAGE = HERE.parents[1] / "docs" / "measurements" / "migrated-programs.md"
+HALVES = {"development": "d", "aside": "a", "unseen": "u", "unseen2": "v"}
+"""Half to its letter in the table."""
+UNSEEN = ("unseen", "unseen2")
 WORKS = ("to its end", "20 updates")
 
 
@@ -36,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path)
     parser.add_argument("--era", action="append", choices=list(FRAMEWORKS), default=[])
-    parser.add_argument("--half", choices=("development", "aside", "unseen"), default="")
+    parser.add_argument("--half", choices=HALVES, default="")
     parser.add_argument("--only", default="", help="a part of the identifiers")
     parser.add_argument("--run", action="store_true", help="run what is written")
     parser.add_argument("--seconds", type=float, default=300.0, help="of one run")
@@ -91,8 +95,12 @@ def failed(trial: Trial) -> bool:
 
 def page(trials: Sequence[Trial]) -> str:
     """Return the page."""
-    unseen = [trial for trial in trials if trial.program.entry["half"] == "unseen"]
-    known = [trial for trial in trials if trial not in unseen]
+    unseen = {
+        half: mine
+        for half in UNSEEN
+        if (mine := [trial for trial in trials if trial.program.entry["half"] == half])
+    }
+    known = [trial for trial in trials if trial.program.entry["half"] not in UNSEEN]
     parts = [
         f"""\
 # Public programs, migrated in place
@@ -122,8 +130,7 @@ and was not named.
             f"| {era} | {len(entries)} | {before} | {after['right']} | {ran} "
             f"| {after['partly']} | {other} |\n"
         )
-    if unseen:
-        parts.append(_at_first_sight(unseen))
+    parts += [_at_first_sight(half, mine) for half, mine in unseen.items()]
     for era, mine in _by_era(trials):
         parts.append(f"\n## {era}, to {mine[0].program.to}\n\n")
         parts.append("| | program | half | before | now | changed, left | run | why |\n")
@@ -139,13 +146,20 @@ def _by_era(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
             yield era, mine
 
 
-def _at_first_sight(trials: Sequence[Trial]) -> str:
+_LOOKED_UP = {
+    "unseen": 'others ("u") were looked up afterwards and judged by reading what the migrations\n'
+    "made of them *at first sight*.",
+    "unseen2": 'more ("v") were looked up when those were corrected, and judged in the same way.',
+}
+
+
+def _at_first_sight(half: str, trials: Sequence[Trial]) -> str:
     """Return the results of unseen programs at first sight, and now."""
     lines = [
         f"""
-{len(trials)} others ("u") were looked up afterwards and judged by reading what the migrations made
-of them *at first sight*. Then the general causes of what was wrong were corrected; "before" below
-is their result at first sight. They were not run.
+{len(trials)} {_LOOKED_UP[half]}
+Then the general causes of what was wrong were corrected; "before" below is their result at first
+sight. They were not run.
 
 | era | programs | right at first | partly | refused or nothing | wrong | right now | wrong now |
 |---|---:|---:|---:|---:|---:|---:|---:|
@@ -170,7 +184,7 @@ def _row(trial: Trial) -> str:
     why = str(entry.get("why", "")).replace("|", "/")
     before = entry.get("before", entry.get("first", ""))
     return (
-        f"| {entry['id']} | {at} | {entry['half'][0]} | {before} | {entry['after']} "
+        f"| {entry['id']} | {at} | {HALVES[entry['half']]} | {before} | {entry['after']} "
         f"| {trial.changes}, {len(trial.refusals)} | {ran[:80]} | {why} |\n"
     )
 

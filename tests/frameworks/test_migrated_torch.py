@@ -11,6 +11,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast.migrate.apex.uses import HALF_ANYWAY
+from crosscast.migrate.codemods.torch_cuda_amp import CODEMOD as CUDA_AMP
 from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import all_codemods
 from frameworks.subprocesses import TESTS, run_python
@@ -166,3 +167,15 @@ def test_what_was_registered_as_half_is_half_under_autocast() -> None:
     names = {(home, name) for home, found in HALF_ANYWAY.items() for name in found}
     assert {tuple(key.split(":")) for key in types} == names
     assert set(types.values()) == {"torch.float16"}
+
+
+def test_names_of_torch_amp_mean_what_those_of_torch_cuda_amp_meant() -> None:
+    programs = [example for example in CUDA_AMP.examples if "class Square" in example.before]
+    texts = [text for example in programs for text in (example.before, example.after)]
+    facts = run_python(TESTS / "frameworks/run_torch_amp_names.py", "torch", json.dumps(texts))
+    assert facts["squares"] == [[9.0, 6.0]] * len(texts) != []
+    assert facts["subclasses"] == [True, True], "isinstance asks for the new class"
+    assert facts["first"] == ["device_type", "device"]
+    given = {word for words in facts["old"].values() for word in words}
+    assert not given & {"device", "device_type"}, "**options cannot contain the new argument"
+    assert facts["old"]["autocast"] == ["enabled", "dtype", "cache_enabled"]

@@ -76,6 +76,7 @@ def test_arguments_are_bound_by_name(before: str, after: str) -> None:
         ("from torch.cuda import amp\n", "amp.", "from torch import amp\n", "amp."),
         ("from torch.cuda import amp as a\n", "a.", "from torch import amp as a\n", "a."),
         ("import torch.cuda.amp as amp\n", "amp.", "import torch.amp as amp\n", "amp."),
+        ("from torch.cuda.amp import *\n", "", "from torch.amp import *\n", ""),
         (
             "from torch.cuda.amp import (\n    autocast,\n    GradScaler,\n)\n",
             "",
@@ -94,11 +95,13 @@ def test_imports_are_changed_with_the_calls(
     assert repaired(text) == wanted
 
 
-def test_other_names_of_the_module_are_not_in_the_way() -> None:
+def test_unused_names_of_the_module_move_with_it() -> None:
     imports = "from torch.cuda.amp import custom_bwd, custom_fwd\n"
     text = program(imports, "torch.cuda.amp.GradScaler()", "torch.cuda.amp.autocast()")
-    new = program(imports, 'torch.amp.GradScaler("cuda")', 'torch.amp.autocast("cuda")')
-    assert repaired(text) == new
+    new = imports.replace("torch.cuda", "torch")
+    assert repaired(text) == program(
+        new, 'torch.amp.GradScaler("cuda")', 'torch.amp.autocast("cuda")'
+    )
 
 
 def test_classes_of_two_libraries_stay() -> None:
@@ -120,15 +123,14 @@ BOTH = "from torch.cuda.amp import GradScaler, autocast"
 @pytest.mark.parametrize(
     ("imports", "scaler", "autocast"),
     [
-        ("from torch.cuda.amp import *\n", "GradScaler()", "autocast()"),
-        (f"{BOTH}, custom_fwd\n", "GradScaler()", "autocast()"),
+        (f"{BOTH}, Reducer\n", "GradScaler()", "autocast()"),
         (f"{BOTH}\nkinds = [autocast]\n", "GradScaler()", "autocast()"),
-        (f"{BOTH}\n", "GradScaler(*options)", "autocast()"),
-        (f"{BOTH}\n", "GradScaler()", "autocast(**options)"),
+        (f"{BOTH}\n", "GradScaler()", "autocast(*options)"),
+        (f"{BOTH}\n", "GradScaler(device=x)", "autocast()"),
         ("import torch\namp = torch.cuda.amp\n", "amp.GradScaler()", "amp.autocast()"),
         (f"if version('torch') >= '1.6':\n    {BOTH}\n", "GradScaler()", "autocast()"),
         (f"if is_native_available():\n    {BOTH}\n", "GradScaler()", "autocast()"),
-        (f"try:\n    {BOTH}\nexcept ImportError:\n    pass\n", "GradScaler()", "autocast()"),
+        (f"try:\n    {BOTH}\nexcept ImportError:\n    x = 0\n", "GradScaler()", "autocast()"),
     ],
 )
 def test_what_is_not_certain_is_found_and_left_to_a_person(
@@ -136,8 +138,7 @@ def test_what_is_not_certain_is_found_and_left_to_a_person(
 ) -> None:
     text = program(imports, scaler, autocast)
     assert repaired(text) == ""
-    if "*" not in imports:
-        assert look(text)
+    assert look(text)
 
 
 def test_the_device_is_kept() -> None:

@@ -37,7 +37,8 @@ def outcomes(subject: Subject) -> list[Outcome]:
     floats = [change for module in program.modules if (change := _floats(module))]
     if floats:
         return list(floats)
-    return [_removal(module, imports) for module in program.modules if (imports := unused(module))]
+    idle = [(module, unused(module, subject.beside)) for module in program.modules]
+    return [_removal(module, imports) for module, imports in idle if imports]
 
 
 def of_loops(subject: Subject) -> list[Outcome]:
@@ -63,14 +64,14 @@ def of_loops(subject: Subject) -> list[Outcome]:
 def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list[Outcome]:
     """Return the change of a loop; `whole` if nothing else of the program uses apex.amp."""
     program = subject.program
-    start = start_of(uses, stops)
+    start = start_of(uses, stops, subject.beside)
     if start is None or stops.refusals:
         return list(stops.refusals)
     regions: list[Region] = []
     if not start.off:
         regions = regions_of(uses.sites, subject.steps, start.models, stops)
     steps = steps_of(uses.sites, stops, subject.allowed)
-    check_calls(program, uses, start, steps, stops)
+    check_calls(subject, uses, start, steps, stops)
     values = [value for value in values_in(program) if not start.off]
     calls = [site.call for site in uses.sites if not start.off]
     calls += [*uses.of("state_dict"), *uses.of("load_state_dict")]
@@ -80,7 +81,8 @@ def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list
     paths = scaler_paths(program, start, needs, stops)
     if stops.refusals:
         return list(stops.refusals)
-    drafts = write(Loop(uses, start, regions, steps, paths, stops, values, whole=whole))
+    loop = Loop(uses, start, regions, steps, paths, stops, values, whole, subject.allowed)
+    drafts = write(loop)
     if stops.refusals:
         return list(stops.refusals)
     return [
@@ -88,7 +90,7 @@ def _of_loop(subject: Subject, uses: Uses, stops: Stops, *, whole: bool) -> list
             span=start.module.span(start.statement),
             message=_message(start.off),
             edits=every_edit(drafts.values()),
-            note=notes_of(uses, start, steps, subject.steps),
+            note=" ".join((notes_of(uses, start, steps, subject.steps), *loop.notes)).strip(),
         )
     ]
 

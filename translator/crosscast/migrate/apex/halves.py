@@ -83,8 +83,18 @@ def _trained(program: Program, homes: Iterable[tuple[Module, Function | None]]) 
     found: set[ast.AST] = {home for _, home in homes if home is not None}
     found.update(functions.get("forward", ()), functions.get("__init__", ()))
     waiting = list(found)
-    while waiting:
-        words = {_last(node.func) for node in walk(waiting.pop()) if isinstance(node, ast.Call)}
+    scripts = {module for module, home in homes if home is None}
+    called = {
+        _last(call.node.func)
+        for module in scripts
+        for call in module.calls
+        if module.function_of(call.node) is None
+    }
+    while waiting or called:
+        words = called or {
+            _last(node.func) for node in walk(waiting.pop()) if isinstance(node, ast.Call)
+        }
+        called = set()
         for function in [function for word in words for function in functions.get(word, ())]:
             if function not in found and not _evaluates(function):
                 found.add(function)

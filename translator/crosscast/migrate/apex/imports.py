@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft, indent_of, is_alone
 from crosscast.migrate.apex.uses import Stops
 
 if TYPE_CHECKING:
+    from crosscast.messages.source import Source
     from crosscast.pysource.programs.module import Module
 
 
@@ -28,7 +32,7 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
 
     Args:
         draft: of the module.
-        consumed: ids of the called expressions that are replaced.
+        consumed: ids of the nodes that are replaced.
         stops: receives the remaining uses.
     """
     module = draft.module
@@ -39,6 +43,8 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
             continue
         for alias in taken:
             _remove_tests(module, statement, alias, consumed, draft, stops)
+        if id(statement) in consumed:
+            continue
         whole = isinstance(statement, ast.Import) and any(
             alias.name == "apex" or not alias.asname for alias in taken
         )
@@ -47,11 +53,15 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
         remove_aliases(draft, statement, taken, stops)
 
 
-def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
+def unused(module: Module, beside: Sequence[Source]) -> list[ast.Import | ast.ImportFrom]:
     """Return unused imports of apex; without apex they would fail.
 
     Imports under a condition, in a `try` that does more than to stop, and names imported by other
     modules are excluded.
+
+    Args:
+        module: the module.
+        beside: all sources, also those that are not read together with the module.
     """
     named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
@@ -63,6 +73,7 @@ def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
         and is_alone(module, statement)
         and _is_plain(module, statement)
         and (_is_idle_star if _has_star(statement) else _is_idle)(module, statement, named)
+        and not any(_may_take(source, module, statement) for source in beside)
     ]
     # The others of a `try` may be migrated at the same time: it must not become empty.
     return [
@@ -71,6 +82,21 @@ def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
         if not isinstance(around := module.parent(statement), ast.Try)
         or all(other in idle for other in around.body)
     ]
+
+
+def _may_take(source: Source, module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
+    """Whether a source may take a name of an import from a module, by its words."""
+    stem = PurePath(module.source.name).stem
+    if source.name == module.source.name or f"{stem} import" not in source.text:
+        return False
+    for found in re.finditer(rf"from[ \t]+[.\w]*\b{stem} import (\([^)]*\)|[^\n]*)", source.text):
+        for alias in statement.names:
+            name = alias.asname or alias.name
+            rest = source.text[: found.start()] + source.text[found.end() :]
+            used = re.search(rf"(?<![.\w]){re.escape(name)}\b", rest)
+            if name in re.findall(r"\w+", found[1]) or ("*" in found[1] and used):
+                return True
+    return False
 
 
 def _is_plain(module: Module, statement: ast.stmt) -> bool:
@@ -191,6 +217,8 @@ def _remove_tests(
         here = used
         if id(here) in consumed or id(module.parent(here) if here else None) in consumed:
             continue
+        if id(node) in consumed:
+            continue
         if isinstance(node.ctx, ast.Store) and (fallback := _fallback(module, node)):
             draft.remove(fallback)
             continue
@@ -251,7 +279,7 @@ def _compares(test: ast.expr, node: ast.Name, how: type[ast.cmpop]) -> bool:
 
 def _apex_is_used(module: Module, consumed: set[int], draft: Draft) -> bool:
     for node in module.nodes:
-        if not isinstance(node, ast.Name) or node.id != "apex":
+        if not isinstance(node, ast.Name) or node.id != "apex" or id(node) in consumed:
             continue
         parent = module.parent(node)
         of_amp = isinstance(parent, ast.Attribute) and parent.attr == "amp"

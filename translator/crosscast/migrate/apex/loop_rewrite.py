@@ -12,9 +12,11 @@ from crosscast.migrate.apex.amp_values import AmpValue
 from crosscast.migrate.apex.conditions import as_bool
 from crosscast.migrate.apex.forward import Region
 from crosscast.migrate.apex.imports import remove_imports
+from crosscast.migrate.apex.recorded_imports import move_recorded, records_in
 from crosscast.migrate.apex.scaled_steps import Step, branch_of
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.scaler_paths import ScalerPaths
+from crosscast.migrate.apex.torch_name import torch_in
 from crosscast.migrate.apex.uses import REGISTERED, Site, Stops, Test, Uses, ifs_around
 from crosscast.pysource.syntax.nodes import walk
 
@@ -40,7 +42,11 @@ class Loop:
     values: Sequence[AmpValue] = ()
     whole: bool = True
     """Whether nothing else uses apex.amp, so that its imports go."""
+    allowed: frozenset[str] = frozenset()
+    """Changes of meaning that may be made."""
     drafts: dict[Module, Draft] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """About what moves beside the loop."""
 
     @property
     def states(self) -> list[tuple[Module, ast.AST]]:
@@ -70,12 +76,24 @@ def write(loop: Loop) -> dict[Module, Draft]:
         loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
     for value in loop.values:
         _value(loop, value)
-    for module in loop.uses.modules() if loop.whole else ():
+    if loop.whole:
+        _imports(loop)
+    return loop.drafts
+
+
+def _imports(loop: Loop) -> None:
+    """Remove the imports of apex.amp from all modules, and what records their success."""
+    modules = loop.uses.modules()
+    program = loop.paths.program
+    for module in dict.fromkeys((*modules, *filter(records_in, program.modules))):
         calls = (call for found in loop.uses.calls.values() for call in found)
         consumed = {id(call.node.func) for call in calls if call.module is module}
         consumed |= {id(value.home) for value in loop.values}
-        remove_imports(loop.draft(module), consumed, loop.stops)
-    return loop.drafts
+        replaced, note = move_recorded(loop.draft(module), loop.allowed, loop.stops)
+        consumed |= replaced
+        loop.notes += [note] if note else []
+        if module in modules:
+            remove_imports(loop.draft(module), consumed, loop.stops)
 
 
 def write_loop(loop: Loop) -> None:
@@ -89,24 +107,6 @@ def write_loop(loop: Loop) -> None:
         if step.moved:
             _move_clips(loop, step)
         _step(loop, step)
-
-
-def torch_in(draft: Draft) -> str:
-    """Return the name of torch in a module, which is imported if necessary."""
-    module = draft.module
-    for statement in module.tree.body:
-        if isinstance(statement, ast.Import):
-            for alias in statement.names:
-                if alias.name == "torch" or (alias.name.startswith("torch.") and not alias.asname):
-                    return alias.asname or "torch"
-    first = next(
-        statement
-        for statement in module.tree.body
-        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-        and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
-    )
-    draft.before(first, "import torch")
-    return "torch"
 
 
 def _start(loop: Loop) -> None:

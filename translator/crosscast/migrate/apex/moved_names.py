@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,10 +51,15 @@ class Name:
         return [use for use in self.uses if id(use) not in called]
 
 
-def names_of(module: Module, family: str) -> list[Name]:
+def names_of(module: Module, family: str, moved: Collection[ast.Try] = ()) -> list[Name]:
     """Return the names of a package of apex that a module certainly imports.
 
     Names with a fallback for a missing apex, or with a second import, are excluded.
+
+    Args:
+        module: the module.
+        family: the package.
+        moved: `try` statements that stay without their handlers.
     """
     found: dict[tuple[str, str], Name] = {}
     for statement in module.every(ast.ImportFrom):
@@ -63,7 +68,7 @@ def names_of(module: Module, family: str) -> list[Name]:
             continue
         for alias in statement.names:
             local = alias.asname or alias.name
-            if alias.name == "*" or _is_chosen(module, statement, local):
+            if alias.name == "*" or _is_chosen(module, statement, local, moved):
                 continue
             key = (alias.name, local)
             entry = found.setdefault(key, Name(module, family, alias.name))
@@ -82,13 +87,16 @@ def names_of(module: Module, family: str) -> list[Name]:
     return [entry for entry in (*found.values(), *dotted.values()) if entry.uses]
 
 
-def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
+def _is_chosen(
+    module: Module, statement: ast.ImportFrom, local: str, moved: Collection[ast.Try]
+) -> bool:
     """Whether a name has another meaning if apex is not installed."""
     around = module.parent(statement)
     tried = isinstance(around, ast.Try) and statement in around.body
     if (
         isinstance(around, ast.Try)
         and tried
+        and around not in moved
         and not all(
             _stops(handler.body) or _only_tells(handler.body) for handler in around.handlers
         )
@@ -118,7 +126,7 @@ def _only_tells(block: list[ast.stmt]) -> bool:
 
 def _stops(block: list[ast.stmt]) -> bool:
     match block[-1]:
-        case ast.Raise():
+        case ast.Raise() | ast.Return():
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="exit") | ast.Name(id="exit"))):
             return True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.migrate.apex.recorded_imports import sets_flag
 from crosscast.migrate.apex.scaled_steps import Step
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import REGISTERED, Uses
@@ -35,17 +35,6 @@ _MOVED = (
 )
 
 
-def _notes_import(uses: Uses) -> bool:
-    """Whether a module imports apex in a `try` and records the outcome in a flag."""
-    return any(
-        isinstance(around := module.parent(statement), ast.Try)
-        and any(isinstance(member, ast.Assign) for member in (*around.body, *around.orelse))
-        for module in uses.modules()
-        for statement in module.every(ast.ImportFrom)
-        if statement.module == "apex"
-    )
-
-
 def _notes(uses: Uses, start: Start, steps: list[TrainingStep]) -> Iterator[str]:
     yield (
         "torch.amp.GradScaler needs PyTorch 2.3. Apex patched all of torch, including evaluation; "
@@ -59,7 +48,7 @@ def _notes(uses: Uses, start: Start, steps: list[TrainingStep]) -> Iterator[str]
             "O2 stored half weights and float32 copies; now the weights are float32 and are cast "
             "when used: the updates are the same, memory use is higher. Inputs need not be cast."
         )
-    if _notes_import(uses):
+    if any(map(sets_flag, start.module.program.modules)):
         yield "The flag for an installed apex is now always true: torch.amp is always available."
     if start.scale:
         yield (

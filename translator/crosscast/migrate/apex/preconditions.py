@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.halves import casts_in, is_apart, is_guarded
+from crosscast.migrate.apex.recorded_imports import check_questions
 from crosscast.migrate.apex.scaled_steps import Step, branch_of, loop_of
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import Site, Stops, Uses, starting_ifs
@@ -15,6 +16,7 @@ from crosscast.pysource.syntax.nodes import walk
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
+    from crosscast.sources.subject import Subject
 
 _UNSAFE = frozenset(
     {"torch.nn.BCELoss", "torch.nn.functional.binary_cross_entropy", "torch.binary_cross_entropy"}
@@ -23,12 +25,14 @@ _NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
 
 
 def check_calls(
-    program: Program, uses: Uses, start: Start, steps: Sequence[Step], stops: Stops
+    subject: Subject, uses: Uses, start: Start, steps: Sequence[Step], stops: Stops
 ) -> None:
     """Report what prevents the rewrite of a loop whose parts are known."""
+    program = subject.program
     if not uses.sites and not uses.of("scale_loss"):
-        message, hint = _unscaled(program)
+        message, hint = _unscaled(subject)
         stops.add(start.module, start.call.node, message, hint)
+    check_questions(program, stops)
     for site in uses.sites:
         check_site(site, uses, start, stops)
     for call in uses.of("master_params"):
@@ -53,14 +57,20 @@ def check_calls(
         )
 
 
-def _unscaled(program: Program) -> tuple[str, str]:
+def _unscaled(subject: Subject) -> tuple[str, str]:
     """Return why no loss is known to be scaled, and what to do."""
-    for module in program.modules:
+    for module in subject.program.modules:
         for call in module.calls:
             if call.method == "scale_loss":
                 where = f"{module.text(call.node.func)} in {module.source.name}"
                 message = f"amp.initialize, but {where} calls apex.amp through a variable"
                 return message, "import amp from apex where losses are scaled, and run again"
+    main = subject.sources[0].name
+    if others := [source.name for source in subject.beside if "scale_loss" in source.text]:
+        return (
+            f"{main} runs this amp.initialize, but never amp.scale_loss, which is in {others[0]}",
+            f"migrate the loop in {others[0]} first; {main} needs no amp.initialize without one",
+        )
     return (
         "amp.initialize, but no amp.scale_loss in these files: cannot determine which losses "
         "are scaled",

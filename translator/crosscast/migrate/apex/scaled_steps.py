@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import block_of
 from crosscast.migrate.allowed_changes import or_allow
+from crosscast.migrate.apex.gradient_readers import droppers, readers_in
 from crosscast.migrate.apex.uses import Site, Stops, Test
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
-_READS = re.compile(r"clip|grad_norm|gradnorm|grads?$|gradient|norm_of|unscale")
-_NO_READERS = frozenset(
-    {"zero_grad", "no_grad", "enable_grad", "set_grad_enabled", "update_master_grads"}
-)
 _ONCE = "clip-once"
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
@@ -215,7 +211,8 @@ def _reads(
                   and s.node in block)]
     )  # fmt: skip
     readers: list[ast.stmt] = []
-    for statement in dict.fromkeys(_readers(module, home)):
+    dropping = set(droppers(module, home))
+    for statement in sorted({*readers_in(module, home), *dropping}, key=lambda s: s.lineno):
         if not begin < statement.lineno < step.node.lineno:
             continue
         if branch_of(module, statement, test) is False or _are_alternatives(
@@ -224,7 +221,7 @@ def _reads(
             continue
         if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
-        else:
+        elif statement not in dropping:
             movable = _is_movable(statement, step, steps, test)
             if movable and _ONCE in allowed:
                 step.moved.append(statement)
@@ -292,41 +289,6 @@ def _are_alternatives(module: Module, statement: ast.stmt, step: Step) -> bool:
                 return True
         here = parent
     return False
-
-
-def _readers(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a function that read gradients, or call a function that may."""
-    for node in walk(home):
-        if isinstance(node, ast.Attribute) and node.attr == "grad":
-            if isinstance(node.ctx, ast.Store) or _is_torch(node) or _is_cleared(module, node):
-                continue
-        elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
-            if name in _NO_READERS:
-                continue
-            if name in ("parameters", "named_parameters", "master_params"):
-                pass
-            elif not _READS.search(name.lower()):
-                continue
-        else:
-            continue
-        statement = module.statement_of(node)
-        if statement is not None and (module.function_of(node) or module.tree) is home:
-            yield statement
-
-
-def _id(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_torch(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id in ("torch", "autograd")
-
-
-def _is_cleared(module: Module, node: ast.Attribute) -> bool:
-    """Whether a gradient is only cleared: `p.grad.zero_()`."""
-    parent = module.parent(node)
-    return isinstance(parent, ast.Attribute) and parent.attr in ("zero_", "detach_")
 
 
 def _places(

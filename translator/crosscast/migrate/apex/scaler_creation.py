@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 
 if TYPE_CHECKING:
+    from crosscast.messages.source import Source
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
@@ -122,18 +124,20 @@ class Start:
         )
 
 
-def start_of(uses: Uses, stops: Stops) -> Start | None:
-    """Return the replacement of `amp.initialize` in a program; None if it is not certain."""
+def start_of(uses: Uses, stops: Stops, beside: Sequence[Source] = ()) -> Start | None:
+    """Return the replacement of `amp.initialize` in a program; None if it is not certain.
+
+    Args:
+        uses: of apex.amp in the program.
+        stops: receives the reasons.
+        beside: all sources, also those of other programs.
+    """
     calls = uses.of("initialize")
     if not calls:
         first = next((call for found in uses.calls.values() for call in found), None)
         if first is not None and not stops.refusals:
-            stops.add(
-                first.module,
-                first.node,
-                "amp.initialize is not in these files, so the level and the scale are not known",
-                "pass the file that calls it, too",
-            )
+            message, hint = _elsewhere(beside)
+            stops.add(first.module, first.node, message, hint)
         return None
     starts = [_one(call, stops) for call in calls]
     if len(starts) > 1 and not all(
@@ -163,6 +167,18 @@ def start_of(uses: Uses, stops: Stops) -> Start | None:
                 "keep one call whose arguments do not depend on a branch",
             )
     return start
+
+
+def _elsewhere(beside: Sequence[Source]) -> tuple[str, str]:
+    """Return why no `amp.initialize` is known, and what to do."""
+    others = [source.name for source in beside if "amp.initialize(" in source.text]
+    if others:
+        return (
+            f"amp.initialize is in {others[0]}, which is not found from here by its imports",
+            f"first migrate the loop in {others[0]}; then replace this call as there",
+        )
+    message = "amp.initialize is not in these files, so the level and the scale are not known"
+    return message, "pass the file that calls it, too"
 
 
 def _one(call: Call, stops: Stops) -> Start | None:

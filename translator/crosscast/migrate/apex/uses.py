@@ -174,16 +174,21 @@ def _site(call: Call, uses: Uses, stops: Stops) -> Iterator[Site]:
         stops.add(module, call.node, message, "remove the argument or replace it by hand")
         return
     backward = _backward(node, name)
-    rest = tuple(node.body[1:])
-    if backward is None or not all(_may_stay_scaled(statement, name) for statement in rest):
-        stops.add(
-            module,
-            node,
-            f"the block of amp.scale_loss contains more than {name}.backward(); gradients are "
-            "still scaled there",
-            "move the other statements after the block unless they need scaled gradients",
-        )
+    if backward is None:
+        message, hint = _not_backward(module, node, name)
+        stops.add(module, node.body[0], message, hint)
         return
+    rest = tuple(node.body[1:])
+    for statement in rest:
+        if not _may_stay_scaled(statement, name):
+            stops.add(
+                module,
+                statement,
+                f"this is in the block of amp.scale_loss, after {name}.backward(): gradients are "
+                "still scaled here",
+                "move it after the block unless it needs scaled gradients",
+            )
+            return
     loss = bound["loss"]
     if any(isinstance(node, ast.Call) and not is_light(node) for node in walk(loss)):
         message = "the loss is computed in the call of amp.scale_loss"
@@ -208,6 +213,23 @@ def _backward(node: ast.With, name: str) -> ast.Call | None:
             method = call.func.attr  # type: ignore[attr-defined]
             return call if who == name and method == "backward" and plain else None
     return None
+
+
+def _not_backward(module: Module, node: ast.With, name: str) -> tuple[str, str]:
+    """Return what is wrong with the first statement of a block, and what to do."""
+    match node.body[0]:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=who), attr="backward")) as call
+        ) if who == name:
+            given = ", ".join(module.text(part) for part in (*call.args, *call.keywords))
+            return (
+                f"{name}.backward is called with {given}, which is not carried over",
+                "write out its arguments; retain_graph and create_graph are carried over",
+            )
+    return (
+        f"the block of amp.scale_loss does not begin with {name}.backward()",
+        f"call {name}.backward() first, and move the other statements out of the block",
+    )
 
 
 def _may_stay_scaled(statement: ast.stmt, name: str) -> bool:

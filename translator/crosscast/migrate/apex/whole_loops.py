@@ -6,9 +6,11 @@ import ast
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.migrate.apex import amp_loop, wrapped_loop
-from crosscast.migrate.codemod import Refusal
+from crosscast.migrate.apex.moved_names import Name, local_imports, remove_names
+from crosscast.migrate.codemod import Change, Refusal
 
 if TYPE_CHECKING:
+    from crosscast.edits.layout import Draft
     from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
 
@@ -33,4 +35,16 @@ def with_its_loop(what: str, module: Module, node: ast.AST) -> Refusal:
         span=module.span(node),
         message=f"{what} stays, because the loop of this program with apex cannot be migrated yet",
         hint="first decide about the loop: old and new parts are not mixed",
+    )
+
+
+def moved(draft: Draft, names: list[Name], summary: list[str], notes: list[str]) -> Change:
+    """Return the change of names that a draft replaces, with their imports."""
+    remove_names(draft, names)
+    draft.remove(*local_imports(draft.module, names))
+    return Change(
+        span=draft.module.span(names[0].uses[0]),
+        message=", ".join(summary),
+        edits=tuple(draft.finish()),
+        note=" ".join(dict.fromkeys(notes)),
     )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, cast
 from crosscast.edits.layout import Draft, indent_of, unit_of
 from crosscast.migrate.apex.halves import WRAPPERS, remove_around, remove_cast
 from crosscast.migrate.apex.imports import remove_aliases
-from crosscast.migrate.apex.loop_rewrite import WIDTH, Loop, torch_in, write_loop
+from crosscast.migrate.apex.loop_rewrite import WIDTH, Loop, write_loop
 from crosscast.migrate.apex.moved_names import change_arguments
+from crosscast.migrate.apex.torch_name import torch_in
 from crosscast.migrate.apex.wrapped import Wrapped
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.amp_loop import outcomes
 from crosscast.migrate.apex.examples import AMP
+from crosscast.migrate.apex.unknown_origin import unknown_apex
 from crosscast.migrate.codemod import Codemod, Outcome
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def run(subject: Subject) -> Iterable[Outcome]:
     """Migrate all uses of apex.amp in a program, or report why that is not possible."""
-    return outcomes(subject)
+    return [*outcomes(subject), *unknown_apex(subject)]
 
 
 CODEMOD = Codemod(

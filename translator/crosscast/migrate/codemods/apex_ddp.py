@@ -2,61 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft
-from crosscast.migrate.apex import larc
-from crosscast.migrate.apex.conditions import is_plain
 from crosscast.migrate.apex.examples_fused import PARALLEL
-from crosscast.migrate.apex.loop_rewrite import torch_in
-from crosscast.migrate.apex.moved_names import (
-    Name,
-    change_arguments,
-    is_constant,
-    keywords_of,
-    local_imports,
-    names_of,
-    removable,
-    remove_names,
-)
-from crosscast.migrate.apex.whole_loops import state_of, with_its_loop
-from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
+from crosscast.migrate.apex.moved_names import names_of
+from crosscast.migrate.apex.parallel_names import NOTES, move, new_name, wrong
+from crosscast.migrate.apex.whole_loops import moved, state_of, with_its_loop
+from crosscast.migrate.codemod import Change, Codemod, Outcome
 from crosscast.migrate.codemods.apex_optimizers import run as optimizers
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.module import Module
     from crosscast.sources.subject import Subject
-
-_GROUPS = "create_syncbn_process_group"
-_NEW = {
-    "DistributedDataParallel": ".nn.parallel.DistributedDataParallel",
-    "convert_syncbn_model": ".nn.SyncBatchNorm.convert_sync_batchnorm",
-    "SyncBatchNorm": ".nn.SyncBatchNorm",
-    _GROUPS: ".distributed.new_subgroups",
-}
-_HINTS = {
-    "Reducer": "use torch.distributed.all_reduce on the gradients",
-}
-_DROPPED = {"delay_allreduce": (True, False), "gradient_average": (True,)}
-_KEPT = {
-    "DistributedDataParallel": {"module"},
-    "convert_syncbn_model": {"module", "process_group"},
-    _GROUPS: {"group_size"},
-    "SyncBatchNorm": {
-        *("num_features", "eps", "momentum", "affine", "track_running_stats", "process_group"),
-    },
-}
-_NOTES = {
-    "DistributedDataParallel": (
-        "torch reduces gradients during the backward pass: if a loss does not use all weights, add "
-        "find_unused_parameters=True (apex allowed it with delay_allreduce=True). "
-        "broadcast_buffers=False preserves the behavior of apex: every process keeps its own batch "
-        "norm statistics."
-    ),
-    larc.NAME: larc.NOTE,
-}
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
@@ -71,113 +29,18 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in subject.program.modules:
         draft, done = Draft(module), []
         for name in names_of(module, "parallel"):
-            refusal = _wrong(name)
+            refusal = wrong(name)
             if refusal is None and state == "stays":
                 refusal = with_its_loop(name.what, module, name.uses[0])
-            if refusal is not None:
+            refusal = refusal or move(name, draft)
+            if refusal is None:
+                done.append(name)
+            else:
                 yield refusal
-                continue
-            _replace(name, draft)
-            done.append(name)
         if done and state == "none" and module.source.name not in waiting:
-            remove_names(draft, done)
-            draft.remove(*local_imports(module, done))
-            summary = ", ".join(f"apex.parallel.{name.what} becomes {_new(name)}" for name in done)
-            notes = [_NOTES[name.what] for name in done if name.what in _NOTES]
-            yield Change(
-                span=module.span(done[0].uses[0]),
-                message=summary,
-                edits=tuple(draft.finish()),
-                note=" ".join(dict.fromkeys(notes)),
-            )
-
-
-def _new(name: Name) -> str:
-    return f"torch{_NEW[name.what]}" if name.what in _NEW else "a class of this module"
-
-
-def _wrong(name: Name) -> Refusal | None:
-    """Return why a name of apex.parallel cannot be replaced."""
-    module = name.module
-    if name.what not in (*_NEW, larc.NAME):
-        hint = _HINTS.get(name.what, "migrate it to torch by hand")
-        message = f"apex.parallel.{name.what} has no equivalent in torch"
-        return Refusal(span=module.span(name.uses[0]), message=message, hint=hint)
-    if not removable([name]):
-        message = f"the import of {name.what} shares its line with another statement"
-        hint = "put it on its own line"
-        return Refusal(span=module.span(name.imports[0][0]), message=message, hint=hint)
-    if (handed := name.reexport()) is not None:
-        message = f"another file imports {name.what} from this file"
-        return Refusal(
-            span=module.span(handed), message=message, hint="first import it from torch there"
-        )
-    if name.what == larc.NAME:
-        return larc.wrong(name)
-    if name.what == _GROUPS and not all(map(_is_group, name.calls())):
-        message = "the group of create_syncbn_process_group is used in an expression"
-        return Refusal(
-            span=module.span(name.uses[0]), message=message, hint="assign it to a variable first"
-        )
-    for call in name.calls():
-        given = keywords_of(call)
-        most = len(_KEPT[name.what])
-        if given is None or len(call.args) > most or not (call.args or given):
-            message = f"not all arguments of {name.what} are keyword arguments"
-            hint = "pass them by name"
-            return Refusal(span=module.span(call), message=message, hint=hint)
-        for word, value in given.items():
-            dropped = name.what == "DistributedDataParallel" and any(
-                is_constant(value, dropped) for dropped in _DROPPED.get(word, ())
-            )
-            if word in _KEPT[name.what] or dropped:
-                continue
-            return Refusal(
-                span=module.span(value),
-                message=f"{name.what} with {word}={module.text(value)} has no equivalent in torch",
-                hint="decide whether the training needs it; if not, remove it",
-            )
-    return None
-
-
-def _is_group(call: ast.Call) -> bool:
-    """Whether a call has one plain argument, so that it can be evaluated twice."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return len(given) == 1 and (is_plain(given[0]) or isinstance(given[0], ast.Constant))
-
-
-def _replace(name: Name, draft: Draft) -> None:
-    torch = torch_in(draft)
-    if name.what == larc.NAME:
-        larc.write(name, draft, torch)
-        return
-    new = torch + _NEW[name.what]
-    if name.what == _GROUPS:
-        for call in name.calls():
-            size = name.module.text([*call.args, *(k.value for k in call.keywords)][0])
-            draft.replace(call, f"{new}({size})[0] if {size} else None")
-        return
-    for use in name.uses:
-        draft.replace(use, new)
-    if name.what != "DistributedDataParallel":
-        return
-    for call in name.calls():
-        device = _device(name.module, call)
-        ids = f"device_ids=[{device}], " if device else ""
-        change_arguments(draft, call, _DROPPED, f"{ids}broadcast_buffers=False")
-
-
-def _device(module: Module, call: ast.Call) -> str:
-    """Return the argument of an earlier `torch.cuda.set_device` in the same function."""
-    for setter in module.calls:
-        if setter.name != "torch.cuda.set_device" or len(setter.node.args) != 1:
-            continue
-        device = setter.node.args[0]
-        same = module.function_of(setter.node) is module.function_of(call)
-        index = not isinstance(device, ast.Name) or "device" not in device.id
-        if same and is_plain(device) and index and setter.node.lineno < call.lineno:
-            return module.text(device)
-    return ""
+            summary = [f"apex.parallel.{name.what} becomes {new_name(name)}" for name in done]
+            notes = [NOTES[name.what] for name in done if name.what in NOTES]
+            yield moved(draft, done, summary, notes)
 
 
 CODEMOD = Codemod(

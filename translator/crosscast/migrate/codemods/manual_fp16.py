@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from crosscast.edits.layout import Draft, block_of
 from crosscast.migrate.apex.forward import Region, regions_of
 from crosscast.migrate.apex.imports import is_of_fp16_utils
-from crosscast.migrate.apex.loop_rewrite import torch_in
 from crosscast.migrate.apex.scaler_creation import NEVER
+from crosscast.migrate.apex.torch_name import torch_in
 from crosscast.migrate.apex.uses import Site, Stops
 from crosscast.migrate.apex.wrapped import is_wrapped
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Refusal
@@ -42,7 +42,8 @@ _HOMES = ("apex.fp16_utils.", "apex.optimizers.", "apex.contrib.optimizers.")
 _NOTE = (
     "The weights are now float32 and are cast when used: the updates are the same, and saved "
     "weights are float32. A gradient that overflows skips the step and halves the scale "
-    "permanently; the manual code applied it to the weights."
+    "permanently; the manual code applied it to the weights. Evaluation runs in float32 unless you "
+    "wrap it in autocast."
 )
 _KEYS = "The keys of saved weights begin without the `1.` of network_to_half."
 

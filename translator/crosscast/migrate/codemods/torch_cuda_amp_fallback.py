@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.layout import Draft, is_alone
-from crosscast.migrate.apex.loop_rewrite import torch_in
+from crosscast.migrate.apex.torch_name import torch_in
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.pysource.syntax.nodes import dotted_text, walk
 
@@ -30,12 +30,16 @@ def run(subject: Subject) -> Iterator[Outcome]:
     """Replace imports of torch.cuda.amp with a substitute of the program where they fail."""
     for module in subject.program.modules:
         for node in module.every(ast.Try):
-            names = _names(node)
-            if names and module.parent(node) is module.tree:
+            if names := _names(module, node):
                 yield _migrated(module, node, names)
 
 
-def _names(node: ast.Try) -> dict[str, str]:
+def substituted(module: Module) -> bool:
+    """Whether a module has its own substitutes for names of torch.cuda.amp."""
+    return any(_names(module, node) for node in module.every(ast.Try))
+
+
+def _names(module: Module, node: ast.Try) -> dict[str, str]:
     """Return local name to name of torch.cuda.amp, of a `try` that substitutes all of them."""
     found: dict[str, str] = {}
     for statement in node.body:
@@ -54,7 +58,8 @@ def _names(node: ast.Try) -> dict[str, str]:
         for other in handler.body
         if isinstance(other, ast.ClassDef | ast.FunctionDef)
     }
-    return found if found and set(found) <= made and not node.finalbody else {}
+    top = module.parent(node) is module.tree and not node.finalbody
+    return found if found and set(found) <= made and top else {}
 
 
 def _migrated(module: Module, node: ast.Try, names: dict[str, str]) -> Outcome:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.apex.uses import Stops
+from crosscast.migrate.manual.carrying import Carrying
 from crosscast.migrate.manual.helpers import GRADIENTS, HALF, LISTS, WEIGHTS, helper_of
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.syntax.nodes import walk
@@ -17,13 +18,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _COPIES = frozenset({"clone", "detach", "float", "to", "type", "requires_grad_", "cuda"})
-_MOVES = frozenset(
-    {
-        *("copy_", "float", "half", "div_", "mul_", "div", "mul", "detach", "clone", "zeros_like"),
-        *("empty_like", "new", "size", "to", "zero_", "type_as", "zip", "parameters"),
-    }
-)
-"""Calls that only copy gradients and weights."""
 _CLEARS = re.compile(r"\.grad = None|\.grad\.(data\.)?zero_\(")
 
 
@@ -150,6 +144,7 @@ def understand(found: Masters, stops: Stops) -> None:
         )
         _stop(found, stops, found.statement, message)
     if not stops.refusals:
+        _conditions(found, stops)
         _carried(found, stops)
 
 
@@ -313,22 +308,34 @@ def _use(found: Masters, node: ast.Name, stops: Stops) -> None:
 
 def _carries(found: Masters, loop: ast.For) -> bool:
     """Whether a loop only prepares the copies or copies gradients or weights."""
-    names = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
-    names |= {found.name, found.model.partition(".")[0], "torch", "zip", "self"}
-    if isinstance(found.scale, ast.Name | ast.Attribute):
-        names |= {node.id for node in walk(found.scale) if isinstance(node, ast.Name)}
-    for node in walk(loop):
-        if isinstance(node, ast.Name) and node.id not in names:
-            return False
-        if isinstance(node, ast.Call):
-            word = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            word = word or getattr(node.func, "id", "")
-            if word not in _MOVES and word != "requires_grad_":
-                return False
-        leaves = isinstance(node, ast.Break | ast.Continue | ast.Return | ast.AugAssign | ast.For)
-        if leaves and node is not loop:
-            return False
-    return not loop.orelse
+    weights = {f"{found.model}.parameters()", found.parameters, found.halves_name} - {""}
+    scale = found.module.text(found.scale) if found.scale is not None else ""
+    return Carrying(found.module, found.name, weights, scale).is_carrying(loop)
+
+
+def _conditions(found: Masters, stops: Stops) -> None:
+    """Report what goes, but happens under another condition than the step of the optimizer."""
+    module = found.module
+    assert found.step is not None
+    usual = [*_ifs(found, found.step), *_ifs(found, found.statement)]
+    for node in (*found.gone, *found.halves):
+        if any(part not in usual for part in _ifs(found, node)):
+            _stop(found, stops, node, f"this happens only under a condition: {module.text(node)}")
+
+
+def _ifs(found: Masters, node: ast.AST) -> list[ast.AST]:
+    """Return the conditions around a node that do not only ask for a scale."""
+    module = found.module
+    scale = module.text(found.scale) if found.scale is not None else ""
+    here = module.parent(node)
+    ifs: list[ast.AST] = []
+    while here is not None and here is not found.home:
+        if isinstance(here, ast.If | ast.IfExp | ast.While | ast.Try):
+            asks = isinstance(here, ast.If) and module.text(here.test).startswith(f"{scale} ")
+            if not asks:
+                ifs.append(here)
+        here = module.parent(here)
+    return ifs
 
 
 def _step(found: Masters, stops: Stops) -> None:
