@@ -27,6 +27,9 @@ DECAYED = "with_decay"
 CLEARED = "clear_session_but_policy"
 ONES = "RMSpropFromOnes"
 HARD = "old_hard_sigmoid"
+NAMED = "name_in_keras_2"
+SYMBOLIC = "TensorFlowFunction"
+CALLED = "with_keras_inputs"
 
 TEXTS = {
     UNSCALED: '''\
@@ -177,6 +180,63 @@ class RMSpropFromOnes(tf.keras.optimizers.RMSprop):
 def old_hard_sigmoid(x):
     """Return hard_sigmoid as it was before Keras 3, which gave it another slope."""
     return tf.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
+''',
+    NAMED: '''\
+def name_in_keras_2(variable):
+    """Return the name of a weight with its layer, as Keras 2 wrote it: dense/kernel:0."""
+    of_keras = isinstance(variable, tf.keras.Variable)
+    return f"{variable.path}:0" if of_keras else variable.name
+''',
+    SYMBOLIC: '''\
+@tf.keras.utils.register_keras_serializable()
+class TensorFlowFunction(tf.keras.layers.Layer):
+    """Calls a function of TensorFlow in a model, as Keras 2 did by itself."""
+
+    def __init__(self, function, given, **options):
+        super().__init__(autocast=False, **options)
+        self.function = function
+        self.given = given
+
+    def call(self, tensors):
+        rest = iter(tensors)
+
+        def value(node):
+            if isinstance(node, dict):
+                return {key: value(part) for key, part in node.items()}
+            if isinstance(node, (list, tuple)):
+                return [value(part) for part in node]
+            return next(rest) if isinstance(node, str) and node == "(tensor)" else node
+
+        function = tf
+        for part in self.function.split("."):
+            function = getattr(function, part)
+        return function(*value(self.given[0]), **value(self.given[1]))
+
+    def get_config(self):
+        return {**super().get_config(), "function": self.function, "given": self.given}
+''',
+    CALLED: '''\
+def with_keras_inputs(function, *args, **kwargs):
+    """Call a function of TensorFlow, by a layer if an argument is an input of a model."""
+    tensors = []
+
+    def place(node):
+        if isinstance(node, dict):
+            return {key: place(part) for key, part in node.items()}
+        if isinstance(node, (list, tuple)):
+            return [place(part) for part in node]
+        if not tf.keras.backend.is_keras_tensor(node):
+            return node.name if isinstance(node, tf.DType) else node
+        tensors.append(node)
+        return "(tensor)"
+
+    given = [place(args), place(kwargs)]
+    if tensors:
+        return TensorFlowFunction(function, given)(tensors)
+    called = tf
+    for part in function.split("."):
+        called = getattr(called, part)
+    return called(*args, **kwargs)
 ''',
     **optimizer_code.TEXTS,
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 
-_COMMON = (".fit", ".evaluate", ".predict")
+_COMMON = (".fit", ".evaluate", ".predict", ".save", ".load_weights", ".save_weights")
 """Methods that objects of other libraries also have."""
 _VALUES = ("keras.backend.get_value", "keras.backend.set_value")
 
@@ -66,7 +66,8 @@ def _fits(row: Argument, call: Call, program: Program) -> bool:
         return False
     if row.call.startswith("."):
         mine = call.method == row.call[1:] and call.receiver is not None
-        return mine and program.function(call) is None
+        others = any(canonical(name).startswith("tensorflow.") for name in call.names)
+        return mine and not others and program.function(call) is None
     found = [canonical(name) for name in call.names]
     return bool(found) and all(re.fullmatch(row.call, name) for name in found)
 

@@ -133,7 +133,9 @@ def _hard(module: Module, out: Outcomes, needed: set[str]) -> None:
             if names == {_NAMES} and not module.is_dead(node):
                 found.append(node)
     for node in dict.fromkeys(found):
-        if isinstance(node, ast.Name) and not isinstance(module.parent(node), ast.Call | ast.keyword):
+        if isinstance(node, ast.Name) and not isinstance(
+            module.parent(node), ast.Call | ast.keyword
+        ):
             continue
         out.edits.append(replace_node(module, node, HARD))
         out.notes.append(_HARD_NOTE)
