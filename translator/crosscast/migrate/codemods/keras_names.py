@@ -10,6 +10,7 @@ from crosscast.migrate.keras_names.backend import backend
 from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.outcomes import outcomes_of
+from crosscast.migrate.keras_names.packages import packages
 from crosscast.migrate.keras_names.scope import choices_of_keras_2, stays_as_it_is
 from crosscast.sources.subject import Subject
 
@@ -32,6 +33,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         training_arguments(module, program, out)
         eager(module, program, out)
         backend(module, out)
+        packages(module, out)
         yield from outcomes_of(module, out, "the names of Keras 3")
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _LATEST = "tensorflow.train.latest_checkpoint"
 _STATUS = ("expect_partial", "assert_consumed", "assert_existing_objects_matched")
-_OPTIONAL = (None, "")
 OLD_CHECKPOINT = (
     "checkpoints that Keras 2 wrote under a name without .h5 are those of TensorFlow, which Keras "
     "3 cannot read: load them once with tf_keras and save them as .weights.h5"
@@ -104,8 +103,8 @@ def _weights(call: Call, program: Program, renamed: set[str], out: Outcomes) -> 
         out.refuse(
             module,
             path,
-            f"{module.text(path)} is a checkpoint of TensorFlow, or one of its kind by its name: "
-            "load_weights of Keras 3 reads .weights.h5, .h5 and .keras",
+            f"{module.text(path)} names a checkpoint of TensorFlow: load_weights of Keras 3 reads "
+            ".weights.h5, .h5 and .keras",
             _READ,
         )
         return
@@ -113,7 +112,8 @@ def _weights(call: Call, program: Program, renamed: set[str], out: Outcomes) -> 
     value = value_of(by_name, module) if by_name is not None else Known(False)
     if isinstance(value, Known) and not value.value:
         return
-    if becomes or (end is None and _saves_weights(program)) or (end or "").endswith(WEIGHTS):
+    open_end = end_of(path, module) is None and _saves_weights(program)
+    if becomes or open_end or (end or "").endswith(WEIGHTS):
         out.refuse(
             module,
             call.node,
