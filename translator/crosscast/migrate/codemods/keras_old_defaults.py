@@ -12,6 +12,7 @@ from crosscast.migrate.keras_names.old_defaults import old_defaults
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.positions import positions
 from crosscast.migrate.keras_names.scope import stays_as_it_is
+from crosscast.migrate.keras_names.sparse_rows import sparse_rows
 from crosscast.sources.subject import Subject
 
 
@@ -23,7 +24,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in program.modules:
         out = Outcomes()
         positions(module, program, out)
-        added = added_code.additions(module, old_defaults(module, out))
+        needed = old_defaults(module, out) | sparse_rows(module, program, out)
+        added = added_code.additions(module, needed)
         if isinstance(added, Refusal):
             yield added
             continue

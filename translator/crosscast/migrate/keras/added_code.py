@@ -30,6 +30,7 @@ HARD = "old_hard_sigmoid"
 NAMED = "name_in_keras_2"
 SYMBOLIC = "TensorFlowFunction"
 CALLED = "with_keras_inputs"
+SUMMED = "with_summed_rows"
 
 TEXTS = {
     UNSCALED: '''\
@@ -162,6 +163,18 @@ def with_decay(optimizer, decay):
     def update_step(self, gradient, variable, learning_rate):
         steps = tf.cast(self.iterations, learning_rate.dtype)
         return base.update_step(self, gradient, variable, learning_rate / (1 + decay * steps))
+
+    optimizer.__class__ = type(base.__name__, (base,), {"update_step": update_step})
+    return optimizer
+''',
+    SUMMED: '''\
+def with_summed_rows(optimizer):
+    """Add up the gradients of rows that a batch repeats before they are squared, as Keras 2 did."""
+    optimizer = tf.keras.optimizers.get(optimizer)
+    base = type(optimizer)
+
+    def update_step(self, gradient, variable, learning_rate):
+        return base.update_step(self, tf.convert_to_tensor(gradient), variable, learning_rate)
 
     optimizer.__class__ = type(base.__name__, (base,), {"update_step": update_step})
     return optimizer

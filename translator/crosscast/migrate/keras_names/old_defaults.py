@@ -13,12 +13,11 @@ from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras.program import open_call
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
+from crosscast.readers.python.library_calls import canonical, last, value_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
-    from crosscast.pysource.programs.program import Program
 
 _POOLS = {
     f"keras.layers.{name}{size}D": {"pool_size": (0, "2")}
@@ -65,13 +64,6 @@ _CHANGED = {
 }
 """Function to what is different in its results."""
 CHANGED = tuple(_CHANGED)
-_EMBEDDING = "keras.layers.Embedding"
-_OPTIMIZER = re.compile(r"keras\.optimizers\.(Ada\w*|Nadam|RMSprop|Ftrl|SGD)")
-_SPARSE = (
-    "gradients of an Embedding: Keras 3 does not add up the rows that a batch repeats before it "
-    "squares them, and momentum moves rows that a batch lacks; the trained weights differ from "
-    "those of Keras 2 (all optimizers but SGD without momentum; Adam: 0.013 after 7 updates)"
-)
 
 
 def old_defaults(module: Module, out: Outcomes) -> set[str]:
@@ -145,28 +137,3 @@ def _hard(module: Module, out: Outcomes, needed: set[str]) -> None:
 def _is_hard(node: ast.expr, module: Module) -> bool:
     value = value_of(node, module)
     return isinstance(value, Known) and value.value == _HARD
-
-
-def sparse_rows(program: Program) -> str:
-    """Return what is different if a program trains an Embedding; empty if it does not."""
-    embeds = trains = False
-    for name, call in calls_of(program):
-        embeds = embeds or name == _EMBEDDING
-        if _OPTIMIZER.fullmatch(name):
-            plain = last(name) == "SGD" and not _has_momentum(call)
-            trains = trains or not plain
-        if call.method == "compile":
-            given = [k.value for k in call.node.keywords if k.arg == "optimizer"]
-            for node in [*given, *call.node.args[:1]][:1]:
-                value = value_of(node, call.module)
-                named = isinstance(value, Known) and isinstance(value.value, str)
-                trains = trains or (named and str(value.value).lower() != "sgd")  # type: ignore[union-attr]
-    return _SPARSE if embeds and trains else ""
-
-
-def _has_momentum(call: Call) -> bool:
-    given = [k.value for k in call.node.keywords if k.arg == "momentum"]
-    for node in [*given, *call.node.args[1:2]][:1]:
-        value = value_of(node, call.module)
-        return not (isinstance(value, Known) and value.value == 0)
-    return False
