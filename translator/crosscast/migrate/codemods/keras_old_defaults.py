@@ -9,6 +9,7 @@ from crosscast.migrate.codemod import Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras import added_code
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.old_defaults import old_defaults
+from crosscast.migrate.keras_names.old_optimizers import old_optimizers
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.positions import positions
 from crosscast.migrate.keras_names.scope import stays_as_it_is
@@ -24,7 +25,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in program.modules:
         out = Outcomes()
         positions(module, program, out)
-        needed = old_defaults(module, out) | sparse_rows(module, program, out)
+        needed = old_defaults(module, out) | old_optimizers(module, program, out)
+        needed |= sparse_rows(module, program, out)
         added = added_code.additions(module, needed)
         if isinstance(added, Refusal):
             yield added

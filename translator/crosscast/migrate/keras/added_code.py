@@ -31,6 +31,7 @@ NAMED = "name_in_keras_2"
 SYMBOLIC = "TensorFlowFunction"
 CALLED = "with_keras_inputs"
 SUMMED = "with_summed_rows"
+PLAIN_RMSPROP = "RMSpropOfKeras2"
 
 TEXTS = {
     UNSCALED: '''\
@@ -187,6 +188,26 @@ class RMSpropFromOnes(tf.keras.optimizers.RMSprop):
     def add_variable_from_reference(self, reference_variable, name=None, initializer="zeros"):
         initializer = "ones" if name == "velocity" else initializer
         return super().add_variable_from_reference(reference_variable, name, initializer)
+''',
+    PLAIN_RMSPROP: '''\
+@tf.keras.utils.register_keras_serializable()
+class RMSpropOfKeras2(tf.keras.optimizers.RMSprop):
+    """RMSprop that without momentum adds epsilon after the root, as Keras 2 did up to 2.10."""
+
+    def update_step(self, gradient, variable, learning_rate):
+        if self.momentum > 0:
+            return super().update_step(gradient, variable, learning_rate)
+        place = self._get_variable_index(variable)
+        gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+        squares = self._velocities[place]
+        squares.assign(self.rho * squares + (1 - self.rho) * gradient**2)
+        spread = tf.convert_to_tensor(squares)
+        if self.centered:
+            mean = self._average_gradients[place]
+            mean.assign(self.rho * mean + (1 - self.rho) * gradient)
+            spread -= tf.convert_to_tensor(mean) ** 2
+        rate = tf.cast(learning_rate, variable.dtype)
+        self.assign_sub(variable, rate * gradient / (spread**0.5 + self.epsilon))
 ''',
     HARD: '''\
 @tf.keras.utils.register_keras_serializable()

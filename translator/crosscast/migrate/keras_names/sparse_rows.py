@@ -12,6 +12,7 @@ from crosscast.migrate.keras.added_code import SUMMED
 from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.policies import Outcomes, policy_argument
 from crosscast.migrate.keras.program import compiles, optimizer_of
+from crosscast.migrate.keras_names.losses import strings_of
 from crosscast.migrate.keras_names.optimizers import loads_models
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _EMBEDDING = "keras.layers.Embedding"
 _OPTIMIZER = re.compile(r"keras\.optimizers\.(Ada\w*|Nadam|RMSprop|Ftrl|SGD)")
-EXACT = ("Adam", "Adagrad", "RMSprop")
+EXACT = ("Adam", "Adagrad")
 """Optimizers that do what they did in Keras 2 when repeated rows are added up first."""
 MOMENTUM = {"SGD": 1, "RMSprop": 2}
 """Optimizers to the place of their momentum, without which the rows do not differ."""
@@ -50,7 +51,7 @@ def sparse_rows(module: Module, program: Program, out: Outcomes) -> set[str]:
         return set()
     found = False
     for node, name in _optimizers(module, program):
-        if module.is_dead(node) or _is_done(node, module) or name == "SGD":
+        if module.is_dead(node) or _is_done(node, module) or name in ("SGD", "RMSprop"):
             continue
         if name not in EXACT or loads_models(program):
             hint = _LOADED if name in EXACT else _HINT
@@ -69,14 +70,15 @@ def _optimizers(module: Module, program: Program) -> Iterator[tuple[ast.expr, st
         if len(names) == 1 and _OPTIMIZER.fullmatch(name := names.pop()):
             kind = last(name)
             yield call.node, kind + _WITH * _has_momentum(call, kind)
-    kinds = {name.lower(): name for name in ("Adam", "Adagrad", "RMSprop", "Nadam", "Adamax",
+    kinds = {name.lower(): name for name in ("Adam", "Adagrad", "Nadam", "Adamax",
                                             "Adadelta", "Ftrl")}  # fmt: skip
     for call in compiles(program):
         given = optimizer_of(call)
-        if call.module is module and isinstance(given, ast.Constant):
-            kind = kinds.get(str(given.value).lower(), "")
-            if kind:
-                yield given, kind
+        if call.module is not module or given is None or isinstance(given, ast.Call):
+            continue
+        named = {str(node.value).lower() for node in strings_of(given, module)}
+        for kind in sorted(named & kinds.keys())[:1]:
+            yield given, kinds[kind]
 
 
 def _has_momentum(call: Call, kind: str) -> bool:
