@@ -27,7 +27,7 @@ _EAGER = re.compile(r"tensorflow\.(ones|zeros|constant|random\.\w+|convert_to_te
 _ENDS = ("output", "outputs", "input", "inputs")
 _TENSORS = ("call", "train_step", "test_step", "predict_step")
 """Methods whose arguments are tensors."""
-_DEPTH = 40
+_DEPTH = 120
 
 
 class Symbols:
@@ -36,6 +36,7 @@ class Symbols:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._found: dict[int, bool] = {}
+        self._open: list[int] = []
         self._depth = 0
 
     def is_symbolic(self, node: ast.expr, module: Module) -> bool:
@@ -46,13 +47,17 @@ class Symbols:
         self._found[id(node)] = False  # while it is being found
         if self._depth > _DEPTH:
             return False
+        self._open.append(id(node))
         self._depth += 1
         try:
             found = self._found[id(node)] = self._of(node, module)
         finally:
             self._depth -= 1
-        if not found:
-            del self._found[id(node)]  # perhaps only cut off in a circle
+        if self._depth == 0:
+            for key in self._open if found else ():
+                if not self._found[key]:
+                    del self._found[key]  # perhaps only cut off in a circle
+            self._open.clear()
         return found
 
     def _any(self, nodes: list[ast.expr], module: Module) -> bool:
