@@ -12,6 +12,7 @@ from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.packages import packages
 from crosscast.migrate.keras_names.scope import choices_of_keras_2, stays_as_it_is
+from crosscast.migrate.keras_names.unknown_names import unknown_names
 from crosscast.sources.subject import Subject
 
 
@@ -34,6 +35,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         eager(module, program, out)
         backend(module, out)
         packages(module, out)
+        unknown_names(module, out)
         yield from outcomes_of(module, out, "the names of Keras 3")
 
 

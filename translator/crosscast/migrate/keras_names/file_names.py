@@ -172,7 +172,8 @@ def other_use(name: str, module: Module, program: Program) -> str | None:
     That is a whole model under the same name, a longer path, or another module.
     """
     for call in module.calls:
-        whole = call.method == "save" or canonical(call.name) == "keras.models.load_model"
+        saves = call.method == "save" and named_as_model(call.receiver_text)
+        whole = saves or canonical(call.name) == "keras.models.load_model"
         given = [*call.node.args[:1], *(k.value for k in call.node.keywords)]
         end = next((end for path in given if whole and (end := end_of(path, module))), None)
         if end is not None and end.value == name:

@@ -96,6 +96,10 @@ def _values(node: ast.Name, module: Module) -> Iterator[tuple[ast.expr, Module]]
     places = [argument.arg for argument in function.args.args] if function is not None else []
     if function is not None and node.id in places:
         place = places.index(node.id)
+        defaults = function.args.defaults
+        missing = len(places) - len(defaults)
+        if place >= missing:
+            yield defaults[place - missing], module
         for site in module.program.sites(module, function):
             named = [k.value for k in site.node.keywords if k.arg == node.id]
             for given in [*named, *site.node.args[place : place + 1]][:1]:

@@ -12,8 +12,7 @@ from crosscast.migrate.keras.added_code import HARD
 from crosscast.migrate.keras.edits import argument_edits
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras.program import open_call
-from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import canonical, last, value_of
+from crosscast.readers.python.library_calls import canonical, last
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -43,6 +42,7 @@ _HARD_NOTE = (
     "hard_sigmoid of Keras 3 is relu6(x + 3) / 6, that of Keras 2 clip(0.2 * x + 0.5, 0, 1): the "
     "program keeps the old one"
 )
+_TAKE_NAMES = ("keras.layers.Activation", "keras.activations.get")
 _NAMES = "keras.activations.hard_sigmoid"
 _L1_L2 = "l1_l2 of Keras 2 had the defaults 0.01 for both, Keras 3 has 0"
 _NOTES = {"keras.regularizers.l1_l2": _L1_L2, **dict.fromkeys(_CONV_LSTMS, _OLD_CONV_LSTM)}
@@ -111,14 +111,17 @@ def _hard(module: Module, out: Outcomes, needed: set[str]) -> None:
     if _HARD not in module.source.text:
         return
     found: list[ast.expr] = []
-    for call in module.calls:
-        name = canonical(call.name)
-        if not name.startswith("keras.") or module.is_dead(call.node):
-            continue
-        values = [k.value for k in call.node.keywords if _NAMED_HARD.fullmatch(k.arg or "")]
-        if name in ("keras.layers.Activation", "keras.activations.get"):
-            values += call.node.args[:1]
-        found += [value for value in values if _is_hard(value, module)]
+    for node in module.every(ast.Constant):
+        if node.value == _HARD and not module.is_dead(node):
+            if _is_activation(node, module):
+                found.append(node)
+            elif isinstance(module.parent(node), ast.Dict | ast.keyword | ast.Assign):
+                out.refuse(
+                    module,
+                    node,
+                    "if hard_sigmoid is an activation here, Keras 3 gives it another slope",
+                    "write tf.keras.activations.hard_sigmoid, and run again",
+                )
     for node in module.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             names = {canonical(name) for name in module.resolve_all(node)}
@@ -134,6 +137,24 @@ def _hard(module: Module, out: Outcomes, needed: set[str]) -> None:
         needed.add(HARD)
 
 
-def _is_hard(node: ast.expr, module: Module) -> bool:
-    value = value_of(node, module)
-    return isinstance(value, Known) and value.value == _HARD
+def _is_activation(node: ast.Constant, module: Module) -> bool:
+    """Whether a string certainly is an activation of Keras."""
+    parent = module.parent(node)
+    if isinstance(parent, ast.arguments):
+        named = [*parent.posonlyargs, *parent.args][-len(parent.defaults) :]
+        pairs = [*zip(named, parent.defaults, strict=False)]
+        pairs += [
+            (name, value)
+            for name, value in zip(parent.kwonlyargs, parent.kw_defaults, strict=True)
+            if value is not None
+        ]
+        return any(
+            value is node and _NAMED_HARD.fullmatch(name.arg) is not None for name, value in pairs
+        )
+    call = module.parent(parent) if isinstance(parent, ast.keyword) else parent
+    if not isinstance(call, ast.Call):
+        return False
+    name = canonical(module.call(call).name)
+    if isinstance(parent, ast.keyword):
+        return name.startswith("keras.") and bool(_NAMED_HARD.fullmatch(parent.arg or ""))
+    return name in _TAKE_NAMES and call.args[:1] == [node]

@@ -11,6 +11,7 @@ from crosscast.edits.node_edits import column_at, opening, replace_node
 from crosscast.migrate.keras.added_code import CALLED, SYMBOLIC, TEXTS
 from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.backend import OLD
 from crosscast.migrate.keras_names.symbols import Symbols
 from crosscast.readers.python.library_calls import canonical
 
@@ -106,7 +107,7 @@ def _function(call: Call, name: str, symbols: Symbols, out: Outcomes) -> set[str
 def _path(name: str) -> str:
     """Return a function of TensorFlow as the path from `tf`; empty for others."""
     if name.startswith(_BACKEND):
-        return name
+        return name if name.removeprefix(_BACKEND) in OLD else ""
     found = _FUNCTION.fullmatch(name)
     lower = name.rpartition(".")[2][:1].islower()
     return found["path"] if found is not None and lower else ""
