@@ -14,12 +14,14 @@ from crosscast.readers.python.library_calls import canonical
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
-_TABLES = {row.old for row in MOVED} | {row.old for row in GONE} | set(PACKAGES)
+_GONE = {row.old: row.hint for row in GONE}
+_TABLES = {row.old for row in MOVED} | set(_GONE) | set(PACKAGES)
 _HINTS = {
     "engine": "the parts of keras.engine are in keras and keras.layers: Layer, InputSpec, Model",
     "legacy": "remove it: Keras 3 has no wrappers for the arguments of Keras 1",
     "wrappers": "use the package scikeras, or keras.wrappers.SKLearnClassifier",
 }
+_ELSEWHERE = "import it from tensorflow.keras, which still has it"
 _HINT = "write what you need of it, or take the name of Keras 3"
 
 
@@ -32,10 +34,12 @@ def unknown_names(module: Module, out: Outcomes) -> None:
         if module.is_dead(node):
             continue
         for place, name in _names(node, module):
-            lost = _lost(name)
+            lost = _lost(name, whole=not isinstance(node, ast.Attribute))
             if lost and lost not in seen and not own_choice(module, node, "keras"):
                 seen.add(lost)
-                hint = _HINTS.get(lost.split(".")[1], _HINT)
+                home, _, part = lost.rpartition(".")
+                hint = _GONE.get(lost) or _HINTS.get(lost.split(".")[1], _HINT)
+                hint = _ELSEWHERE if part in PUBLIC.get(home, ()) else hint
                 out.refuse(module, place, f"{lost} is not in Keras 3", hint)
 
 
@@ -52,27 +56,27 @@ def _names(node: ast.AST, module: Module) -> list[tuple[ast.AST, str]]:
     return []
 
 
-def _lost(name: str) -> str:
-    """Return the first part of a name that is not in Keras 3, with what it is in; else empty."""
+def _lost(name: str, *, whole: bool) -> str:
+    """Return the first part of a name that is not in Keras 3, with what it is in.
+
+    Empty if there is none, or if another rule sees to it: to a name that is imported as a `whole`,
+    and to any part of one that is used.
+    """
     short = canonical(name)
     if not short.startswith("keras.") or name.startswith("tf_keras."):
         return ""
     parts = short.split(".")
+    prefixes = [".".join(parts[:length]) for length in range(2, len(parts) + 1)]
+    seen_to = prefixes[-1:] if whole else prefixes
+    if _TABLES & set(seen_to) or (whole and ".".join(parts[:-1]) in PACKAGES):
+        return ""
     home = parts[0]
     for part in parts[1:]:
-        here = f"{home}.{part}"
         known = PUBLIC.get(home)
-        if known is None or part.startswith("_") or _in_tables(here):
-            return ""
-        if home == "keras" and part in OPEN:
+        if known is None or part.startswith("_") or (home == "keras" and part in OPEN):
             return ""
         absent = name.startswith("keras.") and part in OF_TENSORFLOW.get(home, ())
         if part not in known or absent:
-            return here
-        home = here
+            return f"{home}.{part}"
+        home = f"{home}.{part}"
     return ""
-
-
-def _in_tables(name: str) -> bool:
-    """Whether another table knows a name or something in it."""
-    return any(row == name or row.startswith(f"{name}.") for row in _TABLES)
