@@ -99,7 +99,13 @@ CODEMOD = Codemod(
     api="keras3",
     title="Optimizer classes for Keras 2 (_resource_apply_dense, slots, hyperparameters) run "
     "their own updates in Keras 3",
-    hints=("_resource_apply", "_create_slots", "_prepare_local", "get_updates"),
+    hints=(
+        "_resource_apply",
+        "_create_slots",
+        "_prepare_local",
+        "get_updates",
+        "apply_gradients",
+    ),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_OWN, after=_OWN_AFTER),

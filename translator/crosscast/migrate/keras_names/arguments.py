@@ -11,6 +11,8 @@ from crosscast.edits.node_edits import column_at, insert, replace_node
 from crosscast.migrate.keras.edits import argument_edits, raw
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.optimizer_table import OLD_METHODS
+from crosscast.migrate.keras_names.optimizer_uses import is_super, own_parameters
 from crosscast.migrate.keras_names.receivers import is_model, named_as_settings
 from crosscast.migrate.keras_names.table import ARGUMENTS, GENERATORS, Argument
 from crosscast.pysource.values.value import Known
@@ -67,9 +69,23 @@ def _fits(row: Argument, call: Call, program: Program) -> bool:
     if row.call.startswith("."):
         mine = call.method == row.call[1:] and call.receiver is not None
         others = any(canonical(name).startswith("tensorflow.") for name in call.names)
-        return mine and not others and program.function(call) is None
+        if call.method == "apply_gradients" and _scales_by_hand(program):
+            return False  # the codemod for the loop sees to it
+        return mine and not others and program.function(call) is None and not _converted(call)
     found = [canonical(name) for name in call.names]
     return bool(found) and all(re.fullmatch(row.call, name) for name in found)
+
+
+def _scales_by_hand(program: Program) -> bool:
+    return any("get_scaled_loss" in module.source.text for module in program.modules)
+
+
+def _converted(call: Call) -> bool:
+    """Whether a call is one of the base in an optimizer for Keras 2, which gets another base."""
+    owner = call.module.class_of(call.node)
+    if call.receiver is None or owner is None or not is_super(call.receiver):
+        return False
+    return any(method.name in OLD_METHODS for method in own_parameters(owner))
 
 
 def _arguments(call: Call, rows: list[Argument], out: Outcomes) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.added_code import NAMED, TEXTS
 from crosscast.migrate.keras.edits import raw
+from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.arguments import is_optimizer
 from crosscast.migrate.keras_names.layers_of import is_layer, is_weight
@@ -96,6 +97,11 @@ REMOVED = (
     Removed("weight", "experimental_ref", "write id(variable)"),
 )
 """Attributes that Keras 2 had."""
+HYPERPARAMETERS = (
+    "beta_1", "beta_2", "rho", "momentum", "epsilon", "nesterov", "amsgrad", "centered",
+    "clipnorm", "clipvalue", "global_clipnorm", "initial_accumulator_value",
+)  # fmt: skip
+"""What Keras 2 kept in variables, or read in every step."""
 _ROWS = {name: [row for row in REMOVED if row.name == name] for name in {r.name for r in REMOVED}}
 _MODEL = ("keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential")
 _PATHS = (
@@ -127,6 +133,8 @@ def removed_attributes(module: Module, program: Program, out: Outcomes) -> set[s
             if is_owner["model"](node.value) or is_owner["layer"](node.value):
                 out.edits.append(replace_node(module, node, f"{raw(module, node.value)}.name"))
             continue
+        if isinstance(node.ctx, ast.Store) and node.attr in HYPERPARAMETERS:
+            _set_later(node, module, program, out)
         if not isinstance(node.ctx, ast.Load):
             continue
         if node.attr == "name" and is_weight(node.value, module):
@@ -138,6 +146,24 @@ def removed_attributes(module: Module, program: Program, out: Outcomes) -> set[s
                 _replace(node, row, module, program, out)
                 break
     return needed
+
+
+def _set_later(node: ast.Attribute, module: Module, program: Program, out: Outcomes) -> None:
+    """Refuse a hyperparameter that is set after the optimizer was made."""
+    makers = makers_of(node.value, module) or []
+    classes = [program.class_named(name) for maker in makers for name in maker.names]
+    own = bool(classes) and all(
+        scope is not None and canonical(program.library_base(scope)).startswith("keras.optimizers.")
+        for scope in classes
+    )
+    if own or is_optimizer(node.value, module, program):
+        out.refuse(
+            module,
+            node,
+            f"{node.attr} is a plain number in Keras 3: a step that is compiled keeps the one of "
+            "its first call",
+            "make the optimizer with it; only learning_rate can be set between steps",
+        )
 
 
 def _replace(

@@ -281,6 +281,13 @@ ARGUMENTS = (
         harmless=(True,),
         hint="Keras 3 begins with each batch again: add the values up yourself",
     ),
+    Argument(".apply_gradients", "name"),
+    Argument(
+        ".apply_gradients",
+        "experimental_aggregate_gradients",
+        harmless=(True,),
+        hint="Keras 3 always adds the gradients of all replicas up: divide them before",
+    ),
     Argument(".load_weights", "options", harmless=(None,), hint="remove it"),
     Argument(".save_weights", "options", harmless=(None,), hint="remove it"),
     Argument(
