@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.added_code import PLAIN_RMSPROP
 from crosscast.migrate.keras.policies import Outcomes
-from crosscast.migrate.keras.program import compiles, optimizer_of
+from crosscast.migrate.keras.program import optimizer_of
 from crosscast.migrate.keras_names.losses import strings_of
+from crosscast.migrate.keras_names.receivers import compiled_in
 from crosscast.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def old_optimizers(module: Module, program: Program, out: Outcomes) -> set[str]:
             found = True
         elif names == {_NADAM}:
             out.refuse(module, call.node, _SCHEDULE, _HINT)
-    for compiled in compiles(program):
+    for compiled in compiled_in(module, program):
         given = optimizer_of(compiled)
-        if compiled.module is not module or given is None or module.is_dead(given):
+        if given is None or module.is_dead(given):
             continue
         named = {str(node.value).lower() for node in strings_of(given, module)}
         if "rmsprop" in named and isinstance(given, ast.Constant):

@@ -11,9 +11,10 @@ from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.added_code import SUMMED
 from crosscast.migrate.keras.edits import raw
 from crosscast.migrate.keras.policies import Outcomes, policy_argument
-from crosscast.migrate.keras.program import compiles, optimizer_of
+from crosscast.migrate.keras.program import optimizer_of
 from crosscast.migrate.keras_names.losses import strings_of
 from crosscast.migrate.keras_names.optimizers import loads_models
+from crosscast.migrate.keras_names.receivers import compiled_in
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
 
@@ -72,9 +73,9 @@ def _optimizers(module: Module, program: Program) -> Iterator[tuple[ast.expr, st
             yield call.node, kind + _WITH * _has_momentum(call, kind)
     kinds = {name.lower(): name for name in ("Adam", "Adagrad", "Nadam", "Adamax",
                                             "Adadelta", "Ftrl")}  # fmt: skip
-    for call in compiles(program):
+    for call in compiled_in(module, program):
         given = optimizer_of(call)
-        if call.module is not module or given is None or isinstance(given, ast.Call):
+        if given is None or isinstance(given, ast.Call):
             continue
         named = {str(node.value).lower() for node in strings_of(given, module)}
         for kind in sorted(named & kinds.keys())[:1]:

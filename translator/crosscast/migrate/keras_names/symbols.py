@@ -22,7 +22,7 @@ _INPUTS = ("keras.Input", "keras.layers.Input")
 _MAKES = re.compile(
     r"keras\.(layers\.([\w.]+\.)?|applications\.([\w.]+\.)?)[A-Z]\w*|keras\.(models\.)?(Model|Sequential)"
 )
-_FUNCTION = re.compile(r"(tensorflow|keras\.(layers|activations|backend|ops))\.[\w.]+")
+_FUNCTION = re.compile(r"(tensorflow|keras\.(layers|activations|backend|ops))\.([\w.]+\.)?[a-z]\w*")
 _EAGER = re.compile(r"tensorflow\.(ones|zeros|constant|random\.\w+|convert_to_tensor|Variable)")
 _ENDS = ("output", "outputs", "input", "inputs")
 _TENSORS = ("call", "train_step", "test_step", "predict_step")

@@ -11,7 +11,8 @@ from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.edits import argument_edits, raw
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes, policy_argument
-from crosscast.migrate.keras.program import compiles, open_call
+from crosscast.migrate.keras.program import open_call
+from crosscast.migrate.keras_names.receivers import compiled_in
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
@@ -187,10 +188,10 @@ def logged_rates(module: Module, program: Program, out: Outcomes) -> None:
 
 def output_metrics(module: Module, program: Program, out: Outcomes) -> None:
     """List the metrics of a model with several outputs for each of them."""
-    for call in compiles(program):
+    for call in compiled_in(module, program):
         loss = policy_argument(call.node, 1, "loss")
         metrics = policy_argument(call.node, 2, "metrics")
-        if call.module is not module or metrics is None or module.is_dead(call.node):
+        if metrics is None or module.is_dead(call.node):
             continue
         size = _size(loss, module)
         if size < 2 or not isinstance(metrics, ast.List | ast.Tuple) or not metrics.elts:
