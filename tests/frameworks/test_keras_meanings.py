@@ -35,3 +35,7 @@ def test_a_program_computes_what_it_did_in_keras_2(name: str, tmp_path: Path) ->
     assert len(old) == len(new)
     for number, (before, after) in enumerate(zip(old, new, strict=True)):
         np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-5, err_msg=str(number))
+
+
+def test_the_tables_hold_in_keras_3() -> None:
+    assert run_python(HERE / "run_keras_tables.py", "tensorflow") == []

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _COMMON = (".fit", ".evaluate", ".predict", ".save", ".load_weights", ".save_weights")
 """Methods that objects of other libraries also have."""
+_ASKED = (".fit", ".evaluate", ".predict")
+"""Methods that are asked about if it is not certain whose they are."""
 _VALUES = ("keras.backend.get_value", "keras.backend.set_value")
 
 
@@ -53,7 +55,7 @@ def arguments(module: Module, program: Program, out: Outcomes, done: set[int]) -
             mine = is_model(call.receiver, module, program)
         if rows and mine:
             _arguments(call, rows, out)
-        elif mine is None:
+        elif mine is None and any(row.call in _ASKED for row in rows):
             out.refuse(
                 module,
                 call.node,
