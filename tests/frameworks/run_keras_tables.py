@@ -86,8 +86,8 @@ def signatures() -> list[str]:
     if tk.utils.to_categorical([1], 2).dtype != np.float64:
         out.append("to_categorical")
     for name, place in MODES.items():
-        given = list(inspect.signature(getattr(tk.callbacks, name)).parameters)
-        if given[place] != "mode":
+        places = list(inspect.signature(getattr(tk.callbacks, name)).parameters)
+        if places[place] != "mode":
             out.append(f"mode of {name}")
     return out
 
@@ -132,7 +132,7 @@ def weights() -> list[str]:
     for base in (tk.metrics.Metric, tk.layers.Layer):
         made = type("Own", (base,), {"update_state": None, "result": None})
         metric = base is tk.metrics.Metric
-        if fails(lambda made=made: made().add_weight((2,), name="w")):  # type: ignore[misc]
+        if fails(lambda made=made: made().add_weight((2,), "zeros", name="w")):  # type: ignore[misc]
             out.append(f"the shape of {base.__name__}")
         if not metric and not fails(lambda made=made: made().add_weight("w", (2,))):  # type: ignore[misc]
             out.append(f"the name of {base.__name__} by its place")

@@ -79,7 +79,7 @@ def _folder(call: Call, program: Program, out: Outcomes) -> None:
     if not folder and (end is None or str(end.value).endswith((*OLD_ENDS, ".pb", ".pt"))):
         return
     name = call.receiver_text if not whole else module.text(call.node.args[0])
-    if folder or whole or end is None:
+    if folder or whole or end is None or call.receiver is None:
         return _no_folder(path, name, module, out)
     given = [keyword for keyword in call.node.keywords if keyword.arg == "overwrite"]
     if len(given) == len(call.node.keywords) and _serves(str(end.value), program):

@@ -111,14 +111,14 @@ def _hard(module: Module, out: Outcomes, needed: set[str]) -> None:
     if _HARD not in module.source.text:
         return
     found: list[ast.expr] = []
-    for node in module.every(ast.Constant):
-        if node.value == _HARD and not module.is_dead(node):
-            if _is_activation(node, module):
-                found.append(node)
-            elif isinstance(module.parent(node), ast.Dict | ast.keyword | ast.Assign):
+    for text in module.every(ast.Constant):
+        if text.value == _HARD and not module.is_dead(text):
+            if _is_activation(text, module):
+                found.append(text)
+            elif isinstance(module.parent(text), ast.Dict | ast.keyword | ast.Assign):
                 out.refuse(
                     module,
-                    node,
+                    text,
                     "if hard_sigmoid is an activation here, Keras 3 gives it another slope",
                     "write tf.keras.activations.hard_sigmoid, and run again",
                 )
@@ -127,12 +127,12 @@ def _hard(module: Module, out: Outcomes, needed: set[str]) -> None:
             names = {canonical(name) for name in module.resolve_all(node)}
             if names == {_NAMES} and not module.is_dead(node):
                 found.append(node)
-    for node in dict.fromkeys(found):
-        if isinstance(node, ast.Name) and not isinstance(
-            module.parent(node), ast.Call | ast.keyword
+    for used in dict.fromkeys(found):
+        if isinstance(used, ast.Name) and not isinstance(
+            module.parent(used), ast.Call | ast.keyword
         ):
             continue
-        out.edits.append(replace_node(module, node, HARD))
+        out.edits.append(replace_node(module, used, HARD))
         out.notes.append(_HARD_NOTE)
         needed.add(HARD)
 

@@ -63,7 +63,7 @@ def _lost(name: str, *, whole: bool) -> str:
     and to any part of one that is used.
     """
     short = canonical(name)
-    if not short.startswith("keras.") or name.startswith("tf_keras."):
+    if not name.startswith(("keras.", "tensorflow.")) or not short.startswith("keras."):
         return ""
     parts = short.split(".")
     prefixes = [".".join(parts[:length]) for length in range(2, len(parts) + 1)]
