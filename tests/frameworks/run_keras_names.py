@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -30,6 +31,7 @@ from crosscast.migrate.keras_names.table import (
     GONE,
     MOVED,
     PRIVATE,
+    Moved,
 )
 
 warnings.simplefilter("ignore")
@@ -42,6 +44,14 @@ MADE = {
     "GRU": (2,),
     "RNN": (tf.keras.layers.SimpleRNNCell(2),),
     "SimpleRNN": (2,),
+    "save_model": (tf.keras.Sequential([tf.keras.Input((2,))]), f"{FOLDER}/used.keras"),
+    "load_model": (f"{FOLDER}/used.keras",),
+    "to_categorical": ([1, 0],),
+}
+FILES = {
+    ".save": "used.keras",
+    ".save_weights": "used.weights.h5",
+    ".load_weights": "read.weights.h5",
 }
 VALUES = {
     "lr": 0.1,
@@ -84,17 +94,34 @@ def used(call: str, argument: str) -> Callable[[], Any]:
         if call == ".compile":
             return lambda: model.compile("sgd", "mse", **given)
         model.compile("sgd", "mse")
+        if call in FILES:
+            model.build((None, 3))
+            model.save_weights(f"{FOLDER}/read.weights.h5")
+            return lambda: getattr(model, call[1:])(f"{FOLDER}/{FILES[call]}", **given)
+        if call.endswith("_on_batch"):
+            return lambda: getattr(model, call[1:])(ROWS, ROWS[:, :1], **given)
         rows = (ROWS,) if call == ".predict" else (ROWS, ROWS[:, :1])
         return lambda: getattr(model, call[1:])(*rows, verbose=0, **given)
     names = re.sub(r"\[A-Z\]\\w\*", "Adam" if "optimizers" in call else "Flatten", call)
+    names = names.replace("(?!Embedding$)", "")
     name = re.sub(r"\((\w+)\|.*\)", r"\1", names).replace("\\", "")
     return lambda: found(name)(*MADE.get(name.rpartition(".")[2], ()), **given)
+
+
+def in_library(row: Moved, name: str) -> Any:
+    """A name of a row where it is asked for: in tf.keras, or in keras alone."""
+    if row.library != "keras":
+        return found(name)
+    here: Any = keras
+    for part in name.split(".")[1:]:
+        here = getattr(here, part, None)
+    return here
 
 
 def wrong() -> list[str]:
     out: list[str] = []
     for row in MOVED:
-        old, new = found(row.old), found(row.new)
+        old, new = in_library(row, row.old), in_library(row, row.new)
         still = old is not None and not fails(partial(_call, old)) and "Reduction" not in row.old
         if still:
             out.append(f"{row.old} exists")
@@ -105,8 +132,9 @@ def wrong() -> list[str]:
     if not fails(lambda: tf.keras.losses.MeanSquaredError(reduction=reduction)):
         out.append("Reduction.AUTO works")
     for argument in ARGUMENTS:
-        # ReduceLROnPlateau accepts epsilon with a warning.
-        if argument.old != "epsilon" and not fails(used(argument.call, argument.old)):
+        # ReduceLROnPlateau accepts epsilon with a warning, load_weights of .h5 files by_name.
+        kept = ("epsilon", "by_name")
+        if argument.old not in kept and not fails(used(argument.call, argument.old)):
             out.append(f"{argument.call} takes {argument.old}")
         if argument.new and fails(used(argument.call, argument.new)):
             out.append(f"{argument.call} does not take {argument.new}")

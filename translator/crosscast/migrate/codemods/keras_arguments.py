@@ -13,7 +13,7 @@ from crosscast.migrate.keras_names.files import files
 from crosscast.migrate.keras_names.losses import losses
 from crosscast.migrate.keras_names.optimizers import decays, metrics
 from crosscast.migrate.keras_names.outcomes import outcomes_of
-from crosscast.migrate.keras_names.scope import imports_keras, uses_keras_2
+from crosscast.migrate.keras_names.scope import imports_keras, stays_as_it_is
 from crosscast.migrate.keras_names.silent import silent
 from crosscast.sources.subject import Subject
 
@@ -21,7 +21,7 @@ from crosscast.sources.subject import Subject
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change every argument that is certain; refuse the others."""
     program = subject.program
-    if uses_keras_2(program) or not any(map(imports_keras, program.modules)):
+    if stays_as_it_is(program) or not any(map(imports_keras, program.modules)):
         return
     for module in program.modules:
         out = Outcomes()

@@ -8,7 +8,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras import added_code
 from crosscast.migrate.keras.horovod import averaged, distributed_optimizers
-from crosscast.migrate.keras_names.scope import uses_keras_2
+from crosscast.migrate.keras_names.scope import stays_as_it_is
 from crosscast.sources.subject import Subject
 
 _NOTE = (
@@ -20,7 +20,7 @@ _NOTE = (
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change or refuse every wrapper."""
     program = subject.program
-    if uses_keras_2(program):
+    if stays_as_it_is(program):
         return
     for call in distributed_optimizers(program):
         made = averaged(call, program)

@@ -10,7 +10,7 @@ from crosscast.migrate.keras import added_code
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.own_layers import cells, graph_calls
-from crosscast.migrate.keras_names.scope import uses_keras_2
+from crosscast.migrate.keras_names.scope import stays_as_it_is
 from crosscast.sources.subject import Subject
 
 _MESSAGE = "your layers do in Keras 3 what they did in Keras 2"
@@ -19,7 +19,7 @@ _MESSAGE = "your layers do in Keras 3 what they did in Keras 2"
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the classes of every module."""
     program = subject.program
-    if uses_keras_2(program):
+    if stays_as_it_is(program):
         return
     for module in program.modules:
         out = Outcomes()

@@ -1,4 +1,4 @@
-"""CM217: weights of metrics of the program itself."""
+"""CM217: weights of metrics and layers of the program itself."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from crosscast.lint.rules._examples import changed
 from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.outcomes import outcomes_of
-from crosscast.migrate.keras_names.own_metrics import metric_weights
-from crosscast.migrate.keras_names.scope import uses_keras_2
+from crosscast.migrate.keras_names.own_metrics import layer_weights, metric_weights
+from crosscast.migrate.keras_names.scope import stays_as_it_is
 from crosscast.sources.subject import Subject
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the metrics of every module."""
-    if uses_keras_2(subject.program):
+    if stays_as_it_is(subject.program):
         return
     for module in subject.program.modules:
         out = Outcomes()
         metric_weights(module, subject.program, out)
-        yield from outcomes_of(module, out, "the weights of your metrics, as Keras 3 adds them")
+        layer_weights(module, subject.program, out)
+        yield from outcomes_of(
+            module, out, "the weights of your metrics and layers, as Keras 3 adds them"
+        )
 
 
 _BEFORE = """\
@@ -61,18 +64,41 @@ class Seen(tf.keras.metrics.Metric):
         self.share = self.add_weight(name="share", initializer="zeros", aggregation=how)
         self.drawn = self.add_weight(name="drawn", aggregation=tf.VariableAggregation.SUM)
 """
-_LAYER = changed(_BEFORE, ("tf.keras.metrics.Metric", "tf.keras.layers.Layer"))
+_LAYER = """\
+import tensorflow as tf
+
+
+class Scale(tf.keras.layers.Layer):
+    def build(self, shape):
+        self.scale = self.add_weight("scale", (shape[-1],), initializer="ones", use_resource=True)
+        self.bias = self.add_weight(name="bias", shape=(shape[-1],))
+"""
+_LAYER_AFTER = changed(
+    _LAYER,
+    ('"scale", (shape[-1],), initializer="ones", use_resource=True',
+     'name="scale", shape=(shape[-1],), initializer="ones"'),
+)  # fmt: skip
+_KEPT = """\
+import tensorflow as tf
+
+
+class Scale(tf.keras.layers.Layer):
+    def build(self, shape):
+        self.scale = self.add_weight((shape[-1],), initializer="ones")
+        self.bias = self.add_weight(shape=(shape[-1],), name="bias", trainable=False)
+"""
 
 CODEMOD = Codemod(
     code="CM217",
     name="keras-metrics",
     api="keras3",
-    title="Weights of a metric of the program get the names of arguments that Keras 3 has",
+    title="Weights of metrics and layers of the program are added with the arguments of Keras 3",
     hints=("add_weight",),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_OPEN, after=_OPEN, refused="has other arguments in Keras 3"),
-        Example(before=_LAYER, after=_LAYER),
+        Example(before=_LAYER, after=_LAYER_AFTER),
+        Example(before=_KEPT, after=_KEPT),
     ),
     run=run,
 )

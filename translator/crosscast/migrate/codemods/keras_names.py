@@ -10,7 +10,9 @@ from crosscast.migrate.keras_names.backend import backend
 from crosscast.migrate.keras_names.classes import constructors, eager, training_arguments
 from crosscast.migrate.keras_names.names import names
 from crosscast.migrate.keras_names.outcomes import outcomes_of
-from crosscast.migrate.keras_names.scope import choices_of_keras_2, uses_keras_2
+from crosscast.migrate.keras_names.packages import packages
+from crosscast.migrate.keras_names.scope import choices_of_keras_2, stays_as_it_is
+from crosscast.migrate.keras_names.unknown_names import unknown_names
 from crosscast.sources.subject import Subject
 
 
@@ -23,7 +25,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
             message="this selects Keras 2 for the whole program, which is not migrated",
             hint="remove it and migrate again: TensorFlow 2.16 and later import Keras 3 without it",
         )
-    if uses_keras_2(program):
+    if stays_as_it_is(program):
         return
     for module in program.modules:
         out = Outcomes()
@@ -32,6 +34,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
         training_arguments(module, program, out)
         eager(module, program, out)
         backend(module, out)
+        packages(module, out)
+        unknown_names(module, out)
         yield from outcomes_of(module, out, "the names of Keras 3")
 
 

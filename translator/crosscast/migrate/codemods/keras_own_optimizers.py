@@ -11,14 +11,14 @@ from crosscast.migrate.keras.optimizer_code import OWN, TEXTS, UPDATES
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.own_optimizers import own_optimizers
-from crosscast.migrate.keras_names.scope import uses_keras_2
+from crosscast.migrate.keras_names.scope import stays_as_it_is
 from crosscast.sources.subject import Subject
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Give optimizers for Keras 2 a base that calls their methods."""
     program = subject.program
-    if uses_keras_2(program):
+    if stays_as_it_is(program):
         return
     for module in program.modules:
         out = Outcomes()
@@ -99,7 +99,13 @@ CODEMOD = Codemod(
     api="keras3",
     title="Optimizer classes for Keras 2 (_resource_apply_dense, slots, hyperparameters) run "
     "their own updates in Keras 3",
-    hints=("_resource_apply", "_create_slots", "_prepare_local", "get_updates"),
+    hints=(
+        "_resource_apply",
+        "_create_slots",
+        "_prepare_local",
+        "get_updates",
+        "apply_gradients",
+    ),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_OWN, after=_OWN_AFTER),

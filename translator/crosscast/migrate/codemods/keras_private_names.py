@@ -8,13 +8,13 @@ from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.private import private_imports
-from crosscast.migrate.keras_names.scope import uses_keras_2
+from crosscast.migrate.keras_names.scope import stays_as_it_is
 from crosscast.sources.subject import Subject
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the imports of every module."""
-    if uses_keras_2(subject.program):
+    if stays_as_it_is(subject.program):
         return
     for module in subject.program.modules:
         out = Outcomes()

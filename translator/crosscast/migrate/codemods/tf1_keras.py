@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras import added_code
-from crosscast.migrate.keras.program import compiles
 from crosscast.migrate.keras_names.scope import uses_keras_2
 from crosscast.migrate.tensorflow1 import keras_meanings as meanings
+from crosscast.migrate.tensorflow1.keras_programs import is_old_keras_program
 from crosscast.migrate.tensorflow1.keras_uses import KerasUses
-from crosscast.migrate.tensorflow1.module_names import imports_of, uses_of, written_for_v1
 from crosscast.migrate.tensorflow1.train_optimizers import OPTIMIZERS
-from crosscast.pysource.programs.program import Program
-from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
 
 _EAGER = ("enable_eager_execution", "enable_v2_behavior")
@@ -25,7 +23,7 @@ _OPTIMIZERS = tuple(f"tensorflow.{path}" for path in OPTIMIZERS)
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the whole program, or nothing."""
     program = subject.program
-    if uses_keras_2(program) or not _trains_keras(program) or not _is_old(program):
+    if uses_keras_2(program) or not is_old_keras_program(program):
         return
     found = {module: KerasUses(module) for module in program.modules}
     eager = any(word in module.source.text for module in program.modules for word in _EAGER)
@@ -52,21 +50,6 @@ def run(subject: Subject) -> Iterator[Outcome]:
         yield from dict.fromkeys(refusals)
     elif edits:
         yield _change(list(found.values()), edits)
-
-
-def _trains_keras(program: Program) -> bool:
-    """Whether a program compiles a model of Keras, or trains one in a loop."""
-    if compiles(program):
-        return True
-    names = [canonical(name) for name, _ in calls_of(program)]
-    loops = any(last(name) == "GradientTape" for name in names)
-    return loops and any(name.startswith(("keras.", "tensorflow.python.keras.")) for name in names)
-
-
-def _is_old(program: Program) -> bool:
-    return any(
-        written_for_v1(module, uses_of(module, imports_of(module))) for module in program.modules
-    )
 
 
 def _change(found: list[KerasUses], edits: list[Edit]) -> Change:

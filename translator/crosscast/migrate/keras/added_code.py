@@ -27,6 +27,11 @@ DECAYED = "with_decay"
 CLEARED = "clear_session_but_policy"
 ONES = "RMSpropFromOnes"
 HARD = "old_hard_sigmoid"
+NAMED = "name_in_keras_2"
+SYMBOLIC = "TensorFlowFunction"
+CALLED = "with_keras_inputs"
+SUMMED = "with_summed_rows"
+PLAIN_RMSPROP = "RMSpropOfKeras2"
 
 TEXTS = {
     UNSCALED: '''\
@@ -163,6 +168,18 @@ def with_decay(optimizer, decay):
     optimizer.__class__ = type(base.__name__, (base,), {"update_step": update_step})
     return optimizer
 ''',
+    SUMMED: '''\
+def with_summed_rows(optimizer):
+    """Add up the gradients of rows that a batch repeats before they are squared, as Keras 2 did."""
+    optimizer = tf.keras.optimizers.get(optimizer)
+    base = type(optimizer)
+
+    def update_step(self, gradient, variable, learning_rate):
+        return base.update_step(self, tf.convert_to_tensor(gradient), variable, learning_rate)
+
+    optimizer.__class__ = type(base.__name__, (base,), {"update_step": update_step})
+    return optimizer
+''',
     ONES: '''\
 @tf.keras.utils.register_keras_serializable()
 class RMSpropFromOnes(tf.keras.optimizers.RMSprop):
@@ -172,11 +189,88 @@ class RMSpropFromOnes(tf.keras.optimizers.RMSprop):
         initializer = "ones" if name == "velocity" else initializer
         return super().add_variable_from_reference(reference_variable, name, initializer)
 ''',
+    PLAIN_RMSPROP: '''\
+@tf.keras.utils.register_keras_serializable()
+class RMSpropOfKeras2(tf.keras.optimizers.RMSprop):
+    """RMSprop that without momentum adds epsilon after the root, as Keras 2 did up to 2.10."""
+
+    def update_step(self, gradient, variable, learning_rate):
+        if self.momentum > 0:
+            return super().update_step(gradient, variable, learning_rate)
+        place = self._get_variable_index(variable)
+        gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+        squares = self._velocities[place]
+        squares.assign(self.rho * squares + (1 - self.rho) * gradient**2)
+        spread = tf.convert_to_tensor(squares)
+        if self.centered:
+            mean = self._average_gradients[place]
+            mean.assign(self.rho * mean + (1 - self.rho) * gradient)
+            spread -= tf.convert_to_tensor(mean) ** 2
+        rate = tf.cast(learning_rate, variable.dtype)
+        self.assign_sub(variable, rate * gradient / (spread**0.5 + self.epsilon))
+''',
     HARD: '''\
 @tf.keras.utils.register_keras_serializable()
 def old_hard_sigmoid(x):
     """Return hard_sigmoid as it was before Keras 3, which gave it another slope."""
     return tf.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
+''',
+    NAMED: '''\
+def name_in_keras_2(variable):
+    """Return the name of a weight with its layer, as Keras 2 wrote it: dense/kernel:0."""
+    of_keras = isinstance(variable, tf.keras.Variable)
+    return f"{variable.path}:0" if of_keras else variable.name
+''',
+    SYMBOLIC: '''\
+@tf.keras.utils.register_keras_serializable()
+class TensorFlowFunction(tf.keras.layers.Layer):
+    """Calls a function of TensorFlow in a model, as Keras 2 did by itself."""
+
+    def __init__(self, function, given, **options):
+        super().__init__(autocast=False, **options)
+        self.function = function
+        self.given = given
+
+    def call(self, tensors):
+        rest = iter(tensors)
+
+        def value(node):
+            if isinstance(node, dict):
+                return {key: value(part) for key, part in node.items()}
+            if isinstance(node, (list, tuple)):
+                return [value(part) for part in node]
+            return next(rest) if isinstance(node, str) and node == "(tensor)" else node
+
+        function = tf
+        for part in self.function.split("."):
+            function = getattr(function, part)
+        return function(*value(self.given[0]), **value(self.given[1]))
+
+    def get_config(self):
+        return {**super().get_config(), "function": self.function, "given": self.given}
+''',
+    CALLED: '''\
+def with_keras_inputs(function, *args, **kwargs):
+    """Call a function of TensorFlow, by a layer if an argument is an input of a model."""
+    tensors = []
+
+    def place(node):
+        if isinstance(node, dict):
+            return {key: place(part) for key, part in node.items()}
+        if isinstance(node, (list, tuple)):
+            return [place(part) for part in node]
+        if not tf.keras.backend.is_keras_tensor(node):
+            return node.name if isinstance(node, tf.DType) else node
+        tensors.append(node)
+        return "(tensor)"
+
+    given = [place(args), place(kwargs)]
+    if tensors:
+        return TensorFlowFunction(function, given)(tensors)
+    called = tf
+    for part in function.split("."):
+        called = getattr(called, part)
+    return called(*args, **kwargs)
 ''',
     **optimizer_code.TEXTS,
 }

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import within_try
-from crosscast.migrate.keras.added_code import ONES
+from crosscast.migrate.keras.added_code import ONES, PLAIN_RMSPROP
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last
@@ -106,7 +106,7 @@ def is_keras_optimizer(call: Call) -> bool:
     """Whether a call certainly creates an optimizer that exists in Keras 3."""
     names = [canonical(name) for name in call.names]
     return bool(names) and all(
-        last(name) == ONES
+        last(name) in (ONES, PLAIN_RMSPROP)
         or (
             OPTIMIZER.fullmatch(name)
             and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", name)

@@ -11,6 +11,8 @@ from crosscast.edits.node_edits import column_at, insert, replace_node
 from crosscast.migrate.keras.edits import argument_edits, raw
 from crosscast.migrate.keras.loop_optimizer import makers_of
 from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras_names.optimizer_table import OLD_METHODS
+from crosscast.migrate.keras_names.optimizer_uses import is_super, own_parameters
 from crosscast.migrate.keras_names.receivers import is_model, named_as_settings
 from crosscast.migrate.keras_names.table import ARGUMENTS, GENERATORS, Argument
 from crosscast.pysource.values.value import Known
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 
-_COMMON = (".fit", ".evaluate", ".predict")
+_COMMON = (".fit", ".evaluate", ".predict", ".save", ".load_weights", ".save_weights")
 """Methods that objects of other libraries also have."""
+_ASKED = (".fit", ".evaluate", ".predict")
+"""Methods that are asked about if it is not certain whose they are."""
 _VALUES = ("keras.backend.get_value", "keras.backend.set_value")
 
 
@@ -51,7 +55,7 @@ def arguments(module: Module, program: Program, out: Outcomes, done: set[int]) -
             mine = is_model(call.receiver, module, program)
         if rows and mine:
             _arguments(call, rows, out)
-        elif mine is None:
+        elif mine is None and any(row.call in _ASKED for row in rows):
             out.refuse(
                 module,
                 call.node,
@@ -66,9 +70,24 @@ def _fits(row: Argument, call: Call, program: Program) -> bool:
         return False
     if row.call.startswith("."):
         mine = call.method == row.call[1:] and call.receiver is not None
-        return mine and program.function(call) is None
+        others = any(canonical(name).startswith("tensorflow.") for name in call.names)
+        if call.method == "apply_gradients" and _scales_by_hand(program):
+            return False  # the codemod for the loop sees to it
+        return mine and not others and program.function(call) is None and not _converted(call)
     found = [canonical(name) for name in call.names]
     return bool(found) and all(re.fullmatch(row.call, name) for name in found)
+
+
+def _scales_by_hand(program: Program) -> bool:
+    return any("get_scaled_loss" in module.source.text for module in program.modules)
+
+
+def _converted(call: Call) -> bool:
+    """Whether a call is one of the base in an optimizer for Keras 2, which gets another base."""
+    owner = call.module.class_of(call.node)
+    if call.receiver is None or owner is None or not is_super(call.receiver):
+        return False
+    return any(method.name in OLD_METHODS for method in own_parameters(owner))
 
 
 def _arguments(call: Call, rows: list[Argument], out: Outcomes) -> None:

@@ -48,7 +48,18 @@ def end_of(path: ast.expr, module: Module, depth: int = 0) -> ast.Constant | Non
         value = found[0].value if len(found) == 1 and found[0].kind == "assign" else None
         if value is not None and not found[0].path and found[0].scope.module is module:
             return end_of(value, module, depth + 1)
+    if isinstance(path, ast.Attribute) and depth < 3:
+        set_once = _of_self(path, module)
+        return end_of(set_once, module, depth + 1) if set_once is not None else None
     return None
+
+
+def _of_self(path: ast.Attribute, module: Module) -> ast.expr | None:
+    """Return what a class gives its attribute, if it does so once and in this module."""
+    owner = module.class_of(path) if module.text(path.value) == "self" else None
+    scope = module.scopes.get(owner) if owner is not None else None
+    found = module.program.attribute_bindings(scope, path.attr, None) if scope is not None else ()
+    return found[0].assigned if len(found) == 1 and found[0].module is module else None
 
 
 def _is_text(call: ast.Call) -> bool:
@@ -161,7 +172,8 @@ def other_use(name: str, module: Module, program: Program) -> str | None:
     That is a whole model under the same name, a longer path, or another module.
     """
     for call in module.calls:
-        whole = call.method == "save" or canonical(call.name) == "keras.models.load_model"
+        saves = call.method == "save" and named_as_model(call.receiver_text)
+        whole = saves or canonical(call.name) == "keras.models.load_model"
         given = [*call.node.args[:1], *(k.value for k in call.node.keywords)]
         end = next((end for path in given if whole and (end := end_of(path, module))), None)
         if end is not None and end.value == name:

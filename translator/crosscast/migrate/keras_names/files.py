@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.edits import argument_edits, raw
-from crosscast.migrate.keras.policies import Outcomes
+from crosscast.migrate.keras.policies import Outcomes, policy_argument
 from crosscast.migrate.keras_names.file_names import (
     OLD_ENDS,
     WEIGHTS,
@@ -21,6 +21,7 @@ from crosscast.migrate.keras_names.file_names import (
     renamed_end,
     taken_apart,
 )
+from crosscast.migrate.keras_names.read_files import OLD_CHECKPOINT, read_files
 from crosscast.migrate.keras_names.receivers import named_as_model
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import canonical, value_of
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
+_SAVES_MODEL = "keras.models.save_model"
 _CHECKPOINT = "keras.callbacks.ModelCheckpoint"
 _NOTE = (
-    "files of weights end in .weights.h5; older files are read by load_weights as before; tell "
+    "files of weights end in .weights.h5; older .h5 files are read by load_weights as before; tell "
     "programs outside the given files that read them"
 )
+_CHECKPOINTS = f"files of weights end in .weights.h5; {OLD_CHECKPOINT}"
 _APART = "files with the old end are no longer looked for: load one by its name if you resume"
 _MODELS = (
     "files of whole models end in .keras, which keeps a LossScaleOptimizer; tell programs outside "
@@ -47,6 +50,7 @@ _EXPORTED = (
 
 def files(module: Module, program: Program, out: Outcomes) -> None:
     """Rename the files that `save_weights` and ModelCheckpoint write, and where they are read."""
+    renamed: set[str] = set()
     for call in module.calls:
         if module.is_dead(call.node):
             continue
@@ -55,21 +59,28 @@ def files(module: Module, program: Program, out: Outcomes) -> None:
             _checkpoint(call, program, out)
         path = _weights_path(call, program)
         if path is not None:
-            _rename(path, module, program, out)
+            renamed.add(_rename(path, module, program, out))
+    read_files(module, program, renamed - {""}, out)
 
 
 def _folder(call: Call, program: Program, out: Outcomes) -> None:
     """Export a folder that the program treats as a SavedModel; refuse `model.save("folder")`."""
-    if call.method != "save" or call.receiver is None or program.function(call) is not None:
+    whole = canonical(call.name) == _SAVES_MODEL
+    if program.function(call) is not None or not (whole or _saves_itself(call)):
         return
-    path = next(iter(call.node.args), None)
-    if path is None or not named_as_model(call.receiver_text):
+    path = policy_argument(call.node, int(whole), "filepath")
+    if path is None:
         return
     module = call.module
     end = end_of(path, module)
-    if end is None or str(end.value).endswith((*OLD_ENDS, ".pb", ".pt")):
+    form = policy_argument(call.node, 9, "save_format")
+    value = value_of(form, module) if form is not None else Known(None)
+    folder = isinstance(value, Known) and value.value == "tf"
+    if not folder and (end is None or str(end.value).endswith((*OLD_ENDS, ".pb", ".pt"))):
         return
-    name = call.receiver_text
+    name = call.receiver_text if not whole else module.text(call.node.args[0])
+    if folder or whole or end is None or call.receiver is None:
+        return _no_folder(path, name, module, out)
     given = [keyword for keyword in call.node.keywords if keyword.arg == "overwrite"]
     if len(given) == len(call.node.keywords) and _serves(str(end.value), program):
         function = call.node.func
@@ -77,7 +88,17 @@ def _folder(call: Call, program: Program, out: Outcomes) -> None:
         if given:
             out.edits += argument_edits(module, call.node, [given[0].value])
         out.notes.append(_EXPORTED)
-        return
+        return None
+    return _no_folder(path, name, module, out)
+
+
+def _saves_itself(call: Call) -> bool:
+    return (
+        call.method == "save" and call.receiver is not None and named_as_model(call.receiver_text)
+    )
+
+
+def _no_folder(path: ast.expr, name: str, module: Module, out: Outcomes) -> None:
     out.refuse(
         module,
         path,
@@ -192,11 +213,12 @@ def _weights_path(call: Call, program: Program) -> ast.expr | None:
     return _path(call) if _only_weights(call) is True else None
 
 
-def _rename(path: ast.expr, module: Module, program: Program, out: Outcomes) -> None:
+def _rename(path: ast.expr, module: Module, program: Program, out: Outcomes) -> str:
+    """Rename a file of weights; return the old end of its name, empty if it stays."""
     end = end_of(path, module)
     name = str(end.value) if end is not None else _known(path, module)
     if name.endswith(WEIGHTS):
-        return None
+        return ""
     if end is None or literal_of(end, module) is None:
         return _refuse(path, module, "", out)
     old = next((old for old in OLD_ENDS if name.endswith(old)), "")
@@ -213,8 +235,9 @@ def _rename(path: ast.expr, module: Module, program: Program, out: Outcomes) -> 
         return _refuse(path, module, found, out)
     edits = [renamed_end(node, new, module) for node in same]
     out.edits += [edit for edit in (*edits, *(parts or ())) if edit is not None]
-    out.notes += [_NOTE, _APART] if parts else [_NOTE]
-    return None
+    note = _NOTE if old else _CHECKPOINTS
+    out.notes += [note, _APART] if parts else [note]
+    return name
 
 
 def _weight_ends(module: Module) -> Iterator[ast.Constant]:
@@ -226,7 +249,7 @@ def _weight_ends(module: Module) -> Iterator[ast.Constant]:
             yield end
 
 
-def _refuse(path: ast.expr, module: Module, found: str, out: Outcomes) -> None:
+def _refuse(path: ast.expr, module: Module, found: str, out: Outcomes) -> str:
     text = f"the file name {module.text(path)} must end in {WEIGHTS} in Keras 3"
     where = "looked for and read" if found else "read"
     out.refuse(
@@ -235,6 +258,7 @@ def _refuse(path: ast.expr, module: Module, found: str, out: Outcomes) -> None:
         f"{text}, and {found} depends on its old end" if found else text,
         f"let it end in {WEIGHTS}, here and where the file is {where}",
     )
+    return ""
 
 
 def _known(path: ast.expr, module: Module) -> str:

@@ -65,10 +65,10 @@ def _names_of(call: Call) -> Iterator[ast.Constant]:
     """Yield the strings that certainly are the loss of a `compile`."""
     named = [keyword.value for keyword in call.node.keywords if keyword.arg == "loss"]
     for given in [*named, *call.node.args[1:2]][:1]:
-        yield from _strings(given, call.module, 0)
+        yield from strings_of(given, call.module, 0)
 
 
-def _strings(node: ast.expr, module: Module, depth: int) -> Iterator[ast.Constant]:
+def strings_of(node: ast.expr, module: Module, depth: int = 0) -> Iterator[ast.Constant]:
     """Yield the strings that an expression has as its value, through names and calls."""
     if depth > _DEPTH:
         return
@@ -76,18 +76,18 @@ def _strings(node: ast.expr, module: Module, depth: int) -> Iterator[ast.Constan
         case ast.Constant(value=str()):
             yield node
         case ast.IfExp():
-            yield from _strings(node.body, module, depth + 1)
-            yield from _strings(node.orelse, module, depth + 1)
+            yield from strings_of(node.body, module, depth + 1)
+            yield from strings_of(node.orelse, module, depth + 1)
         case ast.Subscript(slice=ast.Constant(value=key), value=ast.Name() as owner):
             for made, where in _values(owner, module):
                 if not isinstance(made, ast.Dict):
                     continue
                 for name, value in zip(made.keys, made.values, strict=True):
                     if isinstance(name, ast.Constant) and name.value == key:
-                        yield from _strings(value, where, depth + 1)
+                        yield from strings_of(value, where, depth + 1)
         case ast.Name():
             for value, where in _values(node, module):
-                yield from _strings(value, where, depth + 1)
+                yield from strings_of(value, where, depth + 1)
 
 
 def _values(node: ast.Name, module: Module) -> Iterator[tuple[ast.expr, Module]]:
@@ -96,6 +96,10 @@ def _values(node: ast.Name, module: Module) -> Iterator[tuple[ast.expr, Module]]
     places = [argument.arg for argument in function.args.args] if function is not None else []
     if function is not None and node.id in places:
         place = places.index(node.id)
+        defaults = function.args.defaults
+        missing = len(places) - len(defaults)
+        if place >= missing:
+            yield defaults[place - missing], module
         for site in module.program.sites(module, function):
             named = [k.value for k in site.node.keywords if k.arg == node.id]
             for given in [*named, *site.node.args[place : place + 1]][:1]:

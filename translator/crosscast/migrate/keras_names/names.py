@@ -9,17 +9,22 @@ from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras.program import chain_of, imported_as, own_choice
-from crosscast.migrate.keras_names.table import GONE, MOVED, PACKAGES
+from crosscast.migrate.keras_names.table import GONE, MOVED, PACKAGES, Moved
 from crosscast.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
-_MOVED = {row.old: row for row in MOVED}
+_MOVED = {row.old: row for row in MOVED if not row.library}
+_ONLY_HERE = {
+    library: {row.old: row for row in MOVED if row.library == library}
+    for library in ("tensorflow", "keras")
+}
 _GONE = {row.old: row for row in GONE}
 _WORDS = ("keras.layers.", "keras.engine", "legacy", "experimental", "Reduction", "utils",
           "backend", "wrappers", "CuDNN", "LocallyConnected", "AbstractRNNCell",
-          "DenseFeatures", "estimator", "K.")  # fmt: skip
+          "DenseFeatures", "estimator", "K.", "losses", "metrics", "saving", "constraints",
+          "callbacks", "model_from", "applications")  # fmt: skip
 
 
 def names(module: Module, out: Outcomes) -> None:
@@ -61,9 +66,11 @@ def _import_from(statement: ast.ImportFrom, module: Module, out: Outcomes) -> No
     for alias, name in zip(statement.names, short, strict=True):
         if name in _GONE and not own_choice(module, statement, "keras"):
             _gone(alias, name, module, out)
-    new = [_new(name) for name in short]
+    new = [_new(name) for name in full]
     if not any(new) or own_choice(module, statement, "optimizers"):
         return
+    if {name.rpartition(".")[0] for name in new if name} == {_short(source)}:
+        new = [name or old for name, old in zip(new, short, strict=True)]
     homes = {name.rpartition(".")[0] for name in new}
     if not all(new) or len(homes) > 1:
         out.refuse(
@@ -88,9 +95,16 @@ def _import_from(statement: ast.ImportFrom, module: Module, out: Outcomes) -> No
         _note(name, out)
 
 
+def _row(name: str) -> Moved | None:
+    """Return the row of a name, written with its library."""
+    library = name.partition(".")[0]
+    short = _short(name)
+    return _MOVED.get(short) or _ONLY_HERE.get(library, {}).get(short)
+
+
 def _new(name: str) -> str:
-    row = _MOVED.get(name)
-    return row.new if row is not None else PACKAGES.get(name, "")
+    row = _row(name)
+    return row.new if row is not None else PACKAGES.get(_short(name), "")
 
 
 def _note(name: str, out: Outcomes) -> None:
@@ -111,14 +125,14 @@ def _use(node: ast.Attribute, module: Module, out: Outcomes) -> None:
             if not own_choice(module, node, "tf"):
                 _gone(node, short, module, out)
             return
-        if short not in _MOVED:
+        row = _row(name)
+        if row is None:
             continue
         if PACKAGES.get(_short(target)):
             _note(short, out)
             return  # the import moves
-        new = name.removesuffix(short.removeprefix("keras."))
-        new += _MOVED[short].new.removeprefix("keras.")
-        if not new.startswith(f"{target}.") or own_choice(module, node, _MOVED[short].new):
+        new = name.removesuffix(short.removeprefix("keras.")) + row.new.removeprefix("keras.")
+        if not new.startswith(f"{target}.") or own_choice(module, node, row.new):
             return
         parts = [chain_of(node)[0], *new.removeprefix(f"{target}.").split("."), *rest[length:]]
         out.edits.append(replace_node(module, node, ".".join(parts)))

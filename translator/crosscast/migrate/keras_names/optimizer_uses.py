@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _VARIABLES = ("param", "v", "var", "variable", "w", "weight", "x")
-_GRAPH = ("op", "_shared_name", "_unique_id", "_in_graph_mode", "graph")
+_GRAPH = ("op", "_shared_name", "_unique_id", "_in_graph_mode", "graph", "ref", "experimental_ref")
 
 
 class Problem(NamedTuple):

@@ -55,7 +55,7 @@ def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
             done.add(id(call.node))
             continue
         why = _why_no_schedule(call, program)
-        if why and (loads := _loads_models(program)):
+        if why and (loads := loads_models(program)):
             out.refuse(
                 module,
                 given[0].value,
@@ -75,7 +75,7 @@ def decays(module: Module, program: Program, out: Outcomes) -> set[int]:
     return done
 
 
-def _loads_models(program: Program) -> str:
+def loads_models(program: Program) -> str:
     """Return the name of a function that loads models with their optimizers; empty if none."""
     return next((last(n) for n, _ in calls_of(program) if canonical(n) in _LOADS), "")
 

@@ -62,6 +62,7 @@ def graph_calls(module: Module, program: Program, out: Outcomes) -> None:
             continue
         kept = next((k for part in reached for k in _kept(part, module)), None)
         kept = kept or next(_changed(node, reached, module), None)
+        kept = kept or next((k for f, home in _free(reached, module) for k in _kept(f, home)), None)
         if kept is not None or not tensorflow:
             out.refuse(
                 module,
@@ -101,6 +102,17 @@ def _reached(node: ast.ClassDef, first: ast.FunctionDef) -> Iterator[ast.Functio
             and isinstance(part.func.value, ast.Name)
             and part.func.value.id == "self"
         ]
+
+
+def _free(reached: list[ast.FunctionDef], module: Module) -> Iterator[tuple[Function, Module]]:
+    """Yield the functions of the program, outside of classes, that methods call."""
+    for method in reached:
+        for part in walk(method):
+            found = (
+                module.program.function(module.call(part)) if isinstance(part, ast.Call) else None
+            )
+            if found is not None and found[0].class_of(found[1]) is None:
+                yield found[1], found[0]
 
 
 def _tests(function: Function) -> Iterator[ast.expr]:

@@ -41,10 +41,25 @@ _NAMES = (
     "names of variables are now layer/weight:0 made of Variable.path, in a Sequential with the "
     "name of the model before it: check patterns that begin with ^"
 )
+_SCALES = ("mixed_float16", "LossScaleOptimizer")
 _HYPER = (
     "hyperparameters of this optimizer other than learning_rate are plain numbers now: a compiled "
     "step keeps the values of its first call"
 )
+
+
+def _bypassed(node: ast.ClassDef, module: Module, program: Program, out: Outcomes) -> None:
+    """Refuse an `apply_gradients` that a LossScaleOptimizer does not call."""
+    scales = any(word in m.source.text for m in program.modules for word in _SCALES)
+    for method in own_parameters(node):
+        if method.name == "apply_gradients" and scales:
+            out.refuse(
+                module,
+                method,
+                "the LossScaleOptimizer of Keras 3 calls apply of its optimizer, and never "
+                "apply_gradients",
+                "write apply(self, grads, trainable_variables=None) instead",
+            )
 
 
 def own_optimizers(module: Module, program: Program, out: Outcomes) -> set[str]:
@@ -60,6 +75,8 @@ def own_optimizers(module: Module, program: Program, out: Outcomes) -> set[str]:
             continue
         found = [part.name for part in own_parameters(node) if part.name in OLD_METHODS]
         base = canonical(program.library_base(scope))
+        if not found and base.startswith(_OPTIMIZERS):
+            _bypassed(node, module, program, out)
         if not found or not base.startswith(_OPTIMIZERS):
             continue
         why = _base_problem(node, module) or next(problems(node, module, base), None)

@@ -11,6 +11,7 @@ from crosscast.migrate.keras.program import compiles
 from crosscast.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
@@ -42,6 +43,18 @@ def is_model(node: ast.expr, module: Module, program: Program) -> bool | None:
     if scope is not None:
         return canonical(program.library_base(scope)).startswith("keras.")
     return None
+
+
+def compiled_in(module: Module, program: Program) -> list[Call]:
+    """Return the calls of `compile` in a module whose receivers are models of Keras."""
+    return [
+        call
+        for call in module.calls
+        if call.method == "compile"
+        and call.receiver is not None
+        and program.function(call) is None
+        and is_model(call.receiver, module, program)
+    ]
 
 
 def _is_keras(name: str, program: Program) -> bool:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.migrate.tensorflow1.keras_programs import is_old_keras_program
+
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
@@ -19,6 +21,11 @@ _KERAS_2 = re.compile(rf"{_VARIABLE}|\btf_keras\b")
 def uses_keras_2(program: Program) -> bool:
     """Whether a program selects Keras 2, which it then keeps."""
     return any(_KERAS_2.search(module.source.text) for module in program.modules)
+
+
+def stays_as_it_is(program: Program) -> bool:
+    """Whether a program keeps Keras 2, or must first be migrated from TensorFlow 1 as a whole."""
+    return uses_keras_2(program) or is_old_keras_program(program)
 
 
 def choices_of_keras_2(program: Program) -> Iterator[tuple[Module, ast.Constant]]:

@@ -9,7 +9,8 @@ _OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSpro
 _PREPROCESSING = (
     "CategoryEncoding", "CenterCrop", "Discretization", "Hashing", "IntegerLookup",
     "Normalization", "RandomContrast", "RandomCrop", "RandomFlip", "RandomRotation",
-    "RandomTranslation", "RandomZoom", "Rescaling", "Resizing", "StringLookup",
+    "RandomHeight", "RandomTranslation", "RandomWidth", "RandomZoom", "Rescaling", "Resizing",
+    "StringLookup",
     "TextVectorization",
 )  # fmt: skip
 _LAYER_MODULES = {
@@ -25,6 +26,23 @@ _LAYER_MODULES = {
     "merge": ("Add", "Concatenate", "Multiply", "add", "concatenate", "multiply"),
     "wrappers": ("Bidirectional", "TimeDistributed"),
 }  # fmt: skip
+_LOSSES = {
+    "kl_divergence": ("kld", "KLD", "kullback_leibler_divergence"),
+    "log_cosh": ("logcosh",),
+    "mean_absolute_error": ("mae", "MAE"),
+    "mean_absolute_percentage_error": ("mape", "MAPE"),
+    "mean_squared_error": ("mse", "MSE"),
+    "mean_squared_logarithmic_error": ("msle", "MSLE"),
+}
+"""Function of `keras.losses` and `keras.metrics` to what `tensorflow.keras` calls it instead."""
+_SAVING = {
+    "load_model": "models", "save_model": "models",
+    **dict.fromkeys(
+        ("custom_object_scope", "CustomObjectScope", "deserialize_keras_object",
+         "get_custom_objects", "get_registered_name", "get_registered_object",
+         "register_keras_serializable", "serialize_keras_object"), "utils",
+    ),
+}  # fmt: skip
 _NADAM = "the momentum schedule of Nadam differs (0.8 % of the weights after 6 updates)"
 
 
@@ -36,6 +54,8 @@ class Moved:
     new: str
     note: str = ""
     """What else is different."""
+    library: str = ""
+    """The only library that lacks the old name: `tensorflow` or `keras`; empty: both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +116,21 @@ MOVED = (
     ),
     Moved("keras.engine.topology.Layer", "keras.layers.Layer"),
     Moved("keras.engine.training.Model", "keras.Model"),
+    *(
+        Moved(f"keras.{home}.{name}", f"keras.{home}.{short[0]}", library="tensorflow")
+        for home in ("losses", "metrics")
+        for name, short in _LOSSES.items()
+    ),
+    *(
+        Moved(f"keras.{home}.{old}", f"keras.{home}.{name}", library="keras")
+        for home in ("losses", "metrics")
+        for name, short in _LOSSES.items()
+        for old in short
+    ),
+    *(
+        Moved(f"keras.saving.{name}", f"keras.{home}.{name}", library="tensorflow")
+        for name, home in _SAVING.items()
+    ),
     Moved("keras.losses.Reduction.AUTO", "keras.losses.Reduction.SUM_OVER_BATCH_SIZE"),
 )
 """Old names to new ones."""
@@ -191,12 +226,37 @@ GONE = (
     Gone("keras.wrappers.scikit_learn", "use the package scikeras"),
     Gone("keras.estimator.model_to_estimator", "train with fit: TensorFlow has no estimators"),
     Gone("keras.utils.experimental.DatasetCreator", "pass a tf.data.Dataset to fit"),
-    Gone("keras.utils.OrderedEnqueuer", "pass a keras.utils.PyDataset to fit"),
+    *(
+        Gone(f"keras.utils.{name}", "pass a keras.utils.PyDataset to fit")
+        for name in ("OrderedEnqueuer", "GeneratorEnqueuer", "SequenceEnqueuer")
+    ),
+    Gone("keras.callbacks.BaseLogger", "logs are averaged without it"),
+    Gone("keras.constraints.RadialConstraint", "write a Constraint"),
+    Gone("keras.constraints.radial_constraint", "write a Constraint"),
+    Gone("keras.metrics.MeanRelativeError", "write a Metric"),
+    Gone("keras.metrics.MeanTensor", "write a Metric with a weight of the shape of the tensor"),
+    Gone("keras.models.model_from_config", "write keras.Model.from_config or Sequential's"),
+    Gone("keras.models.model_from_yaml", "write model.to_json and model_from_json"),
+    Gone("keras.experimental.SequenceFeatures", "use preprocessing layers"),
+    Gone("keras.layers.experimental.preprocessing.CategoryCrossing",
+         "use keras.layers.HashedCrossing"),
+    Gone("keras.layers.experimental.preprocessing.PreprocessingLayer",
+         "derive from keras.layers.Layer"),
+    Gone("keras.utils.experimental.SidecarEvaluator", "evaluate in a program of its own"),
+    Gone("keras.utils.SidecarEvaluator", "evaluate in a program of its own"),
+    Gone("keras.utils.warmstart_embedding_matrix", "copy the rows with NumPy"),
+    Gone("keras.utils.to_ordinal", "write it with NumPy"),
+    *(
+        Gone(f"keras.applications.{name}", "take the model from tf_keras, or write it")
+        for name in ("regnet", "resnet_rs")
+    ),
 )  # fmt: skip
 """Names that a person must replace."""
 
 _OPTIMIZER = r"keras\.optimizers\.[A-Z]\w*"
 _LAYER = r"keras\.layers\.[A-Z]\w*"
+_NOT_EMBEDDING = r"keras\.layers\.(?!Embedding$)[A-Z]\w*"
+_LIST = "the first dimension of input_shape is the length"
 _WORKERS = "threads and processes are arguments of a PyDataset (keras.utils.Sequence) in Keras 3"
 ARGUMENTS = (
     Argument(_OPTIMIZER, "lr", "learning_rate"),
@@ -209,6 +269,54 @@ ARGUMENTS = (
     Argument(".fit", "max_queue_size", note=_WORKERS),
     Argument(".fit", "use_multiprocessing", note=_WORKERS),
     Argument(".fit", "nb_epoch", "epochs"),
+    Argument(
+        ".train_on_batch",
+        "reset_metrics",
+        harmless=(True,),
+        hint="Keras 3 begins with each batch again: add the values up yourself",
+    ),
+    Argument(
+        ".test_on_batch",
+        "reset_metrics",
+        harmless=(True,),
+        hint="Keras 3 begins with each batch again: add the values up yourself",
+    ),
+    Argument(".apply_gradients", "name"),
+    Argument(
+        ".apply_gradients",
+        "experimental_aggregate_gradients",
+        harmless=(True,),
+        hint="Keras 3 always adds the gradients of all replicas up: divide them before",
+    ),
+    Argument(".load_weights", "options", harmless=(None,), hint="remove it"),
+    Argument(".save_weights", "options", harmless=(None,), hint="remove it"),
+    Argument(
+        ".save_weights",
+        "save_format",
+        harmless=(None, "h5", "tf"),
+        hint="files of weights end in .weights.h5",
+    ),
+    Argument(".load_weights", "by_name", harmless=(False,)),
+    *(
+        Argument(call, name, harmless=harmless, hint=hint)
+        for call in (".save", r"keras\.models\.save_model")
+        for name, harmless, hint in (
+            ("signatures", (None,), "write model.export(folder) for a SavedModel"),
+            ("options", (None,), "remove it"),
+            ("save_traces", (True, False), ""),
+        )
+    ),
+    Argument(r"keras\.models\.load_model", "options", harmless=(None,), hint="remove it"),
+    Argument(
+        r"keras\.utils\.to_categorical",
+        "dtype",
+        hint="write to_categorical(...).astype(dtype)",
+        harmless=(),
+    ),
+    Argument(
+        _NOT_EMBEDDING, "weights", harmless=(None,), hint="call set_weights of the built layer"
+    ),
+    Argument(_NOT_EMBEDDING, "input_length", harmless=(None,), hint=_LIST),
     Argument(".evaluate", "workers", note=_WORKERS),
     Argument(".evaluate", "max_queue_size", note=_WORKERS),
     Argument(".evaluate", "use_multiprocessing", note=_WORKERS),

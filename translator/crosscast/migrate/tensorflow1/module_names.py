@@ -126,6 +126,8 @@ def written_for_v1(module: Module, uses: list[Use]) -> Use | None:
     for use in uses:
         if not use.bound.plain or _is_compat(module, use) or _guarded(module, use.node):
             continue
+        if module.is_dead(use.node):
+            continue
         new, _ = moved(use.path)
         dead = use.path.startswith("contrib.") and (new or gone(use.path)[0])
         if is_v1_name(use.path) or dead:
