@@ -12,6 +12,7 @@ from crosscast.migrate.tensorflow1.helper_files import helper_files
 from crosscast.migrate.tensorflow1.module_edits import ModuleEdits
 from crosscast.migrate.tensorflow1.module_names import (
     imports_of,
+    needs_mode,
     rebound,
     uses_of,
     written_for_v1,
@@ -60,7 +61,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
             )
             return
         edits.run(convert=bool(old))
-    started = started_with(program, [edits.module for edits in present])
+    started = started_with(program, [edits.module for edits in present if needs_mode(edits.uses)])
     _set_up(program, found, started, convert=bool(old))
     for edits in found:
         yield from edits.refusals

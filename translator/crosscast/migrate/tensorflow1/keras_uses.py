@@ -104,7 +104,8 @@ class KerasUses:
         for use in uses_of(self.module, self.imports):
             free = self._is_handled(use.node) or self._use(use)
             self._free[id(use.bound.alias)] = free and self._free.get(id(use.bound.alias), True)
-        for statement in {id(b.statement): b.statement for b in self.imports}.values():
+        own = {id(b.statement): b.statement for b in self.imports if not b.starred}
+        for statement in own.values():
             if isinstance(statement, ast.ImportFrom):
                 self._import_from(statement)
             else:

@@ -20,6 +20,7 @@ from crosscast.migrate.tensorflow1.moved_names import (
     moved,
     needs_legacy_keras,
 )
+from crosscast.migrate.tensorflow1.type_tests import type_tests
 from crosscast.pysource.libraries.public_names import STANDARD
 from crosscast.pysource.programs.module import Module
 
@@ -65,7 +66,7 @@ class ModuleEdits:
                 self._check(use)
         done: set[int] = set()
         for bound in self.imports:
-            if id(bound.statement) in done:
+            if id(bound.statement) in done or bound.starred:
                 continue
             done.add(id(bound.statement))
             same = [other for other in self.imports if other.statement is bound.statement]
@@ -73,6 +74,11 @@ class ModuleEdits:
         for use in self.uses:
             if id(use.node) in replaced:
                 self._replace(use)
+        if convert and "enable_eager_execution" not in self.module.source.text:
+            kept = [use for use in self.uses if id(use.node) not in replaced]
+            edits, refusals = type_tests(self.module, kept)
+            self.edits += edits
+            self.refusals += refusals
 
     # ---- uses
 
