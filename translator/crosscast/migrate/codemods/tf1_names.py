@@ -48,6 +48,8 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if not present:
         return
     old = [use for edits in present if (use := written_for_v1(edits.module, edits.uses))]
+    text = "\n".join(module.source.text for module in program.modules)
+    graphs = (bool(old) or any(word in text for word in _MODES)) and _EAGER not in text
     whole = {bound.plain for edits in present for bound in edits.imports if not bound.path}
     if not old and whole != {False}:
         return
@@ -60,7 +62,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 hint="give one of them another name, and run again",
             )
             return
-        edits.run(convert=bool(old))
+        edits.run(convert=bool(old), graphs=graphs)
     started = started_with(program, [edits.module for edits in present if needs_mode(edits.uses)])
     _set_up(program, found, started, convert=bool(old))
     for edits in found:

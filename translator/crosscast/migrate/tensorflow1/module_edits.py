@@ -53,11 +53,12 @@ class ModuleEdits:
         self._added[f"import {V1} as tf"] = None
         return "tf"
 
-    def run(self, *, convert: bool) -> None:
+    def run(self, *, convert: bool, graphs: bool) -> None:
         """Find the edits.
 
         Args:
             convert: whether imports without `compat.v1` get it.
+            graphs: whether the tensors of the program belong to graphs.
         """
         replaced = {id(use.node): new for use in self.uses if (new := self._new_text(use))}
         for use in self.uses:
@@ -74,7 +75,7 @@ class ModuleEdits:
         for use in self.uses:
             if id(use.node) in replaced:
                 self._replace(use)
-        if convert and "enable_eager_execution" not in self.module.source.text:
+        if graphs:
             kept = [use for use in self.uses if id(use.node) not in replaced]
             edits, refusals = type_tests(self.module, kept)
             self.edits += edits

@@ -93,7 +93,7 @@ def _is_handed_on(bound: Import, module: Module) -> bool:
     if "__all__" in module.scope.bindings:
         return bound.local in listed
     top = bound.statement in module.tree.body
-    return top and not bound.local.startswith("_") and bound.alias.name != "*"
+    return top and not bound.local.startswith("_") and bound.local != "*"
 
 
 def _handled(module: Module, statement: ast.stmt) -> bool:

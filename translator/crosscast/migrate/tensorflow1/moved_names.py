@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from crosscast.migrate.tensorflow1 import private_names as private
+
 V1 = "tensorflow.compat.v1"
 ESTIMATOR = "session_estimator"
 RUNS = "session_estimator_runs"
@@ -167,7 +169,6 @@ _RENAMED = {
     "contrib.util.make_tensor_proto": f"{V1}.make_tensor_proto",
     "pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
     "python.pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
-    "python.framework.ops.Tensor": f"{V1}.Tensor",
     "contrib.distribute.OneDeviceStrategy": f"{V1}.distribute.OneDeviceStrategy",
 }
 
@@ -202,6 +203,11 @@ _GONE = {
     "python.training.training_ops": "use tf.raw_ops",
     "python.training.distribution_strategy_context": "use tf.distribute",
     "pywrap_tensorflow": "use the public names",
+    **dict.fromkeys(private.LOST, "use the public names"),
+    **{
+        f"python.{name}": "write the layer: tf.layers.dense of tf.concat(inputs, 1)"
+        for name in private.OLDER
+    },
 }
 """Names without a counterpart, and what to write instead."""
 
@@ -213,6 +219,11 @@ def _rows() -> Iterator[tuple[str, str]]:
         for name in names.split():
             yield f"{old}.{name}", f"{new}.{name}"
     yield from _RENAMED.items()
+    for old, new, names in private.PUBLIC:
+        for name in names.split():
+            yield f"python.{old}.{name}", ".".join(part for part in (V1, new, name) if part)
+    for old, new in private.RENAMED.items():
+        yield f"python.{old}", f"{V1}.{new}"
 
 
 MOVED: Mapping[str, str] = dict(_rows())
