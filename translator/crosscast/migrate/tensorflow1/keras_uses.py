@@ -11,6 +11,7 @@ from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.added_code import ONES
 from crosscast.migrate.keras.edits import raw, remove
 from crosscast.migrate.keras.program import open_call
+from crosscast.migrate.tensorflow1.eager_forms import eager_form
 from crosscast.migrate.tensorflow1.eager_names import (
     DIFFERENT,
     INITIALIZERS,
@@ -126,6 +127,11 @@ class KerasUses:
             return False
         call = self.module.parent(use.node)
         call = call if isinstance(call, ast.Call) and call.func is use.node else None
+        form = eager_form(path, call, self.module, self.tensorflow)
+        if form and call is not None:
+            self.renamed[f"tf.{path}"] = form
+            self.edits.append(replace_node(self.module, call, form))
+            return True
         if path in STARTS:
             return self._start(use, call)
         if path in OPTIMIZERS:

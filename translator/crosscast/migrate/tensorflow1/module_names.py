@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from crosscast.lint.outdated_apis import within_try
+from crosscast.migrate.tensorflow1.eager_forms import plain_path
 from crosscast.migrate.tensorflow1.moved_names import gone, moved
 from crosscast.migrate.tensorflow1.v1_names import is_v1_name
 from crosscast.pysource.names.lookup import bindings_of
@@ -117,7 +118,7 @@ def _imports(statement: ast.Import | ast.ImportFrom) -> Iterator[Import]:
             statement=statement,
             alias=alias,
             local=local,
-            path=without_v1(path),
+            path=plain_path(without_v1(path)),
             plain=without_v1(path) == path,
         )
 
@@ -148,7 +149,7 @@ def uses_of(module: Module, imports: list[Import]) -> list[Use]:
             parts.append(chain.attr)
             parent = module.parent(chain)
         path = ".".join(part for part in (bound.path, *parts) if part)
-        found.append(Use(node=chain, path=without_v1(path), bound=bound))
+        found.append(Use(node=chain, path=plain_path(without_v1(path)), bound=bound))
     return found
 
 

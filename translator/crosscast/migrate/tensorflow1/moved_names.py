@@ -87,6 +87,12 @@ _SAME: tuple[tuple[str, str, str], ...] = (
         """,
     ),
     (
+        "contrib.eager",
+        V1,
+        "GradientTape TensorSpec custom_gradient enable_eager_execution executing_eagerly function",
+    ),
+    ("contrib.eager", f"{V1}.train", "Checkpoint"),
+    (
         "contrib.cluster_resolver",
         f"{V1}.distribute.cluster_resolver",
         "ClusterResolver GCEClusterResolver KubernetesClusterResolver SimpleClusterResolver "
@@ -165,6 +171,8 @@ _RENAMED = {
     "contrib.training.HParams": f"{HPARAMS}.HParams",
     "contrib.compiler.jit.experimental_jit_scope": f"{V1}.xla.experimental.jit_scope",
     "contrib.compiler.xla.compile": f"{V1}.xla.experimental.compile",
+    "contrib.eager.py_func": f"{V1}.py_function",
+    "contrib.eager.in_eager_mode": f"{V1}.executing_eagerly",
     "contrib.util.constant_value": f"{V1}.get_static_value",
     "contrib.util.make_tensor_proto": f"{V1}.make_tensor_proto",
     "pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
@@ -188,6 +196,23 @@ _GONE = {
     "contrib.crf": "write the likelihood by hand, or use a maintained package",
     "contrib.distribute": "use tf.distribute; the arguments of its strategies differ",
     "contrib.eager": "use the names of tf itself",
+    "contrib.eager.Saver": "save and restore with tf.train.Checkpoint(model=model)",
+    "contrib.eager.defun": "use tf.function(function, autograph=False)",
+    "contrib.eager.metrics": "use tf.keras.metrics: a call of those returns the result, not what "
+    "it was given",
+    "contrib.eager.num_gpus": 'use len(tf.config.list_physical_devices("GPU"))',
+    **dict.fromkeys(
+        (
+            f"contrib.eager.{name}"
+            for name in (
+                "gradients_function",
+                "implicit_gradients",
+                "implicit_value_and_gradients",
+                "value_and_gradients_function",
+            )
+        ),
+        "compute the gradients with a tf.GradientTape",
+    ),
     "contrib.opt": "use an optimizer of tf.train, or write its update by hand",
     "contrib.layers.embed_sequence": "create the variable and use tf.nn.embedding_lookup",
     "contrib": "write it with operations of tf",

@@ -36,6 +36,19 @@ def started_with(program: Program, wanted: Collection[Module]) -> list[Module]:
     return [*started, *(module for module in wanted if module not in covered)]
 
 
+def parts_of(program: Program) -> list[list[Module]]:
+    """Return each script of a program with the modules that it imports, directly or not."""
+    imported = {module: _imported(module, program.modules, top=False) for module in program.modules}
+    within = {module for modules in imported.values() for module in modules}
+    scripts = [
+        module
+        for module in program.modules
+        if "__main__" in module.source.text or module not in within
+    ]
+    found = [_reached([script], imported) for script in scripts] or [set(program.modules)]
+    return [[module for module in program.modules if module in part] for part in found]
+
+
 def _has_top_import(module: Module) -> bool:
     return any(
         module.scope_of(node) is module.scope
