@@ -12,7 +12,7 @@ from crosscast.edits.layout import is_alone
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import place_text, remove
-from crosscast.migrate.tensorflow1.module_names import PRIVATE, Import, Use
+from crosscast.migrate.tensorflow1.module_names import PRIVATE, Import, Use, is_unneeded
 from crosscast.migrate.tensorflow1.moved_names import (
     PLAIN_INITIALIZERS,
     V1,
@@ -172,6 +172,9 @@ class ModuleEdits:
 
     def _only_replaced(self, bound: Import, replaced: dict[int, str]) -> bool:
         """Whether nothing is left of an imported name once its uses are replaced."""
+        if is_unneeded(bound, self.module, self.uses):
+            self.renamed[f"the unused tf.{bound.path}"] = "removed"
+            return True
         mine = [use for use in self.uses if use.bound is bound]
         return bool(mine) and bool(bound.path) and all(id(use.node) in replaced for use in mine)
 
@@ -185,7 +188,7 @@ class ModuleEdits:
             self.edits.append(place_text(module, alias, f"{new} as {bound.local}"))
         elif new or gone(bound.path)[0]:
             mine = [use for use in self.uses if use.bound is bound]
-            if not mine:
+            if not mine and not is_unneeded(bound, module, self.uses):
                 self._refuse(bound.statement, bound.path, gone(bound.path)[1])
             elif all(self._new_text(use) for use in mine) and len(bound.statement.names) == 1:
                 self._drop(bound.statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crosscast.lint.outdated_apis import within_try
@@ -151,6 +151,26 @@ def uses_of(module: Module, imports: list[Import]) -> list[Use]:
         path = ".".join(part for part in (bound.path, *parts) if part)
         found.append(Use(node=chain, path=plain_path(without_v1(path)), bound=bound))
     return found
+
+
+def is_unneeded(bound: Import, module: Module, uses: Sequence[Use]) -> bool:
+    """Whether nothing uses an import of what is gone: neither its module nor another one."""
+    if bound.alias.name == "*" or bound.starred or moved(bound.path)[0] or not gone(bound.path)[0]:
+        return False
+    if any(use.bound is bound for use in uses) or "__all__" in module.scope.bindings:
+        return False
+    own = module.name.rpartition(".")[2]
+    for other in module.program.modules:
+        if other is module:
+            continue
+        if any(module.program.find_module(star, other) is module for star in other.stars):
+            return False
+        taken = f".{own}.{bound.local}"
+        if f"{own}.{bound.local}" in other.source.text or any(
+            f".{target}".endswith(taken) for target in other.imports.values()
+        ):
+            return False
+    return True
 
 
 def _meant(name: ast.Name, imports: list[Import], module: Module) -> Import | None:
