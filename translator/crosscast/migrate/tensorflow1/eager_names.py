@@ -202,7 +202,8 @@ the function of TensorFlow 1, as `tf.compat.v1.NAME`.
 """
 
 _DIFFERENT = """
-    COMPILER_VERSION GIT_VERSION VERSION batch_to_space hessians image.extract_glimpse image.resize image.sample_distorted_bounding_box
+    COMPILER_VERSION GIT_VERSION VERSION
+    batch_to_space hessians image.extract_glimpse image.resize image.sample_distorted_bounding_box
     io.serialize_many_sparse io.serialize_sparse losses.mean_squared_error math.bincount
     math.in_top_k
     nn.batch_norm_with_global_normalization nn.ctc_beam_search_decoder nn.ctc_loss nn.dilation2d
