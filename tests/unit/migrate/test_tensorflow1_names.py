@@ -185,3 +185,49 @@ def test_a_script_that_only_reads_files_has_no_mode() -> None:
     assert after["tool.py"] == "import files\n\nprint(files.read('a'))\n"
     assert after["files.py"].startswith("import tensorflow.compat.v1 as tf\n\n")
     assert after["train.py"].startswith(f"import files\n{V1}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    import tensorflow as t\n\n    def f(self):\n        self.t.contrib.crf.x()\n",
+        "class A:\n    def __init__(self):\n        self.t = tf\n\n    def f(self):\n"
+        "        self.t.contrib.crf.x()\n",
+        "mine = tf\nmine.contrib.layers.flatten(1)\n",
+    ],
+)
+def test_what_is_gone_is_refused_by_another_name(text: str) -> None:
+    found = migrate("CM401", SESSION + text)
+    assert ["another name" in refusal.message for refusal in found.refusals] == [True]
+
+
+def test_another_contrib_is_not_that_of_tensorflow() -> None:
+    text = f"{SESSION}import django\ndjango.contrib.auth\nself.contrib.x\n"
+    assert "django.contrib.auth\nself.contrib.x\n" in changed("CM401", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("tf.estimator.Estimator(f)\ntf.estimator.RunConfig()\n", True),
+        ("if hasattr(tf, 'estimator'):\n    tf.estimator.Estimator(f)\n", False),
+        ("tf.keras.Sequential([])\n", False),
+    ],
+)
+def test_estimators_of_tensorflow_2_are_named(text: str, refused: bool) -> None:
+    found = migrate("CM401", f"import tensorflow as tf\n\n{text}")
+    assert not found.texts
+    assert ["since TensorFlow 2.16" in one.message for one in found.refusals] == [True] * refused
+
+
+def test_a_module_of_which_a_name_is_gone_stays() -> None:
+    text = f"{SESSION}from tensorflow.contrib.learn.python.learn.datasets import mnist\n"
+    found = migrate("CM401", f"{text}mnist.extract_images(stream)\n")
+    assert "datasets import mnist\n" in found.texts["train.py"]
+    assert "mnist.extract_images is gone" in found.refusals[0].message
+    assert "import mnist_input_data as mnist\n" in changed("CM401", f"{text}mnist.DataSet(x)\n")
+
+
+def test_a_module_in_one_that_moved() -> None:
+    text = f"{SESSION}import tensorflow.contrib.slim.nets as nets\nnets.vgg.vgg_16(x)\n"
+    assert "import tf_slim.nets as nets\nnets.vgg.vgg_16(x)\n" in changed("CM401", text)

@@ -147,7 +147,7 @@ class ModuleEdits:
             for bound in names:
                 self._whole_import(bound, convert=convert)
             return
-        moving = [bound for bound in names if moved(bound.path)[0]]
+        moving = [bound for bound in names if moved(bound.path)[0] and not self._loses(bound)]
         replaced_only = [bound for bound in names if self._only_replaced(bound, replaced)]
         lost = [
             bound
@@ -167,6 +167,10 @@ class ModuleEdits:
         for bound in names:
             self.legacy_keras |= needs_legacy_keras(bound.path)
 
+    def _loses(self, bound: Import) -> bool:
+        """Whether a use of an import that moves has no counterpart: then the import stays."""
+        return any(use.bound is bound and not moved(use.path)[0] for use in self.uses)
+
     def _used(self, bound: Import) -> bool:
         return any(use.bound is bound for use in self.uses)
 
@@ -182,10 +186,10 @@ class ModuleEdits:
         """Edit one name of `import tensorflow as tf` or `import tensorflow.contrib.slim as s`."""
         alias, module = bound.alias, self.module
         new, rest = moved(bound.path)
-        if new and not rest and not new.startswith(V1):
+        if new and not new.startswith(V1) and not self._loses(bound):
             self._need(new.partition(".")[0])
-            self.renamed[f"tf.{bound.path}"] = new
-            self.edits.append(place_text(module, alias, f"{new} as {bound.local}"))
+            self.renamed[f"tf.{bound.path}"] = new + rest
+            self.edits.append(place_text(module, alias, f"{new}{rest} as {bound.local}"))
         elif new or gone(bound.path)[0]:
             mine = [use for use in self.uses if use.bound is bound]
             if not mine and not is_unneeded(bound, module, self.uses):

@@ -222,7 +222,7 @@ def _may_be(bound: Import, scope: Scope, module: Module) -> bool:
 def written_for_v1(module: Module, uses: list[Use]) -> Use | None:
     """Return a use that only TensorFlow 1 has, outside of tests of the version; None if none."""
     for use in uses:
-        if not use.bound.plain or _is_compat(module, use) or _guarded(module, use.node):
+        if not use.bound.plain or _is_compat(module, use) or is_chosen(module, use.node):
             continue
         new, _ = moved(use.path)
         dead = use.path.startswith("contrib.") and (new or gone(use.path)[0])
@@ -265,8 +265,8 @@ def _texts_of(test: ast.expr, module: Module) -> Iterator[str]:
                     yield binding.scope.module.text(binding.value)
 
 
-def _guarded(module: Module, node: ast.AST) -> bool:
-    """Whether a node is within a test of the version."""
+def is_chosen(module: Module, node: ast.AST) -> bool:
+    """Whether a node is within a test of the version, or its failure is handled."""
     here = module.parent(node)
     while here is not None:
         if isinstance(here, ast.If | ast.IfExp) and any(

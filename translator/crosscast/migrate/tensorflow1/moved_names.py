@@ -17,6 +17,7 @@ TPU = "session_tpu_estimator"
 LOSS_SCALING = "session_loss_scaling"
 HPARAMS = "contrib_hparams"
 MNIST = "mnist_input_data"
+_OF_MNIST = ("DEFAULT_SOURCE_URL", "DataSet", "Datasets", "read_data_sets")
 HELPERS = (ESTIMATOR, RUNS, TPU, LOSS_SCALING, HPARAMS, MNIST)
 """Modules that a migration writes beside the program."""
 
@@ -219,6 +220,7 @@ _GONE = {
     "estimator.inputs": "write the input function with tf.data.Dataset.from_tensor_slices",
     "estimator.export": "export with tf.saved_model.simple_save in a session",
     "estimator": "write the model function by hand, for session_estimator.Estimator",
+    "keras.estimator": "write the model function by hand, for session_estimator.Estimator",
     "examples": "read the data with code of your own, or with tf.keras.datasets",
     "config.experimental_list_devices": "use tf.config.list_logical_devices",
     "data.experimental.CheckpointInputPipelineHook": "save the iterator with tf.train.Checkpoint",
@@ -260,7 +262,9 @@ def moved(path: str) -> tuple[str, str]:
     head = path
     while head:
         if head in MOVED:
-            return MOVED[head], path[len(head) :]
+            new, rest = MOVED[head], path[len(head) :]
+            lost = new == MNIST and rest and rest.split(".")[1] not in _OF_MNIST
+            return ("", "") if lost else (new, rest)
         head = head.rpartition(".")[0]
     return "", ""
 
