@@ -25,6 +25,8 @@ WRITES = ("Apply", "Assign", "Scatter", "SparseApply")
 """Beginnings of the types of operations that write a variable, without `Resource`."""
 THROUGH = ("Enter", "Identity", "RefEnter", "RefIdentity", "RefSwitch", "Switch")
 """Operations between a variable and what writes it, within a condition."""
+GRADIENTS = ("grad", "delta")
+"""Names of the gradient among the inputs of an operation."""
 RATES = ("lr", "alpha")
 """Names of the learning rate among the inputs of an operation."""
 
@@ -64,9 +66,10 @@ class Plan:
         found = []
         for written in self.updated.values():
             named = {key: t for op in written for key, t in inputs_of(op) if graph.is_fetchable(t)}
-            rates = [named[name] for name in RATES if name in named]
             sparse = any("Sparse" in op.type for op in written)
-            found.append((None if sparse else named.get("grad"), rates[0] if rates else None))
+            given = [named[name] for name in GRADIENTS if name in named and not sparse]
+            rates = [named[name] for name in RATES if name in named]
+            found.append((given[0] if given else None, rates[0] if rates else None))
         return found
 
 

@@ -26,7 +26,7 @@ def program(**texts: str) -> dict[str, str]:
 
 def test_an_argument_may_have_the_name_of_an_import() -> None:
     text = (
-        "from tensorflow.contrib.layers import batch_norm\n"
+        "from tensorflow.contrib.layers.python.layers import batch_norm as batch_norm\n"
         "import tensorflow as tf\n\n\n"
         "class Model:\n"
         "    def __init__(self, batch_norm=1):\n"
@@ -190,7 +190,8 @@ def test_a_script_that_only_reads_files_has_no_mode() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "class A:\n    import tensorflow as t\n\n    def f(self):\n        self.t.contrib.crf.x()\n",
+        "class A:\n    import tensorflow as t\n\n    def f(self):\n"
+        "        self.t.contrib.crf.x()\n",
         "class A:\n    def __init__(self):\n        self.t = tf\n\n    def f(self):\n"
         "        self.t.contrib.crf.x()\n",
         "mine = tf\nmine.contrib.layers.flatten(1)\n",
