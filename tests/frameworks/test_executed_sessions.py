@@ -46,7 +46,7 @@ PLANTED = {
     "schedule": ("step, 4, 0.5", "step, 4, 0.4", "rate", 5),
     "clip": ("], 0.5)", "], 0.05)", "gradients", 1),
     "update": ("optimizer.apply", "tf.train.GradientDescentOptimizer(rate).apply", "changes", 1),
-    "fewer updates": ("range(8)", "range(6)", "updates", 7),
+    "fewer updates": ("in range(8)", "in range(6)", "updates", 7),
 }
 
 
