@@ -75,6 +75,42 @@ for inputs, labels in rows:
     losses.append(float(loss.numpy()))
 print(json.dumps([losses, int(step.numpy())]))
 """
+_CONTRIB = f"""\
+{_START}
+from tensorflow.contrib.eager.python import tfe
+
+tfe.enable_eager_execution()
+
+
+class Model(tf.keras.Model):
+    def __init__(self):
+        super(Model, self).__init__()
+        self.dense = tf.keras.layers.Dense(3, kernel_initializer=KERNEL)
+
+    def call(self, inputs):
+        return self.dense(inputs)
+
+
+with tf.device("/cpu:0" if tfe.num_gpus() == 0 else "/gpu:0"):
+    model = Model()
+    model._set_inputs(ROWS)
+    rate = tfe.Variable(0.5)
+    found = []
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    for _ in range(3):
+        mean = tfe.metrics.Mean()
+        accuracy = tfe.metrics.Accuracy("rows")
+        with tfe.GradientTape() as tape:
+            loss = tf.losses.mean_squared_error(ROWS[:, :3], model(ROWS))
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, model.variables), model.variables)
+        )
+        mean(loss)
+        mean(loss * rate, 3.0)
+        accuracy(LABELS, tf.argmax(model(ROWS), 1))
+        found.append([float(mean.result()), float(accuracy.result())])
+print(json.dumps([found, str(mean.result().dtype)]))
+"""
 _LAYERS = f"""\
 {_START}
 inputs = tf.keras.Input((4, 2))
@@ -124,6 +160,7 @@ _REWRITTEN = (
 PROGRAMS = {
     "optimizers": _fit(OPTIMIZERS),
     "eager": _EAGER,
+    "contrib": _CONTRIB,
     "layers": _LAYERS,
     "rewrite": _fit({"rewrite": _REWRITTEN}, session=""),
 }

@@ -216,7 +216,28 @@ print(json.dumps([batches, data.train.epochs_completed, data.train.num_examples,
                   data.validation.images.tolist(), data.test.labels.tolist()]))
 """
 
+NAMES = f"""{_START}
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops, control_flow_ops
+from tensorflow.python.util import nest
+from tensorflow.contrib.seq2seq import BasicDecoder
+
+inputs = tf.placeholder(tf.float32, [None, 4])
+pairs = array_ops.stack(array_ops.unstack(inputs[:4], 4)[:2])
+total = control_flow_ops.cond(
+    tf.reduce_sum(pairs) > 0, lambda: tf.reduce_sum(pairs), lambda: tf.reduce_min(pairs)
+)
+_, power = control_flow_ops.while_loop(
+    lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (tf.constant(0), total)
+)
+kinds = [type(inputs) is tf.Tensor, type(inputs) is not tf.Tensor, type(1) == tf.Tensor,
+         type(inputs) is ops.Tensor, nest.is_sequence([1]), nest.is_sequence(1)]
+with tf.Session() as session:
+    print(json.dumps([kinds, [float(x) for x in session.run([total, power], {{inputs: ROWS}})]]))
+"""
+
 PROGRAMS = {
+    "names": NAMES,
     "layers": LAYERS,
     "cells": CELLS,
     "estimator": ESTIMATOR,

@@ -18,6 +18,7 @@ from crosscast.migrate.tensorflow1.moved_names import (
     gone,
     needs_legacy_keras,
 )
+from crosscast.migrate.tensorflow1.private_names import LOST, OLDER
 from crosscast.migrate.tensorflow1.v1_names import V1_NAMES
 from frameworks.subprocesses import run_python
 from tiers import exhaustive
@@ -55,6 +56,13 @@ def test_names_of_tensorflow_1_are_not_in_tensorflow(tmp_path: Path) -> None:
 
 
 @exhaustive("starts TensorFlow once more")
+def test_private_names_are_gone(tmp_path: Path) -> None:
+    old = [f"tensorflow.{name}" for name in sorted(LOST)]
+    old += [f"tensorflow.{name}" for name in sorted(MOVED) if name.startswith("python.")]
+    assert missing(old, "tensorflow", tmp_path) == old
+
+
+@exhaustive("starts TensorFlow once more")
 def test_layers_need_keras_2(tmp_path: Path) -> None:
     assert needs_legacy_keras("layers.dense")
     names = ["tensorflow.compat.v1.layers.dense"]
@@ -77,7 +85,9 @@ def test_names_of_numpy_moved(tmp_path: Path) -> None:
 )
 @exhaustive("needs TensorFlow 1.15")
 def test_old_names_existed(tmp_path: Path) -> None:
-    names = [f"tensorflow.{name}" for name in sorted({*MOVED, *V1_NAMES, *PLAIN_INITIALIZERS})]
+    older = {f"python.{name}" for name in OLDER}
+    existed = {*MOVED, *V1_NAMES, *PLAIN_INITIALIZERS, *LOST} - older
+    names = [f"tensorflow.{name}" for name in sorted(existed)]
     assert missing(names, "tensorflow@1.15", tmp_path) == []
 
 

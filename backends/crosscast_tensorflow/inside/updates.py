@@ -1,5 +1,7 @@
 """Record the inputs and updates of TensorFlow's Keras optimizers, since version 2.4.
 
+What trains in sessions is recorded by `session_updates`, in version 1.15, too.
+
 So that every update is seen, functions run eagerly. Half precision is computed in float32: policies
 keep their names, and with them loss scales, but not their compute type (`forced` in the records).
 Keras 2 and 3 draw initial weights otherwise; here both draw the same. Other random numbers of
@@ -28,10 +30,9 @@ from crosscast_tensorflow.inside.keras_versions import (
     version_of,
 )
 from crosscast_tensorflow.inside.parts import Parts
+from crosscast_tensorflow.inside.session_updates import watch_sessions
+from crosscast_tensorflow.inside.summaries import ROUNDING, pattern, summary
 
-ROUNDING = 2.0**-20
-"""How far a perturbed run is moved, in root mean squares of each tensor: two versions of TensorFlow
-sum in other orders."""
 SETTINGS = {"weight_decay": "weight_decay", "momentum": "momentum", "nesterov": "nesterov"}
 SETTINGS.update(beta_1="beta_1", beta_2="beta_2", epsilon="eps", rho="rho", amsgrad="amsgrad")
 CLIPS = {"global_clipnorm": "global_norm", "clipnorm": "per_param_norm", "clipvalue": "value"}
@@ -43,21 +44,9 @@ GENERATORS = (
 """Functions of TensorFlow that draw random numbers."""
 
 
-def pattern(count: int) -> Any:
-    """Return the first numbers of the fixed vector."""
-    return np.cos(np.arange(1, count + 1, dtype=np.float64) * 1.618033988749895)
-
-
 def values(tensor: Any) -> Any:
     """Return the values of a tensor or variable, float64 and flat."""
     return np.asarray(tf.convert_to_tensor(tensor), np.float64).reshape(-1)
-
-
-def summary(flat: Any) -> list[float]:
-    """Return number of elements, norm and projection."""
-    with np.errstate(all="ignore"):
-        norm = float(np.sqrt(np.sum(flat * flat)))
-        return [len(flat), norm, float(np.sum(flat * pattern(len(flat))))]
 
 
 class Watch:
@@ -74,6 +63,7 @@ class Watch:
         self._clipped: list[Any] | None = None
         self._scale: float | None = None
         self._draws = False
+        self.installed = False
         between = records.between
         self.parts = Parts(between) if between is not None else None
         records.final = self._final
@@ -378,6 +368,12 @@ def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
     if not _watches:
         watch = Watch(records, perturb, poison)
         _watches.append(watch)
+        watch_sessions(records, perturb=perturb)
+    (watch,) = _watches
+    if tf.__version__.startswith("1."):
+        return
+    if not watch.installed:
+        watch.installed = True
         tf.random.set_seed(SEED)
         if watch.parts is not None:
             watch.parts.install()
@@ -393,7 +389,6 @@ def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
                 setattr(module, function, watch.draws(getattr(module, function)))
         if found_in("tensorflow.python.keras", "optimizer_v2.optimizer_v2") and before_2_6():
             keras_2("tensorflow.python.keras", watch)
-    (watch,) = _watches
     if name == "keras" and str(sys.modules[name].__version__).startswith("3."):
         keras_3(watch)
     elif name in ("keras", "tf_keras"):

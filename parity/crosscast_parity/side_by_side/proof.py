@@ -304,7 +304,7 @@ def _notes(recording: Recording, left_out: Sequence[Place], folder: Path | None)
     if not {"float16", "bfloat16"} & recording.types:
         found.append("both sides computed in float32: half precision was not verified")
     updates = updates_of(recording)
-    found += updates.notes
+    found += updates.session_notes if recording.sessions else updates.notes
     if updates.forced_scaler and recording.forced and recording.scaled:
         scaler = updates.forced_scaler
         found.append(f"{scaler}, which is disabled without a GPU, was enabled on the CPU")

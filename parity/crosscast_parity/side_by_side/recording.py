@@ -87,6 +87,8 @@ class Recording:
     version: str = ""
     device: str = ""
     forced: bool = False
+    sessions: bool = False
+    """Whether it trained in the sessions of a graph."""
     attempts: tuple[Attempt, ...] = ()
     final: tuple[TensorSummary | None, ...] = ()
     whole: bool = False
@@ -139,6 +141,7 @@ def read(path: Path) -> Recording:
             elif kind == "framework":
                 facts |= {k: record[k] for k in ("version", "device", "forced")}
                 facts["framework"] = record["name"]
+                facts["sessions"] = bool(record.get("sessions"))
             elif kind == "told":
                 facts["told"] = dict(record["facts"])
             elif kind == "elsewhere":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,25 @@ def test_interpreters_are_looked_up_where_the_command_is(
         assert migrate("train.py", *RUN, "--python", given).exit_code == 0
         old, new, _ = proven.requests[-1]
         assert (old.python, new.python) == (wanted, wanted)
+
+
+def test_new_files_are_there_and_the_original_has_its_release(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proven = Proven(monkeypatch, SAME)
+    monkeypatch.setenv("CROSSCAST_TENSORFLOW_1_15", sys.executable)
+    script.write_text(
+        "import tensorflow as tf\n\ntf.estimator.Estimator(f).train(g)\ntf.train.Saver()\n"
+    )
+    words = ("train.py", "--to", "tf.compat.v1", "--verify", "--run", "train.py")
+    assert migrate(*words, "--python", sys.executable).exit_code == 0
+    ((old, new, _),) = proven.requests
+    assert (old.framework, old.python) == ("tensorflow", sys.executable)
+    assert sorted(old.texts) == ["train.py"]
+    assert sorted(new.texts) == ["session_estimator.py", "train.py"]
+    assert migrate(*words, "--old-python", "mine/python").exit_code == 0
+    # What is asked for goes before the environment.
+    assert proven.requests[-1][0].python == str(script.parent / "mine" / "python")
 
 
 def test_what_a_run_shows_is_told(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:

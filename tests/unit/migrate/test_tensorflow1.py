@@ -126,17 +126,36 @@ def test_what_is_gone_is_refused_and_the_rest_changed(line: str, words: str) -> 
     assert [words in refusal.message for refusal in found.refusals] == [True]
 
 
+UNUSED = (
+    "from tensorflow.examples.speech_commands import models",
+    "import tensorflow.contrib.crf as crf",
+    "from tensorflow.contrib import crf, seq2seq",
+)
+
+
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "others"),
     [
-        "from tensorflow.examples.speech_commands import models",
-        "from tensorflow.contrib.seq2seq import *",
-        "import tensorflow.contrib.crf as crf",
+        ("from tensorflow.contrib.seq2seq import *", {}),
+        *((one, {"tool": "from train import *\n"}) for one in UNUSED),
+        ("from tensorflow.contrib import crf", {"tool": "from train import crf\n"}),
+        ("from tensorflow.contrib import crf", {"tool": "import train\ntrain.crf.x\n"}),
+        ("__all__ = ['crf']\nfrom tensorflow.contrib import crf", {}),
+        ("from tensorflow.contrib import crf\ncrf.viterbi_decode(x, y)", {}),
     ],
 )
-def test_an_import_of_what_is_gone_is_refused(statement: str) -> None:
-    found = migrate("CM401", f"import tensorflow as tf\n{statement}\ntf.Session()\n")
+def test_an_import_of_what_is_gone_is_refused(statement: str, others: dict[str, str]) -> None:
+    found = migrate("CM401", f"import tensorflow as tf\n{statement}\ntf.Session()\n", **others)
+    assert statement in found.texts["train.py"]
     assert "is gone" in found.refusals[0].message
+
+
+@pytest.mark.parametrize("statement", UNUSED)
+def test_an_unused_import_of_what_is_gone_is_removed(statement: str) -> None:
+    text = f"import tensorflow as tf\n{statement}\ntf.Session()\n"
+    assert changed("CM401", text) == f"{V1}tf.Session()\n"
+    text = text.replace("tf.Session()", "tf.keras.Sequential([]).compile(tf.train.AdamOptimizer())")
+    assert statement not in changed("CM404", text)
 
 
 def test_names_for_python_2_only_are_no_matter() -> None:

@@ -94,7 +94,7 @@ def in_place(
     if demand and migrated.texts:
         from crosscast.migrate.executed_proof import diagnostics_of, execute, with_execution
 
-        execution = execute(files, migrated.texts, api, demand, _on_run)
+        execution = execute(files, migrated.texts, migrated.added, api, demand, _on_run)
         compared = with_execution(compared, execution)
         ran = diagnostics_of(execution)
     written = execution is None or execution.outcome != "different"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.missing_packages import parity_missing
 from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.codemod import Api
-from crosscast.sources.files import Text
+from crosscast.sources.files import Text, path_of
 from crosscast.sources.run_command import parse_command
 
 if TYPE_CHECKING:
@@ -22,11 +23,15 @@ FRAMEWORK_OF: Mapping[Api, str] = {
     "torch.amp": "torch",
     "keras3": "tensorflow",
     "paddle3": "paddle",
+    "tf.compat.v1": "tensorflow",
 }
 """The APIs whose scripts can be observed while they run."""
 
 OLD_SIDE: Mapping[Api, Mapping[str, str]] = {"keras3": {"TF_USE_LEGACY_KERAS": "1"}}
 """Environment variables that enable the old API in a current framework."""
+
+OLD_PYTHON: Mapping[Api, str] = {"tf.compat.v1": "CROSSCAST_TENSORFLOW_1_15"}
+"""Environment variable that names a Python with the last release that has the old API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,7 @@ class Demand:
 def execute(
     files: Mapping[str, Text],
     texts: Mapping[str, str],
+    added: Mapping[str, str],
     api: Api,
     demand: Demand,
     on_run: Callable[[str], None],
@@ -54,6 +60,7 @@ def execute(
     Args:
         files: name to file, of all files read.
         texts: changed file to new text.
+        added: new file to text.
         api: the API that the files were migrated to.
         demand: what to run.
         on_run: called with the name of each run that begins.
@@ -73,6 +80,7 @@ def execute(
         raise parity_missing("running both sides needs", error) from None
     before = {_below(folder, files[name].path): _bytes(files[name]) for name in texts}
     after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
+    new = {_below(folder, path_of(name)): text.encode() for name, text in added.items()}
     framework = FRAMEWORK_OF.get(api)
     if framework is None:
         words = f"runs of scripts migrated to {api} cannot be observed yet"
@@ -90,13 +98,14 @@ def execute(
         folder=folder,
         script=command.script,
         arguments=command.arguments,
-        texts=after,
+        texts=after | new,
         lines=lines_to_watch(places, after=True),
         device=demand.device,
     )
+    old = demand.old_python or os.environ.get(OLD_PYTHON.get(api, ""), "")
     original = replace(
         migrated,
-        python=interpreter(demand.old_python) if demand.old_python else migrated.python,
+        python=interpreter(old) if old else migrated.python,
         texts=before,
         environment=OLD_SIDE.get(api, {}),
         lines=lines_to_watch(places, after=False),

@@ -101,6 +101,8 @@ class Updates:
     """Modules whose import starts the observation."""
     notes: tuple[str, ...] = ()
     """Limitations of observed runs; empty if scripts run as usual."""
+    session_notes: tuple[str, ...] = ()
+    """Limitations of observed runs that train in sessions."""
     forced_scaler: str = ""
     """Name of the scaler that is enabled without a GPU, where programs would have it disabled."""
     skips_counted: str = ""

@@ -3,53 +3,75 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast.edits.edit import Edit
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras import added_code
-from crosscast.migrate.keras_names.scope import uses_keras_2
+from crosscast.migrate.keras.program import compiles
+from crosscast.migrate.keras_names.scope import selects_keras_2
 from crosscast.migrate.tensorflow1 import keras_meanings as meanings
-from crosscast.migrate.tensorflow1.keras_programs import is_old_keras_program
+from crosscast.migrate.tensorflow1.keras_programs import is_eager, old_keras_parts
 from crosscast.migrate.tensorflow1.keras_uses import KerasUses
 from crosscast.migrate.tensorflow1.train_optimizers import OPTIMIZERS
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
 
-_EAGER = ("enable_eager_execution", "enable_v2_behavior")
 _OPTIMIZERS = tuple(f"tensorflow.{path}" for path in OPTIMIZERS)
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
-    """Change the whole program, or nothing."""
+    """Change each program, a script with what it imports, as a whole or not at all."""
     program = subject.program
-    if uses_keras_2(program) or not is_old_keras_program(program):
+    parts = [part for part in old_keras_parts(program) if not _has_keras_2(part)]
+    if not parts:
         return
-    found = {module: KerasUses(module) for module in program.modules}
-    eager = any(word in module.source.text for module in program.modules for word in _EAGER)
-    replaced = any(name in _OPTIMIZERS for name, _ in calls_of(program))
-    for uses in found.values():
+    found = _read(program, parts)
+    compiled = list(compiles(program))
+    for part in parts:
+        meanings.metric_keys([call for call in compiled if call.module in part], part, found)
+    meanings.frozen(program, found)
+    added: dict[Module, list[Edit]] = {}
+    for module, uses in found.items():
+        new = added_code.additions(module, uses.needed)
+        if isinstance(new, Refusal):
+            uses.refusals.append(new)
+        else:
+            added[module] = list(new)
+    yield from dict.fromkeys(refusal for uses in found.values() for refusal in uses.refusals)
+    good = [part for part in parts if not any(found[module].refusals for module in part)]
+    whole = {module: None for part in good for module in part}
+    edits = [edit for module in whole for edit in (*added[module], *found[module].edits)]
+    if edits:
+        yield _change([found[module] for module in whole], edits)
+
+
+def _read(program: Program, parts: Sequence[Sequence[Module]]) -> dict[Module, KerasUses]:
+    """Find the edits and refusals of the modules of some programs."""
+    found = {
+        module: KerasUses(module)
+        for module in program.modules
+        if any(module in part for part in parts)
+    }
+    optimizers = {call.module for name, call in calls_of(program) if name in _OPTIMIZERS}
+    for module, uses in found.items():
+        mine = [part for part in parts if module in part]
         uses.read()
-        meanings.iterators(uses, eager=eager)
+        meanings.iterators(uses, eager=any(map(is_eager, mine)))
+        replaced = any(other in optimizers for part in mine for other in part)
         meanings.optimizer_methods(uses, replaced=replaced)
+        meanings.set_inputs(uses)
         uses.run()
         meanings.layers(uses)
         meanings.added_losses(uses)
         meanings.patched_optimizers(uses)
-    meanings.metric_keys(program, found)
-    meanings.frozen(program, found)
-    refusals = [refusal for uses in found.values() for refusal in uses.refusals]
-    edits: list[Edit] = []
-    for module, uses in found.items():
-        added = added_code.additions(module, uses.needed)
-        if isinstance(added, Refusal):
-            refusals.append(added)
-        else:
-            edits += [*added, *uses.edits]
-    if refusals:
-        yield from dict.fromkeys(refusals)
-    elif edits:
-        yield _change(list(found.values()), edits)
+    return found
+
+
+def _has_keras_2(part: Sequence[Module]) -> bool:
+    return any(selects_keras_2(module) for module in part)
 
 
 def _change(found: list[KerasUses], edits: list[Edit]) -> Change:
@@ -151,4 +173,5 @@ CODEMOD = Codemod(
         Example(before=_SESSION, after=_SESSION, refused="tf.placeholder belongs to graphs"),
     ),
     run=run,
+    scope="connected",
 )

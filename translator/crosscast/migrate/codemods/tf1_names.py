@@ -12,10 +12,13 @@ from crosscast.migrate.tensorflow1.helper_files import helper_files
 from crosscast.migrate.tensorflow1.module_edits import ModuleEdits
 from crosscast.migrate.tensorflow1.module_names import (
     imports_of,
+    is_chosen,
+    needs_mode,
     rebound,
     uses_of,
     written_for_v1,
 )
+from crosscast.migrate.tensorflow1.moved_names import V1
 from crosscast.migrate.tensorflow1.started_modules import started_with
 from crosscast.migrate.tensorflow1.v1_names import is_v1_name
 from crosscast.pysource.programs.module import Module
@@ -47,8 +50,11 @@ def run(subject: Subject) -> Iterator[Outcome]:
     if not present:
         return
     old = [use for edits in present if (use := written_for_v1(edits.module, edits.uses))]
+    text = "\n".join(module.source.text for module in program.modules)
+    graphs = (bool(old) or any(word in text for word in _MODES)) and _EAGER not in text
     whole = {bound.plain for edits in present for bound in edits.imports if not bound.path}
     if not old and whole != {False}:
+        yield from _estimators(present)
         return
     for edits in present:
         node = rebound(edits.module, edits.imports, edits.uses)
@@ -59,13 +65,14 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 hint="give one of them another name, and run again",
             )
             return
-        edits.run(convert=bool(old))
-    started = started_with(program, [edits.module for edits in present])
+        edits.run(convert=bool(old), graphs=graphs)
+    started = started_with(program, [edits.module for edits in present if needs_mode(edits.uses)])
     _set_up(program, found, started, convert=bool(old))
     for edits in found:
         yield from edits.refusals
         yield from _python_2(edits.module)
         yield from _exports(edits)
+        yield from _by_other_names(edits)
         if edits.edits:
             yield _change(edits)
     yield from _texts(present)
@@ -124,6 +131,48 @@ def _exports(edits: ModuleEdits) -> Iterator[Refusal]:
                 hint="export with tf.saved_model.simple_save in a session that restores the "
                 "checkpoint",
             )
+
+
+def _estimators(present: list[ModuleEdits]) -> Iterator[Refusal]:
+    """Refuse estimators of programs that were written for TensorFlow 2."""
+    for edits in present:
+        module = edits.module
+        for use in edits.uses:
+            first = use.path.removeprefix("compat.v2.").partition(".")[0]
+            attribute = use.path.partition(".")[2]
+            if first != "estimator" or not attribute or is_chosen(module, use.node):
+                continue
+            yield Refusal(
+                span=module.span(use.node),
+                message="tf.estimator is gone since TensorFlow 2.16, and the program is one of "
+                "TensorFlow 2",
+                hint="stay with TensorFlow 2.15, or train with tf.keras or a loop of your own",
+            )
+            break
+
+
+def _by_other_names(edits: ModuleEdits) -> Iterator[Refusal]:
+    """Refuse what is gone and reached by another name than that of an import: `self.tf.contrib`."""
+    known = {id(use.node) for use in edits.uses}
+    for node in edits.module.every(ast.Attribute):
+        if node.attr != "contrib" or id(node) in known or edits.module.is_dead(node):
+            continue
+        if edits.module.resolve(node.value) not in ("tensorflow", V1):
+            continue
+        root = node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or _is_another(root, edits):
+            yield Refusal(
+                span=edits.module.span(node),
+                message="tf.contrib is gone, and it is reached by another name here",
+                hint="write it with the name of the import of TensorFlow, and run again",
+            )
+
+
+def _is_another(root: ast.Name, edits: ModuleEdits) -> bool:
+    known = any(root.id == bound.local for bound in edits.imports)
+    return not known and edits.module.scope_of(root).lookup(root.id) is not None
 
 
 def _texts(present: list[ModuleEdits]) -> Iterator[Refusal]:

@@ -20,7 +20,12 @@ _KERAS_2 = re.compile(rf"{_VARIABLE}|\btf_keras\b")
 
 def uses_keras_2(program: Program) -> bool:
     """Whether a program selects Keras 2, which it then keeps."""
-    return any(_KERAS_2.search(module.source.text) for module in program.modules)
+    return any(map(selects_keras_2, program.modules))
+
+
+def selects_keras_2(module: Module) -> bool:
+    """Whether the text of a module selects Keras 2, or imports it."""
+    return _KERAS_2.search(module.source.text) is not None
 
 
 def stays_as_it_is(program: Program) -> bool:

@@ -202,8 +202,10 @@ the function of TensorFlow 1, as `tf.compat.v1.NAME`.
 """
 
 _DIFFERENT = """
+    COMPILER_VERSION GIT_VERSION VERSION
     batch_to_space hessians image.extract_glimpse image.resize image.sample_distorted_bounding_box
-    io.serialize_many_sparse io.serialize_sparse math.bincount math.in_top_k
+    io.serialize_many_sparse io.serialize_sparse losses.mean_squared_error math.bincount
+    math.in_top_k
     nn.batch_norm_with_global_normalization nn.ctc_beam_search_decoder nn.ctc_loss nn.dilation2d
     nn.embedding_lookup nn.embedding_lookup_sparse nn.erosion2d nn.fractional_avg_pool
     nn.fractional_max_pool nn.in_top_k nn.max_pool_with_argmax nn.nce_loss nn.pool
@@ -213,13 +215,18 @@ _DIFFERENT = """
     sparse.segment_sum sparse.split strings.split strings.to_hash_bucket
 """
 DIFFERENT = frozenset(_DIFFERENT.split())
-"""Names that both releases have for different functions; they become `tf.compat.v1.NAME`."""
+"""Names that both releases have for different functions, or that tell no release from another.
+
+They become `tf.compat.v1.NAME`.
+"""
 
 OF_GRAPHS = (
     "contrib",
     "estimator",
     "gradients",
     "layers",
+    "metrics.mean_absolute_error",
+    "metrics.mean_squared_error",
     "summary.audio",
     "summary.histogram",
     "summary.image",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.keras.added_code import HARD
 from crosscast.migrate.keras.edits import argument_edits, raw
-from crosscast.migrate.keras.program import compiles
 from crosscast.migrate.keras_names.optimizer_table import OLD_METHODS
 from crosscast.migrate.tensorflow1.keras_uses import KerasUses
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, canonical
@@ -41,21 +41,29 @@ _KEYS = "metrics={} keep the keys of TensorFlow 1, which the program reads"
 _HARD_NOTE = "recurrent layers keep the recurrent activation and the reset of TensorFlow 1"
 
 
-def metric_keys(program: Program, found: Mapping[Module, KerasUses]) -> None:
-    """Give the metrics of `compile` the names that the program reads their values by."""
-    if any("enable_v2_behavior" in module.source.text for module in program.modules):
+def metric_keys(
+    compiled: Sequence[Call], modules: Sequence[Module], found: Mapping[Module, KerasUses]
+) -> None:
+    """Give the metrics of `compile` the names that the program reads their values by.
+
+    Args:
+        compiled: the calls of `compile`.
+        modules: those of the program.
+        found: what gets the edits.
+    """
+    if any("enable_v2_behavior" in module.source.text for module in modules):
         return
-    given = [node for call in compiles(program) for node in _metrics(call.node)]
+    given = [node for call in compiled for node in _metrics(call.node)]
     ids = {id(node) for node in given}
     read = "\n".join(
         node.value
-        for module in program.modules
+        for module in modules
         for node in module.every(ast.Constant)
         if isinstance(node.value, str)
         and id(node) not in ids
         and not isinstance(module.parent(node), ast.Expr)
     )
-    for call in compiles(program):
+    for call in compiled:
         for node in _metrics(call.node):
             new = METRIC_KEYS.get(str(node.value), "")
             if new and re.search(rf"(?<![A-Za-z]){new}(?![A-Za-z])", read):
@@ -163,6 +171,26 @@ def patched_optimizers(uses: KerasUses) -> None:
                 "would have no effect",
                 "derive from an optimizer of Keras 3 and write update_step, or use its argument "
                 "gradient_accumulation_steps",
+            )
+
+
+def set_inputs(uses: KerasUses) -> None:
+    """`model._set_inputs(x)` made the weights; Keras 3 makes them when the model is called."""
+    module = uses.module
+    for call in module.calls:
+        node = call.node
+        if call.method != "_set_inputs" or call.receiver is None or module.is_dead(node):
+            continue
+        plain = (
+            len(node.args) == 1 and not node.keywords and isinstance(module.parent(node), ast.Expr)
+        )
+        if plain and not isinstance(node.args[0], ast.Starred):
+            uses.edits.append(replace_node(module, node.func, raw(module, call.receiver)))
+        else:
+            uses.refuse(
+                node,
+                "models of Keras 3 have no _set_inputs",
+                "call the model once with rows, which makes its weights",
             )
 
 

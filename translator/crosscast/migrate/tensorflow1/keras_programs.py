@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from crosscast.migrate.keras.program import compiles
 from crosscast.migrate.tensorflow1.module_names import imports_of, uses_of, written_for_v1
+from crosscast.migrate.tensorflow1.started_modules import parts_of
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, canonical, last
 
-_FOUND: WeakKeyDictionary[Program, bool] = WeakKeyDictionary()
+_EAGER = ("enable_eager_execution", "enable_v2_behavior")
+_FOUND: WeakKeyDictionary[Program, Sequence[Sequence[Module]]] = WeakKeyDictionary()
 
 
 def is_old_keras_program(program: Program) -> bool:
-    """Whether a program was written for TensorFlow 1 and trains a model of Keras."""
+    """Whether a script of a program was written for TensorFlow 1 and trains a model of Keras."""
+    return bool(old_keras_parts(program))
+
+
+def old_keras_parts(program: Program) -> Sequence[Sequence[Module]]:
+    """Return the scripts of TensorFlow 1 that train with Keras, each with what it imports."""
     found = _FOUND.get(program)
     if found is None:
-        found = _FOUND[program] = _is_old(program) and _trains_keras(program)
+        old = [part for part in parts_of(program) if _is_old(part)]
+        trained = _training(program)
+        found = [part for part in old if is_eager(part) or any(trained(part))]
+        _FOUND[program] = found
     return found
 
 
-def _trains_keras(program: Program) -> bool:
-    """Whether a program compiles a model of Keras, or trains one in a loop."""
-    if compiles(program):
-        return True
-    names = [canonical(name) for name, _ in calls_of(program)]
-    loops = any(last(name) == "GradientTape" for name in names)
-    return loops and any(name.startswith(("keras.", "tensorflow.python.keras.")) for name in names)
+def is_eager(part: Sequence[Module]) -> bool:
+    """Whether some modules switch eager execution on."""
+    return any(word in module.source.text for module in part for word in _EAGER)
 
 
-def _is_old(program: Program) -> bool:
-    return any(
-        written_for_v1(module, uses_of(module, imports_of(module))) for module in program.modules
-    )
+def _training(program: Program) -> Callable[[Sequence[Module]], Iterator[bool]]:
+    """Return what tells of some modules where they train Keras: with `compile`, or in a loop."""
+    compiled = {call.module for call in compiles(program)}
+    calls = [(canonical(name), call.module) for name, call in calls_of(program)]
+    tapes = {module for name, module in calls if last(name) == "GradientTape"}
+    places = ("keras.", "tensorflow.python.keras.")
+    keras = {module for name, module in calls if name.startswith(places)}
+
+    def trained(part: Sequence[Module]) -> Iterator[bool]:
+        yield any(module in compiled for module in part)
+        yield any(module in tapes for module in part) and any(module in keras for module in part)
+
+    return trained
+
+
+def _is_old(part: Sequence[Module]) -> bool:
+    return any(written_for_v1(module, uses_of(module, imports_of(module))) for module in part)

@@ -11,6 +11,7 @@ from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.added_code import ONES
 from crosscast.migrate.keras.edits import raw, remove
 from crosscast.migrate.keras.program import open_call
+from crosscast.migrate.tensorflow1.eager_forms import eager_form
 from crosscast.migrate.tensorflow1.eager_names import (
     DIFFERENT,
     INITIALIZERS,
@@ -21,7 +22,13 @@ from crosscast.migrate.tensorflow1.eager_names import (
     SEEDS,
     STARTS,
 )
-from crosscast.migrate.tensorflow1.module_names import Import, Use, imports_of, uses_of
+from crosscast.migrate.tensorflow1.module_names import (
+    Import,
+    Use,
+    imports_of,
+    is_unneeded,
+    uses_of,
+)
 from crosscast.migrate.tensorflow1.moved_names import V1, gone, moved
 from crosscast.migrate.tensorflow1.session_settings import SessionEdits
 from crosscast.migrate.tensorflow1.train_optimizers import OPTIMIZERS, arguments_of
@@ -101,10 +108,20 @@ class KerasUses:
         self.refusals += sessions.refusals
         self.notes += sessions.notes
         self.handled += sessions.gone
-        for use in uses_of(self.module, self.imports):
+        uses = uses_of(self.module, self.imports)
+        for use in uses:
             free = self._is_handled(use.node) or self._use(use)
             self._free[id(use.bound.alias)] = free and self._free.get(id(use.bound.alias), True)
-        for statement in {id(b.statement): b.statement for b in self.imports}.values():
+        for bound in self.imports:
+            if bound.starred or any(use.bound is bound for use in uses) or not gone(bound.path)[0]:
+                continue
+            if is_unneeded(bound, self.module, uses):
+                self._free[id(bound.alias)] = True
+                self.renamed[f"the unused tf.{bound.path}"] = "removed"
+            elif not moved(bound.path)[0]:
+                self._lost(bound.statement, bound.path)
+        own = {id(b.statement): b.statement for b in self.imports if not b.starred}
+        for statement in own.values():
             if isinstance(statement, ast.ImportFrom):
                 self._import_from(statement)
             else:
@@ -125,6 +142,11 @@ class KerasUses:
             return False
         call = self.module.parent(use.node)
         call = call if isinstance(call, ast.Call) and call.func is use.node else None
+        form = eager_form(path, call, self.module, self.tensorflow)
+        if form and call is not None:
+            self.renamed[f"tf.{path}"] = form
+            self.edits.append(replace_node(self.module, call, form))
+            return True
         if path in STARTS:
             return self._start(use, call)
         if path in OPTIMIZERS:
@@ -183,9 +205,8 @@ class KerasUses:
         return False
 
     def _of_graphs(self, use: Use) -> None:
-        lost, hint = gone(use.path)
-        if lost:
-            self.refuse(use.node, f"tf.{use.path} is gone and has no certain counterpart", hint)
+        if gone(use.path)[0]:
+            self._lost(use.node, use.path)
         else:
             self.refuse(
                 use.node,
@@ -193,6 +214,10 @@ class KerasUses:
                 "not train",
                 GRAPHS,
             )
+
+    def _lost(self, node: ast.AST, path: str) -> None:
+        message = f"tf.{path} is gone and has no certain counterpart"
+        self.refuse(node, message, gone(path)[1])
 
     def _start(self, use: Use, call: ast.Call | None) -> bool:
         statement = self.module.parent(call) if call is not None else None

@@ -12,7 +12,7 @@ from crosscast.edits.layout import is_alone
 from crosscast.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.edits import place_text, remove
-from crosscast.migrate.tensorflow1.module_names import PRIVATE, Import, Use
+from crosscast.migrate.tensorflow1.module_names import PRIVATE, Import, Use, is_unneeded
 from crosscast.migrate.tensorflow1.moved_names import (
     PLAIN_INITIALIZERS,
     V1,
@@ -20,6 +20,7 @@ from crosscast.migrate.tensorflow1.moved_names import (
     moved,
     needs_legacy_keras,
 )
+from crosscast.migrate.tensorflow1.type_tests import type_tests
 from crosscast.pysource.libraries.public_names import STANDARD
 from crosscast.pysource.programs.module import Module
 
@@ -52,11 +53,12 @@ class ModuleEdits:
         self._added[f"import {V1} as tf"] = None
         return "tf"
 
-    def run(self, *, convert: bool) -> None:
+    def run(self, *, convert: bool, graphs: bool) -> None:
         """Find the edits.
 
         Args:
             convert: whether imports without `compat.v1` get it.
+            graphs: whether the tensors of the program belong to graphs.
         """
         replaced = {id(use.node): new for use in self.uses if (new := self._new_text(use))}
         for use in self.uses:
@@ -65,7 +67,7 @@ class ModuleEdits:
                 self._check(use)
         done: set[int] = set()
         for bound in self.imports:
-            if id(bound.statement) in done:
+            if id(bound.statement) in done or bound.starred:
                 continue
             done.add(id(bound.statement))
             same = [other for other in self.imports if other.statement is bound.statement]
@@ -73,6 +75,11 @@ class ModuleEdits:
         for use in self.uses:
             if id(use.node) in replaced:
                 self._replace(use)
+        if graphs:
+            kept = [use for use in self.uses if id(use.node) not in replaced]
+            edits, refusals = type_tests(self.module, kept)
+            self.edits += edits
+            self.refusals += refusals
 
     # ---- uses
 
@@ -140,7 +147,7 @@ class ModuleEdits:
             for bound in names:
                 self._whole_import(bound, convert=convert)
             return
-        moving = [bound for bound in names if moved(bound.path)[0]]
+        moving = [bound for bound in names if moved(bound.path)[0] and not self._loses(bound)]
         replaced_only = [bound for bound in names if self._only_replaced(bound, replaced)]
         lost = [
             bound
@@ -160,11 +167,18 @@ class ModuleEdits:
         for bound in names:
             self.legacy_keras |= needs_legacy_keras(bound.path)
 
+    def _loses(self, bound: Import) -> bool:
+        """Whether a use of an import that moves has no counterpart: then the import stays."""
+        return any(use.bound is bound and not moved(use.path)[0] for use in self.uses)
+
     def _used(self, bound: Import) -> bool:
         return any(use.bound is bound for use in self.uses)
 
     def _only_replaced(self, bound: Import, replaced: dict[int, str]) -> bool:
         """Whether nothing is left of an imported name once its uses are replaced."""
+        if is_unneeded(bound, self.module, self.uses):
+            self.renamed[f"the unused tf.{bound.path}"] = "removed"
+            return True
         mine = [use for use in self.uses if use.bound is bound]
         return bool(mine) and bool(bound.path) and all(id(use.node) in replaced for use in mine)
 
@@ -172,13 +186,13 @@ class ModuleEdits:
         """Edit one name of `import tensorflow as tf` or `import tensorflow.contrib.slim as s`."""
         alias, module = bound.alias, self.module
         new, rest = moved(bound.path)
-        if new and not rest and not new.startswith(V1):
+        if new and not new.startswith(V1) and not self._loses(bound):
             self._need(new.partition(".")[0])
-            self.renamed[f"tf.{bound.path}"] = new
-            self.edits.append(place_text(module, alias, f"{new} as {bound.local}"))
+            self.renamed[f"tf.{bound.path}"] = new + rest
+            self.edits.append(place_text(module, alias, f"{new}{rest} as {bound.local}"))
         elif new or gone(bound.path)[0]:
             mine = [use for use in self.uses if use.bound is bound]
-            if not mine:
+            if not mine and not is_unneeded(bound, module, self.uses):
                 self._refuse(bound.statement, bound.path, gone(bound.path)[1])
             elif all(self._new_text(use) for use in mine) and len(bound.statement.names) == 1:
                 self._drop(bound.statement)

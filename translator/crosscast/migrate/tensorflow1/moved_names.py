@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from crosscast.migrate.tensorflow1 import private_names as private
+
 V1 = "tensorflow.compat.v1"
 ESTIMATOR = "session_estimator"
 RUNS = "session_estimator_runs"
@@ -15,27 +17,26 @@ TPU = "session_tpu_estimator"
 LOSS_SCALING = "session_loss_scaling"
 HPARAMS = "contrib_hparams"
 MNIST = "mnist_input_data"
+_OF_MNIST = ("DEFAULT_SOURCE_URL", "DataSet", "Datasets", "read_data_sets")
 HELPERS = (ESTIMATOR, RUNS, TPU, LOSS_SCALING, HPARAMS, MNIST)
 """Modules that a migration writes beside the program."""
 
+_LAYERS = """
+    GDN OPTIMIZER_CLS_NAMES RevBlock apply_regularization avg_pool2d avg_pool3d batch_norm
+    bias_add conv1d conv2d conv2d_in_plane conv2d_transpose conv3d conv3d_transpose convolution
+    convolution1d convolution2d convolution2d_in_plane convolution2d_transpose convolution3d
+    convolution3d_transpose dense_to_sparse dropout elu flatten fully_connected gdn group_norm
+    images_to_sequence instance_norm l1_l2_regularizer l1_regularizer l2_regularizer layer_norm
+    legacy_fully_connected legacy_linear legacy_relu linear max_pool2d max_pool3d maxout
+    one_hot_encoding optimize_loss recompute_grad relu relu6 repeat rev_block scale_gradient
+    separable_conv2d separable_convolution2d sequence_to_images softmax spatial_softmax stack
+    sum_regularizer summarize_activation summarize_activations summarize_collection
+    summarize_tensor summarize_tensors unit_norm variance_scaling_initializer xavier_initializer
+    xavier_initializer_conv2d
+    """
 _SAME: tuple[tuple[str, str, str], ...] = (
-    (
-        "contrib.layers",
-        "tf_slim",
-        """
-        GDN OPTIMIZER_CLS_NAMES RevBlock apply_regularization avg_pool2d avg_pool3d batch_norm
-        bias_add conv1d conv2d conv2d_in_plane conv2d_transpose conv3d conv3d_transpose convolution
-        convolution1d convolution2d convolution2d_in_plane convolution2d_transpose convolution3d
-        convolution3d_transpose dense_to_sparse dropout elu flatten fully_connected gdn group_norm
-        images_to_sequence instance_norm l1_l2_regularizer l1_regularizer l2_regularizer layer_norm
-        legacy_fully_connected legacy_linear legacy_relu linear max_pool2d max_pool3d maxout
-        one_hot_encoding optimize_loss recompute_grad relu relu6 repeat rev_block scale_gradient
-        separable_conv2d separable_convolution2d sequence_to_images softmax spatial_softmax stack
-        sum_regularizer summarize_activation summarize_activations summarize_collection
-        summarize_tensor summarize_tensors unit_norm variance_scaling_initializer xavier_initializer
-        xavier_initializer_conv2d
-        """,
-    ),
+    ("contrib.layers", "tf_slim", _LAYERS),
+    ("contrib.layers.python.layers", "tf_slim", _LAYERS),
     (
         "contrib.framework",
         "tf_slim",
@@ -84,6 +85,12 @@ _SAME: tuple[tuple[str, str, str], ...] = (
         rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique
         """,
     ),
+    (
+        "contrib.eager",
+        V1,
+        "GradientTape TensorSpec custom_gradient enable_eager_execution executing_eagerly function",
+    ),
+    ("contrib.eager", f"{V1}.train", "Checkpoint"),
     (
         "contrib.cluster_resolver",
         f"{V1}.distribute.cluster_resolver",
@@ -163,11 +170,12 @@ _RENAMED = {
     "contrib.training.HParams": f"{HPARAMS}.HParams",
     "contrib.compiler.jit.experimental_jit_scope": f"{V1}.xla.experimental.jit_scope",
     "contrib.compiler.xla.compile": f"{V1}.xla.experimental.compile",
+    "contrib.eager.py_func": f"{V1}.py_function",
+    "contrib.eager.in_eager_mode": f"{V1}.executing_eagerly",
     "contrib.util.constant_value": f"{V1}.get_static_value",
     "contrib.util.make_tensor_proto": f"{V1}.make_tensor_proto",
     "pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
     "python.pywrap_tensorflow.NewCheckpointReader": f"{V1}.train.NewCheckpointReader",
-    "python.framework.ops.Tensor": f"{V1}.Tensor",
     "contrib.distribute.OneDeviceStrategy": f"{V1}.distribute.OneDeviceStrategy",
 }
 
@@ -187,12 +195,30 @@ _GONE = {
     "contrib.crf": "write the likelihood by hand, or use a maintained package",
     "contrib.distribute": "use tf.distribute; the arguments of its strategies differ",
     "contrib.eager": "use the names of tf itself",
+    "contrib.eager.Saver": "save and restore with tf.train.Checkpoint(model=model)",
+    "contrib.eager.defun": "use tf.function(function, autograph=False)",
+    "contrib.eager.metrics": "use tf.keras.metrics: a call of those returns the result, not what "
+    "it was given",
+    "contrib.eager.num_gpus": 'use len(tf.config.list_physical_devices("GPU"))',
+    **dict.fromkeys(
+        (
+            f"contrib.eager.{name}"
+            for name in (
+                "gradients_function",
+                "implicit_gradients",
+                "implicit_value_and_gradients",
+                "value_and_gradients_function",
+            )
+        ),
+        "compute the gradients with a tf.GradientTape",
+    ),
     "contrib.opt": "use an optimizer of tf.train, or write its update by hand",
     "contrib.layers.embed_sequence": "create the variable and use tf.nn.embedding_lookup",
     "contrib": "write it with operations of tf",
     "estimator.inputs": "write the input function with tf.data.Dataset.from_tensor_slices",
     "estimator.export": "export with tf.saved_model.simple_save in a session",
     "estimator": "write the model function by hand, for session_estimator.Estimator",
+    "keras.estimator": "write the model function by hand, for session_estimator.Estimator",
     "examples": "read the data with code of your own, or with tf.keras.datasets",
     "config.experimental_list_devices": "use tf.config.list_logical_devices",
     "data.experimental.CheckpointInputPipelineHook": "save the iterator with tf.train.Checkpoint",
@@ -202,6 +228,11 @@ _GONE = {
     "python.training.training_ops": "use tf.raw_ops",
     "python.training.distribution_strategy_context": "use tf.distribute",
     "pywrap_tensorflow": "use the public names",
+    **dict.fromkeys(private.LOST, "use the public names"),
+    **{
+        f"python.{name}": "write the layer: tf.layers.dense of tf.concat(inputs, 1)"
+        for name in private.OLDER
+    },
 }
 """Names without a counterpart, and what to write instead."""
 
@@ -213,6 +244,11 @@ def _rows() -> Iterator[tuple[str, str]]:
         for name in names.split():
             yield f"{old}.{name}", f"{new}.{name}"
     yield from _RENAMED.items()
+    for old, new, names in private.PUBLIC:
+        for name in names.split():
+            yield f"python.{old}.{name}", ".".join(part for part in (V1, new, name) if part)
+    for old, new in private.RENAMED.items():
+        yield f"python.{old}", f"{V1}.{new}"
 
 
 MOVED: Mapping[str, str] = dict(_rows())
@@ -224,7 +260,9 @@ def moved(path: str) -> tuple[str, str]:
     head = path
     while head:
         if head in MOVED:
-            return MOVED[head], path[len(head) :]
+            new, rest = MOVED[head], path[len(head) :]
+            lost = new == MNIST and rest and rest.split(".")[1] not in _OF_MNIST
+            return ("", "") if lost else (new, rest)
         head = head.rpartition(".")[0]
     return "", ""
 
