@@ -16,21 +16,36 @@ def run(subject: Subject) -> Iterator[Outcome]:
     """Name the moved arguments of each call; ask where the order that was meant is not certain."""
     for module in subject.program.modules:
         for call in module.calls:
-            name = call.name
-            if len(call.names) != 1 or module.is_dead(call.node):
+            name = _called(call)
+            if module.is_dead(call.node):
                 continue
             if name in BY_NAME:
-                yield from _named(call, BY_NAME[name])
+                yield from _named(call, name, BY_NAME[name])
             elif name in DEFAULTS:
-                yield from _default(call)
+                yield from _default(call, name)
 
 
-def _named(call: Call, row: MovedArguments) -> Iterator[Outcome]:
-    node, short = call.node, call.name.rpartition(".")[2]
-    if any(isinstance(argument, ast.Starred) for argument in node.args):
+def _called(call: Call) -> str:
+    """Return what a call makes or calls: a class for `super().__init__(...)`, a method of tensors
+    for `x.uniform_()`."""
+    if len(call.names) == 1:
+        return call.name.removesuffix(".__init__")
+    roots = {name.partition(".")[0] for name in call.module.imports.values()}
+    return f"paddle.Tensor.{call.method}" if not call.names and "paddle" in roots else ""
+
+
+def _positional(call: Call) -> list[ast.expr]:
+    """Return the positional arguments without the `self` of `Base.__init__(self, ...)`."""
+    by_class = call.name.endswith(".__init__") and not isinstance(call.receiver, ast.Call)
+    return call.node.args[1 if by_class else 0 :]
+
+
+def _named(call: Call, name: str, row: MovedArguments) -> Iterator[Outcome]:
+    node, short, given = call.node, name.rpartition(".")[2], _positional(call)
+    if any(isinstance(argument, ast.Starred) for argument in given):
         return
-    moved = node.args[row.kept : len(row.order)]
-    if not moved or len(node.args) > len(row.order):
+    moved = given[row.kept : len(row.order)]
+    if not moved or len(given) > len(row.order):
         return
     names = row.order[row.kept : row.kept + len(moved)]
     text = ", ".join(
@@ -69,15 +84,15 @@ def _is_a(node: ast.expr, types: tuple[type, ...]) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in types
 
 
-def _default(call: Call) -> Iterator[Outcome]:
-    node, row = call.node, DEFAULTS[call.name]
+def _default(call: Call, name: str) -> Iterator[Outcome]:
+    node, row = call.node, DEFAULTS[name]
     open_ended = any(isinstance(argument, ast.Starred) for argument in node.args) or any(
         keyword.arg is None for keyword in node.keywords
     )
     given = {keyword.arg for keyword in node.keywords}
     if open_ended or len(node.args) > row.place or row.parameter in given:
         return
-    short = call.name.rpartition(".")[2]
+    short = name.rpartition(".")[2]
     yield Refusal(
         span=call.module.span(node),
         message=f"{short} without {row.parameter}: its default is {row.before} in Paddle 2 and "

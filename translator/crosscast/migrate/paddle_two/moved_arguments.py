@@ -149,5 +149,8 @@ CHANGED = (
         before="-1.0",
         now="0",
     ),
+    ChangedDefault(
+        names=("paddle.Tensor.uniform_",), parameter="min", place=0, before="-1.0", now="0"
+    ),
 )
 DEFAULTS = {name: row for row in CHANGED for name in row.names}
