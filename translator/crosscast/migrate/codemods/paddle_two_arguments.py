@@ -8,30 +8,24 @@ from collections.abc import Iterator
 from crosscast.edits.node_edits import insert_before
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_two.moved_arguments import BY_NAME, DEFAULTS, MovedArguments
+from crosscast.migrate.paddle_two.tensor_methods import called
 from crosscast.pysource.programs.call import Call
 from crosscast.sources.subject import Subject
+
+_KNOWN = BY_NAME.keys() | DEFAULTS.keys()
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Name the moved arguments of each call; ask where the order that was meant is not certain."""
     for module in subject.program.modules:
         for call in module.calls:
-            name = _called(call)
+            name = called(call, _KNOWN)
             if module.is_dead(call.node):
                 continue
             if name in BY_NAME:
                 yield from _named(call, name, BY_NAME[name])
             elif name in DEFAULTS:
                 yield from _default(call, name)
-
-
-def _called(call: Call) -> str:
-    """Return what a call makes or calls: a class for `super().__init__(...)`, a method of tensors
-    for `x.uniform_()`."""
-    if len(call.names) == 1:
-        return call.name.removesuffix(".__init__")
-    roots = {name.partition(".")[0] for name in call.module.imports.values()}
-    return f"paddle.Tensor.{call.method}" if not call.names and "paddle" in roots else ""
 
 
 def _positional(call: Call) -> list[ast.expr]:
@@ -139,6 +133,33 @@ import paddle
 
 noise = paddle.uniform([4, 8])
 """
+_BASES = """\
+import paddle
+from paddle.nn import Conv2D, Embedding
+
+
+class Padded(Conv2D):
+    def __init__(self, mode, attr):
+        super().__init__(3, 8, 3, 1, 1, 1, 1, mode, attr)
+
+
+class Words(Embedding):
+    def __init__(self, count):
+        Embedding.__init__(self, count, 16, None, True)
+
+
+class Deep(Words):
+    def __init__(self, count, a, b, c):
+        super().__init__(count, a, b, c)
+
+
+"""
+_NOISE = """\
+import paddle
+
+noise = paddle.empty([4, 8])
+noise.uniform_()
+"""
 _GIVEN = """\
 import paddle
 
@@ -166,6 +187,7 @@ CODEMOD = Codemod(
         "alltoall",
         "alltoall_single",
         "uniform",
+        "DataLoader",
     ),
     examples=(
         Example(before=_BEFORE + _STEP, after=_AFTER + _STEP),
@@ -185,6 +207,15 @@ CODEMOD = Codemod(
             refused="its default is -1.0 in Paddle 2",
         ),
         Example(before=_GIVEN + _STEP, after=_GIVEN + _STEP),
+        Example(
+            before=_BASES + _STEP,
+            after=_BASES.replace(
+                "1, mode, attr)", "1, padding_mode=mode, weight_attr=attr)"
+            ).replace("None, True", "None, sparse=True")
+            + _STEP,
+        ),
+        Example(before=_NOISE + _STEP, after=_NOISE + _STEP, refused="uniform_ without min"),
     ),
     run=run,
+    scope="every file",
 )
