@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_names.modes import mode_of
+from crosscast.migrate.paddle_names.old_graphs import has_old_graphs
 from crosscast.migrate.paddle_two.changed_results import RESULT_OF
 from crosscast.migrate.paddle_two.tensor_methods import called
 from crosscast.pysource.programs.call import Call
@@ -17,14 +18,18 @@ from crosscast.sources.subject import Subject
 def run(subject: Subject) -> Iterator[Outcome]:
     """Ask once in each file; graphs of fluid have the old results."""
     modules = subject.program.modules
-    if not modules or mode_of(modules, subject.beside) != "dynamic":
+    if not modules or any(map(has_old_graphs, modules)):
         return
+    graphs = mode_of(modules, subject.beside) == "static"
+    files = [*subject.sources, *subject.beside]
     for module in modules:
         seen: set[str] = set()
         for call in module.calls:
             name = called(call, RESULT_OF)
             row = RESULT_OF.get(name)
-            if row is None or module.is_dead(call.node) or not row.concerns(call):
+            if row is None or module.is_dead(call.node) or (graphs and not row.in_graphs):
+                continue
+            if not row.concerns(call, files):
                 continue
             if squeezed := _squeezed(call):
                 yield _change(call, squeezed)
@@ -94,6 +99,13 @@ two = F.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")
 shares = paddle.round(F.sigmoid(logits))
 """
 )
+_SAVED = (
+    _STEP
+    + """\
+paddle.jit.save(model, "deploy/model")
+predictor = paddle.inference.Config("deploy/model.pdmodel", "deploy/model.pdiparams")
+"""
+)
 _ROUNDED = _STEP + "boxes = paddle.round(corners / 2)\n"
 
 CODEMOD = Codemod(
@@ -101,7 +113,7 @@ CODEMOD = Codemod(
     name="paddle-two-results",
     api="paddle3",
     title="Calls that return something else in Paddle 3: indices, the mean of a loss, halves",
-    hints=("where", "nonzero", "cross_entropy", "CrossEntropyLoss", "round"),
+    hints=("where", "nonzero", "cross_entropy", "CrossEntropyLoss", "round", "pdmodel", "save"),
     examples=(
         Example(before=_INDICES, after=_INDICES, refused="shape [N] in Paddle 3"),
         Example(before=_SQUEEZED, after=_SQUEEZED.replace("squeeze(axis=1)", "flatten()")),
@@ -110,6 +122,7 @@ CODEMOD = Codemod(
         Example(before=_IGNORED, after=_IGNORED, refused="divides by the number of all labels"),
         Example(before=_PADDED, after=_PADDED, refused="divides by the number of all labels"),
         Example(before=_COUNTED, after=_COUNTED),
+        Example(before=_SAVED, after=_SAVED, refused="writes NAME.json in Paddle 3"),
         Example(before=_ROUNDED, after=_ROUNDED, refused="rounds halves"),
     ),
     run=run,

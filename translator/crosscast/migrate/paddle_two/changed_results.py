@@ -6,13 +6,16 @@ Measured in 2.6.2 and 3.3.1; a test computes the examples of every row in both.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from crosscast.messages.source import Source
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 
 _FLAT = ("numel", "flatten", "size", "squeeze")
+_OLD_MODEL = re.compile(r"""\.pdmodel['"]""")
 _PLACE_OF_REDUCTION = {"cross_entropy": 4, "CrossEntropyLoss": 2}
 _PLACE_OF_IGNORED = {"cross_entropy": 3, "CrossEntropyLoss": 1}
 
@@ -22,15 +25,17 @@ class ChangedResult:
     """Calls with another result, and what to write for the one of Paddle 2."""
 
     names: tuple[str, ...]
-    concerns: Callable[[Call], bool]
-    """Whether the difference can be seen in the result of a call."""
+    concerns: Callable[[Call, Sequence[Source]], bool]
+    """Whether the difference can be seen in the result of a call, among all files given."""
     meaning: str
     way: str
     example: str
-    """An expression of `x`, `flags`, `labels` and `logits` that differs between the releases."""
+    """An expression that differs between the releases, of names in the test."""
+    in_graphs: bool = False
+    """Whether graphs have the other result, too."""
 
 
-def _with_axis_of_one(call: Call) -> bool:
+def _with_axis_of_one(call: Call, _: Sequence[Source]) -> bool:
     """Whether a call returns indices, of which the second dimension is looked at."""
     if call.method == "where":
         if len(call.node.args) + len(call.node.keywords) != 1:
@@ -53,7 +58,7 @@ def _has_arguments(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call) and bool(node.args or node.keywords)
 
 
-def _ignores_negative(call: Call) -> bool:
+def _ignores_negative(call: Call, _: Sequence[Source]) -> bool:
     """Whether the mean of a loss leaves out labels below zero."""
     short = call.name.rpartition(".")[2]
     reduction = _given(call, "reduction", _PLACE_OF_REDUCTION[short])
@@ -77,12 +82,17 @@ def _writes_default(module: Module) -> bool:
     )
 
 
-def _of_any_number(call: Call) -> bool:
+def _of_any_number(call: Call, _: Sequence[Source]) -> bool:
     """Whether the argument may be a half; a probability of `sigmoid` hardly is."""
     given = call.node.args[0] if call.node.args else None
     if not isinstance(given, ast.Call):
         return True
     return not call.module.call(given).method.lower().endswith(("sigmoid", "softmax"))
+
+
+def _is_read(_: Call, sources: Sequence[Source]) -> bool:
+    """Whether a file with the old suffix is named in any of the files."""
+    return any(_OLD_MODEL.search(source.text) for source in sources)
 
 
 def _given(call: Call, name: str, place: int) -> ast.expr | None:
@@ -118,6 +128,15 @@ RESULTS = (
         meaning="rounds halves to the even number in Paddle 3, and away from zero in Paddle 2",
         way="write paddle.sign(x) * paddle.floor(paddle.abs(x) + 0.5) where x can be a half",
         example="paddle.round(x)",
+    ),
+    ChangedResult(
+        names=("paddle.jit.save", "paddle.static.save_inference_model"),
+        concerns=_is_read,
+        meaning="writes NAME.json in Paddle 3, and NAME.pdmodel in Paddle 2, which is read here",
+        way="read NAME.json, or set the environment variable FLAGS_enable_pir_api=0 before paddle "
+        "is imported where the model is saved",
+        example="saved('.pdmodel')",
+        in_graphs=True,
     ),
 )
 RESULT_OF = {name: row for row in RESULTS for name in row.names}
