@@ -35,10 +35,10 @@ _DROPOUT = "x dropout_prob is_test seed name dropout_implementation"
 _RESIZE = "input out_shape scale name actual_shape align_corners align_mode data_format"
 _TO_X = {"input": "x"}
 _SAME = (
-    ("paddle", "tanh exp sqrt abs square log ceil floor cos sin rsqrt reciprocal sign round erf"),
-    ("paddle", "clip stack transpose cast slice shape bmm unstack gather_nd linspace triu tril"),
+    ("paddle", "tanh exp sqrt abs square log ceil floor cos sin rsqrt reciprocal sign erf"),
+    ("paddle", "clip stack transpose cast slice shape bmm unstack linspace"),
     ("paddle", "index_sample scatter_nd shard_index dist dot"),
-    (_F, "relu sigmoid elu gelu softplus softsign mish pixel_shuffle unfold square_error_cost"),
+    (_F, "relu sigmoid elu gelu softplus softsign pixel_shuffle unfold square_error_cost"),
     (_F, "mse_loss dice_loss log_loss softmax_with_cross_entropy sequence_mask"),
 )
 
@@ -97,6 +97,18 @@ ROWS = (
         Row(old=(f"layers.{name}",), mode="dynamic", new=f"{place}.{name}")
         for place, names in _SAME
         for name in names.split()
+    ),
+    Row(old=("layers.round",), mode="dynamic", helper="rounded_away"),
+    *(
+        Row(old=(f"layers.{name}",), mode="dynamic", new=f"paddle.{name}", renamed=_TO_X)
+        for name in ("gather_nd", "triu", "tril")
+    ),
+    _function(
+        "mish",
+        f"{_F}.mish",
+        "x threshold name",
+        new_order="x name",
+        dropped={"threshold": ("*",)},
     ),
     *(
         _function(
