@@ -198,7 +198,11 @@ def _helpers() -> Iterator[Helper]:
     for name in ("and", "or", "xor"):
         yield Helper(name=f"fluid_logical_{name}", text=_LOGICAL.format(name=name), needs=op)
     for name in ("greater_than", "greater_equal", "less_than", "less_equal", "equal", "not_equal"):
-        yield Helper(name=f"fluid_{name}", text=_COMPARE.format(name=name, more=_LESS.get(name, "")), needs=op)
+        yield Helper(
+            name=f"fluid_{name}",
+            text=_COMPARE.format(name=name, more=_LESS.get(name, "")),
+            needs=op,
+        )
     for name, text in _MORE.items():
         yield Helper(name=f"fluid_{name}", text=text, needs=op if "fluid_op(" in text else ())
 

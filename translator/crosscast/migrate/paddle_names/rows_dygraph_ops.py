@@ -13,7 +13,7 @@ from crosscast.migrate.paddle_names.call_forms import (
     training_of_layer,
 )
 from crosscast.migrate.paddle_names.row import Row, Variant
-from crosscast.migrate.paddle_names.rows_math import AT_ZERO, TIES
+from crosscast.migrate.paddle_names.rows_math import AT_ZERO, BELOW_ZERO, TIES
 from crosscast.pysource.programs.module import Module
 
 _F = "paddle.nn.functional"
@@ -48,11 +48,11 @@ def _or_helper(row: Row, order: str, helper: str, **allowed: tuple[object, ...])
 
     def choose(module: Module, call: ast.Call | None) -> Row:
         if call is None:
-            return Row(old=(), helper=helper)
+            return Row(old=(), helper=helper, note=row.note)
         for name, values in allowed.items():
             value = given(call, order, name)
             if value is not None and not _is_one(value, values):
-                return Row(old=(), helper=helper)
+                return Row(old=(), helper=helper, note=row.note)
         return row
 
     return choose
@@ -72,6 +72,7 @@ def _binary(old: str, new: str) -> Row:
         new_order="x y",
         dropped={"axis": ("-1",), "act": ("*",)},
         rewrite=result_with_activation(_BINARY),
+        note=BELOW_ZERO if old in ("mod", "floordiv") else "",
     )
     helper = f"elementwise_{old}_along"
     return Row(
