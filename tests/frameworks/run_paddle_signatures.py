@@ -15,13 +15,14 @@ def main(names: list[str]) -> None:
     found: dict[str, list[list[str]]] = {}
     for name in names:
         function = reduce(getattr, name.split(".")[1:], paddle)
+        method = isinstance(function, type) or ".Tensor." in name
         if isinstance(function, type):
             function = function.__dict__["__init__"]
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())[method:]
         found[name] = [
             [parameter.name, repr(parameter.default)]
             for parameter in parameters
-            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.name != "self"
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
         ]
     print(json.dumps(found))
 

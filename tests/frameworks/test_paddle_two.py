@@ -9,6 +9,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast.migrate.in_place import migrate_in_place
+from crosscast.migrate.paddle_two.changed_results import RESULTS
 from crosscast.migrate.paddle_two.moved_arguments import BY_NAME, DEFAULTS
 from crosscast.migrate.registry import codemods_to
 from frameworks.subprocesses import paddle_2, run_python
@@ -37,6 +38,31 @@ def test_paddle_two_had_the_order_of_the_rows(framework: str) -> None:
         assert [parameter for parameter, _ in found[name]] == list(row.order), name
     for name, default in DEFAULTS.items():
         assert found[name][default.place] == [default.parameter, default.before], name
+
+
+RESULTS_OF = Path(__file__).parent / "run_paddle_results.py"
+EXAMPLES = [row.example for row in RESULTS]
+AT_PRESENT = [
+    [[2], [0, 2]],
+    [[], pytest.approx(0.7038, abs=1e-4)],
+    [[4], [0.0, 2.0, 2.0, -0.0]],
+    [[], False],
+]
+IN_2_6 = [
+    [[2, 1], [[0], [2]]],
+    [[], pytest.approx(1.4076, abs=1e-4)],
+    [[4], [1.0, 2.0, 3.0, -1.0]],
+    [[], True],
+]
+
+
+def test_results_are_those_of_the_rows() -> None:
+    assert run_python(RESULTS_OF, "paddle", *EXAMPLES) == AT_PRESENT
+
+
+@pytest.mark.parametrize("framework", paddle_2())
+def test_paddle_two_had_other_results(framework: str) -> None:
+    assert run_python(RESULTS_OF, framework, *EXAMPLES) == IN_2_6
 
 
 FETCHED = """\

@@ -257,3 +257,27 @@ def test_a_file_of_python_two_is_no_failure() -> None:
     found = migrate_in_place([Source("old.py", f'{FLUID}print "old"\n')], codemods_to("paddle3"))
     assert not found.problems
     assert not found.changes
+
+
+WHOLE = """\
+import paddle.fluid as fluid
+
+x = fluid.data("x", [None, 8], "float32")
+rows = fluid.layers.shape(x)[0]
+"""
+
+
+@pytest.mark.parametrize(
+    "quotient", ["rows / 2", "(rows + 1) / rows", "fluid.layers.argmax(x) / 3"]
+)
+def test_a_quotient_of_whole_numbers_has_a_note(quotient: str) -> None:
+    found = migrate("CM310", f"{WHOLE}half = {quotient}\n")
+    assert f"{quotient} (line 5) is a whole number in Paddle 1" in found.changes[0].hint
+
+
+@pytest.mark.parametrize(
+    "quotient", ["x / 2", "rows / 2.0", "rows // 2", "9 / 2", "rows / x", "y / 2"]
+)
+def test_other_quotients_have_none(quotient: str) -> None:
+    found = migrate("CM310", f"{WHOLE}half = {quotient}\n")
+    assert "whole" not in found.changes[0].hint

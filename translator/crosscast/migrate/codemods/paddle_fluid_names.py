@@ -224,6 +224,21 @@ paddle.enable_static()
 x = paddle.static.data("x", [None, 4])
 y = paddle.tanh(x)
 """
+_ENABLED = """\
+import paddle
+import paddle.fluid as fluid
+
+paddle.enable_static()
+x = fluid.data("x", [None, 4])
+"""
+_ENABLED_AFTER = """\
+import os
+os.environ.setdefault("FLAGS_enable_pir_api", "0")  # the graphs of paddle.fluid, with names
+import paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [None, 4])
+"""
 
 CODEMOD = Codemod(
     code="CM310",
@@ -238,6 +253,7 @@ CODEMOD = Codemod(
         Example(before=_GONE, after=_GONE, refused="does not have paddle.incubate.nn.FusedEcMoe"),
         Example(before=_RANGE, after=_RANGE, refused="leaves out its end"),
         Example(before=_OWN, after=_OWN),
+        Example(before=_ENABLED, after=_ENABLED_AFTER),
         Example(before=_MIXED, after=_MIXED_AFTER, refused="paddle.tanh fails with variables"),
     ),
     scope="every file",

@@ -9,6 +9,7 @@ from crosscast.edits.node_edits import replace_node
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_names.old_graphs import has_old_graphs
 from crosscast.migrate.paddle_two.fetches import is_fetched_scalar
+from crosscast.migrate.paddle_two.possible_scalars import is_of_arrays, may_be_scalar
 from crosscast.migrate.paddle_two.scalars import is_scalar
 from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
@@ -24,11 +25,16 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 yield _change(node, node.value, module)
                 continue
             tensor = _tensor(node)
-            if tensor is None and _is_first(node) and is_scalar(node.value, module):
-                yield _refused(node, module)
-            if tensor is None or module.is_dead(node) or not is_scalar(tensor, module):
+            if module.is_dead(node) or not _is_first(node):
                 continue
-            yield _change(node, tensor, module)
+            if tensor is None and is_scalar(node.value, module):
+                yield _refused(node, module)
+            elif tensor is None and is_of_arrays(node.value, module):
+                yield _asked(node, node.value, module)
+            elif tensor is not None and is_scalar(tensor, module):
+                yield _change(node, tensor, module)
+            elif tensor is not None and may_be_scalar(tensor, module):
+                yield _asked(node, tensor, module)
 
 
 def _change(node: ast.Subscript, scalar: ast.expr, module: Module) -> Change:
@@ -63,6 +69,16 @@ def _refused(node: ast.Subscript, module: Module) -> Refusal:
         span=module.span(node),
         message=f"{module.text(node)} fails: {text} has no dimension since Paddle 2.5",
         hint=f"write {text} for the tensor, or {text}.item() for the number",
+    )
+
+
+def _asked(node: ast.Subscript, scalar: ast.expr, module: Module) -> Refusal:
+    text = module.text(scalar)
+    return Refusal(
+        span=module.span(node),
+        message=f"{module.text(node)} fails if {text} is a mean or a sum of all, which has no "
+        "dimension since Paddle 2.5",
+        hint=f"write {text}.item() if it is one number",
     )
 
 
@@ -136,6 +152,17 @@ for images, labels in loader:
     print(rows.numpy()[0])
 """
 
+_OWN = """\
+import paddle
+
+for images, labels in loader:
+    loss_list, features = criterion(model(images), labels)
+    sum(loss_list).backward()
+    kept = [one.numpy() for one in loss_list]
+    rows = [row.numpy() for row in features]
+    print([row[0] for row in rows], features.numpy()[0], accuracies[0])
+"""
+
 CODEMOD = Codemod(
     code="CM322",
     name="paddle-scalars",
@@ -166,6 +193,22 @@ CODEMOD = Codemod(
         Example(
             before=_NAMED_GRAPH + _GRAPH + "print(exe.run(feed=rows, fetch_list=[loss])[0][0])\n",
             after=_NAMED_GRAPH + _GRAPH + "print(exe.run(feed=rows, fetch_list=[loss])[0][0])\n",
+        ),
+        Example(before=_OWN, after=_OWN),
+        *(
+            Example(before=_OWN + line, after=_OWN + line, refused=refused)
+            for line, refused in (
+                ("    print([k[0] / 2 for k in kept])\n", ""),
+                ("    print([one[0] / 2 for one in loss_kept])\n", ""),
+                ("    acc = validate(model)\n    print(acc.numpy()[0])\n", "acc is a mean"),
+                ("    print(sum(v.numpy()[0] for v in loss_list))\n", "if v is a mean"),
+                ("    print(self.val_loss.numpy()[0])\n", "if self.val_loss is a mean"),
+            )
+        ),
+        Example(
+            before=_OWN.replace("kept", "avg_losses") + "    print([k[0] for k in avg_losses])\n",
+            after=_OWN.replace("kept", "avg_losses") + "    print([k[0] for k in avg_losses])\n",
+            refused="k[0] fails if k is a mean",
         ),
         Example(before=_SCALED, after=_SCALED.replace("loss.numpy()[0]", "loss.item()")),
     ),

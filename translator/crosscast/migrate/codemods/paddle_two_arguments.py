@@ -8,29 +8,38 @@ from collections.abc import Iterator
 from crosscast.edits.node_edits import insert_before
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.paddle_two.moved_arguments import BY_NAME, DEFAULTS, MovedArguments
+from crosscast.migrate.paddle_two.tensor_methods import called
 from crosscast.pysource.programs.call import Call
 from crosscast.sources.subject import Subject
+
+_KNOWN = BY_NAME.keys() | DEFAULTS.keys()
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Name the moved arguments of each call; ask where the order that was meant is not certain."""
     for module in subject.program.modules:
         for call in module.calls:
-            name = call.name
-            if len(call.names) != 1 or module.is_dead(call.node):
+            name = called(call, _KNOWN)
+            if module.is_dead(call.node):
                 continue
             if name in BY_NAME:
-                yield from _named(call, BY_NAME[name])
+                yield from _named(call, name, BY_NAME[name])
             elif name in DEFAULTS:
-                yield from _default(call)
+                yield from _default(call, name)
 
 
-def _named(call: Call, row: MovedArguments) -> Iterator[Outcome]:
-    node, short = call.node, call.name.rpartition(".")[2]
-    if any(isinstance(argument, ast.Starred) for argument in node.args):
+def _positional(call: Call) -> list[ast.expr]:
+    """Return the positional arguments without the `self` of `Base.__init__(self, ...)`."""
+    by_class = call.name.endswith(".__init__") and not isinstance(call.receiver, ast.Call)
+    return call.node.args[1 if by_class else 0 :]
+
+
+def _named(call: Call, name: str, row: MovedArguments) -> Iterator[Outcome]:
+    node, short, given = call.node, name.rpartition(".")[2], _positional(call)
+    if any(isinstance(argument, ast.Starred) for argument in given):
         return
-    moved = node.args[row.kept : len(row.order)]
-    if not moved or len(node.args) > len(row.order):
+    moved = given[row.kept : len(row.order)]
+    if not moved or len(given) > len(row.order):
         return
     names = row.order[row.kept : row.kept + len(moved)]
     text = ", ".join(
@@ -69,15 +78,15 @@ def _is_a(node: ast.expr, types: tuple[type, ...]) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in types
 
 
-def _default(call: Call) -> Iterator[Outcome]:
-    node, row = call.node, DEFAULTS[call.name]
+def _default(call: Call, name: str) -> Iterator[Outcome]:
+    node, row = call.node, DEFAULTS[name]
     open_ended = any(isinstance(argument, ast.Starred) for argument in node.args) or any(
         keyword.arg is None for keyword in node.keywords
     )
     given = {keyword.arg for keyword in node.keywords}
     if open_ended or len(node.args) > row.place or row.parameter in given:
         return
-    short = call.name.rpartition(".")[2]
+    short = name.rpartition(".")[2]
     yield Refusal(
         span=call.module.span(node),
         message=f"{short} without {row.parameter}: its default is {row.before} in Paddle 2 and "
@@ -124,6 +133,33 @@ import paddle
 
 noise = paddle.uniform([4, 8])
 """
+_BASES = """\
+import paddle
+from paddle.nn import Conv2D, Embedding
+
+
+class Padded(Conv2D):
+    def __init__(self, mode, attr):
+        super().__init__(3, 8, 3, 1, 1, 1, 1, mode, attr)
+
+
+class Words(Embedding):
+    def __init__(self, count):
+        Embedding.__init__(self, count, 16, None, True)
+
+
+class Deep(Words):
+    def __init__(self, count, a, b, c):
+        super().__init__(count, a, b, c)
+
+
+"""
+_NOISE = """\
+import paddle
+
+noise = paddle.empty([4, 8])
+noise.uniform_()
+"""
 _GIVEN = """\
 import paddle
 
@@ -151,6 +187,7 @@ CODEMOD = Codemod(
         "alltoall",
         "alltoall_single",
         "uniform",
+        "DataLoader",
     ),
     examples=(
         Example(before=_BEFORE + _STEP, after=_AFTER + _STEP),
@@ -170,6 +207,15 @@ CODEMOD = Codemod(
             refused="its default is -1.0 in Paddle 2",
         ),
         Example(before=_GIVEN + _STEP, after=_GIVEN + _STEP),
+        Example(
+            before=_BASES + _STEP,
+            after=_BASES.replace(
+                "1, mode, attr)", "1, padding_mode=mode, weight_attr=attr)"
+            ).replace("None, True", "None, sparse=True")
+            + _STEP,
+        ),
+        Example(before=_NOISE + _STEP, after=_NOISE + _STEP, refused="uniform_ without min"),
     ),
     run=run,
+    scope="every file",
 )

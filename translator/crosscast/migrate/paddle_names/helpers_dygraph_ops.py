@@ -40,6 +40,11 @@ def flat_matmul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
     right = paddle.reshape(y, [math.prod(y.shape[:y_num_col_dims]), -1])
     return paddle.reshape(paddle.matmul(left, right), [*rows, *columns])
 '''.replace("    rows, columns", "    import math\n\n    rows, columns")
+_ROUNDED = '''
+def rounded_away(x, name=None):
+    """Return x rounded to whole numbers, halves away from zero."""
+    return paddle.sign(x) * paddle.floor(paddle.abs(x) + 0.5)
+'''
 _FLATTENED = '''
 def flattened_to_matrix(x, axis=1, name=None):
     """Return x as a matrix, whose rows are the dimensions before axis."""
@@ -164,6 +169,7 @@ HELPERS = (
     ),
     Helper(name="scaled_matmul", text=_SCALED),
     Helper(name="flat_matmul", text=_FLAT),
+    Helper(name="rounded_away", text=_ROUNDED),
     Helper(name="flattened_to_matrix", text=_FLATTENED),
     Helper(name="sorted_with_indices", text=_SORTED),
     Helper(name="one_hot_of_column", text=_ONE_HOT),

@@ -54,11 +54,19 @@ def fluid_logical_{name}(x, y, out=None, name=None):
     return result if out is None else paddle.assign(result, out)
 """
 _COMPARE = """\
-def fluid_{name}(x, y, cond=None):
+def fluid_{name}(x, y, {more}cond=None):
     result = fluid_op("{name}", {{"X": x, "Y": y}}, dtype="bool", axis=-1)
     return result if cond is None else paddle.assign(result, cond)
 """
+_LESS = {"less_than": "force_cpu=None, "}
 _MORE = {
+    "round": '''\
+def fluid_round(x, name=None):
+    """Round to whole numbers, halves away from zero, as in Paddle 1."""
+    half = paddle.scale(fluid_op("abs", {"X": x}), 1.0, 0.5)
+    whole = fluid_op("floor", {"X": half})
+    return fluid_op("elementwise_mul", {"X": fluid_op("sign", {"X": x}), "Y": whole}, axis=-1)
+''',
     "mean": '''\
 def fluid_mean(x, name=None):
     """The mean with the shape [1], as in Paddle 1."""
@@ -172,7 +180,7 @@ def fluid_isfinite(x):
 }
 UNARY = {
     **{name: name for name in ("sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "abs", "ceil")},
-    **{name: name for name in ("floor", "round", "sin", "cos", "acos", "asin", "sign")},
+    **{name: name for name in ("floor", "sin", "cos", "acos", "asin", "sign")},
 }
 BINARY = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")
 REDUCED = ("sum", "mean", "max", "min", "prod", "all", "any")
@@ -190,7 +198,11 @@ def _helpers() -> Iterator[Helper]:
     for name in ("and", "or", "xor"):
         yield Helper(name=f"fluid_logical_{name}", text=_LOGICAL.format(name=name), needs=op)
     for name in ("greater_than", "greater_equal", "less_than", "less_equal", "equal", "not_equal"):
-        yield Helper(name=f"fluid_{name}", text=_COMPARE.format(name=name), needs=op)
+        yield Helper(
+            name=f"fluid_{name}",
+            text=_COMPARE.format(name=name, more=_LESS.get(name, "")),
+            needs=op,
+        )
     for name, text in _MORE.items():
         yield Helper(name=f"fluid_{name}", text=text, needs=op if "fluid_op(" in text else ())
 

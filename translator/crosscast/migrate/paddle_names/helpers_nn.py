@@ -16,6 +16,12 @@ def fluid_activated(x, act):
 def fluid_reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
     return fluid_activated(paddle.reshape(x, shape if actual_shape is None else actual_shape), act)
 """,
+    "fc": """\
+def fluid_fc(
+    input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None
+):
+    return paddle.static.nn.fc(input, size, num_flatten_dims, param_attr, bias_attr, act, name)
+""",
     "flatten": '''\
 def fluid_flatten(x, axis=1, name=None):
     """A matrix: the dimensions before `axis` form its rows."""

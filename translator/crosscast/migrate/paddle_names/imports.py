@@ -49,15 +49,16 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
     edits: list[Edit] = []
     head = (
         _head(module, top, first)
-        if mode == "static" and STATIC not in module.source.text and _has_fluid(module)
+        if mode == "static" and FLAG_NAME not in module.source.text and _has_fluid(module)
         else ""
     )
+    enabled = "" if STATIC in module.source.text or not head else STATIC
     placed = False
     for node in fluid:
         rest = _without_fluid(node, mode)
         if node is first:
             bind = "" if _binds_after(rest) else "import paddle\n"
-            tail = f"\n{STATIC}" if head else ""
+            tail = f"\n{enabled}" if enabled else ""
             edits.append(replace_node(module, node, f"{head}{bind}{rest}".rstrip("\n") + tail))
             placed = True
         elif rest:
@@ -69,10 +70,10 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
         front = head + ("import paddle\n" if missing else "")
         if front and is_paddle(first) and isinstance(first, ast.stmt):
             edits.append(insert_before(module, first, front))
-            if head:
-                edits.append(_after(module, first, f"\n{STATIC}"))
+            if enabled:
+                edits.append(_after(module, first, f"\n{enabled}"))
         elif front:
-            tail = f"{STATIC}\n" if head else ""
+            tail = f"{enabled}\n" if enabled else ""
             edits.append(insert_before(module, first, f"{front}{tail}"))
     if helpers:
         edits = _with_helpers(module, edits, _last_import(module, first), "\n\n\n".join(helpers))

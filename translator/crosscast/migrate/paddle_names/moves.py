@@ -26,6 +26,7 @@ from crosscast.migrate.paddle_names.methods import (
 from crosscast.migrate.paddle_names.row import Mode, Row
 from crosscast.migrate.paddle_names.table import all_helpers, rows_for
 from crosscast.migrate.paddle_names.uses import Use, uses_of
+from crosscast.migrate.paddle_names.whole_numbers import divided_whole_numbers
 from crosscast.pysource.programs.module import Module
 
 
@@ -79,6 +80,8 @@ def moves_of(module: Module, mode: Mode) -> Moves:
         found.notes[STATES] = None
     if reads_rates(module):
         found.notes[RATE] = None
+    if any(use.name.startswith("paddle.fluid.") for use in uses):
+        found.notes |= dict.fromkeys(divided_whole_numbers(module))
     if mode == "dynamic" and reads_first_elements(module):
         found.notes[SCALARS] = None
     texts = list(texts_of(helpers, all_helpers()))

@@ -13,7 +13,7 @@ _PRIVATE = (
     (
         re.compile(
             r"layers\.(?:nn|tensor|ops|control_flow|io|loss|metric_op|detection|rnn|"
-            r"learning_rate_scheduler|sequence_lod|utils|device)\."
+            r"learning_rate_scheduler|sequence_lod|device)\."
         ),
         "layers.",
     ),

@@ -208,7 +208,20 @@ ROWS = (
         mode="dynamic",
         variant=_no_grad,
     ),
-    Row(old=("dygraph.grad",), mode="dynamic", new="paddle.grad"),
+    Row(
+        old=("dygraph.grad",),
+        mode="dynamic",
+        new="paddle.grad",
+        order="outputs inputs grad_outputs retain_graph create_graph only_inputs allow_unused "
+        "no_grad_vars backward_strategy",
+        dropped={"backward_strategy": ("*",)},
+    ),
+    Row(
+        old=("dygraph.BackwardStrategy",),
+        mode="dynamic",
+        refused="Paddle 3 orders sums of gradients itself; remove it, and call backward() without "
+        "it",
+    ),
     Row(old=("save_dygraph", "dygraph.save_dygraph"), mode="dynamic", variant=_saved),
     Row(
         old=("load_dygraph", "dygraph.load_dygraph"),
@@ -292,7 +305,14 @@ ROWS = (
     ),
     Row(old=("io.DataLoader",), mode="dynamic", new="paddle.io.DataLoader"),
     Row(old=("io.Dataset",), mode="dynamic", new="paddle.io.Dataset"),
-    Row(old=("io.BatchSampler",), mode="dynamic", new="paddle.io.BatchSampler"),
+    Row(
+        old=("io.BatchSampler",),
+        mode="dynamic",
+        new="paddle.io.BatchSampler",
+        order="dataset indices shuffle batch_size drop_last",
+        new_order="dataset sampler shuffle batch_size drop_last",
+        dropped={"indices": ("None",)},
+    ),
     *(
         Row(old=(name,), mode="dynamic", new=f"paddle.{name}")
         for name in ("CPUPlace", "CUDAPlace", "CUDAPinnedPlace", "ParamAttr")

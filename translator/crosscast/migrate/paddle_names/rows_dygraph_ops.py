@@ -13,7 +13,7 @@ from crosscast.migrate.paddle_names.call_forms import (
     training_of_layer,
 )
 from crosscast.migrate.paddle_names.row import Row, Variant
-from crosscast.migrate.paddle_names.rows_math import AT_ZERO, TIES
+from crosscast.migrate.paddle_names.rows_math import AT_ZERO, BELOW_ZERO, TIES
 from crosscast.pysource.programs.module import Module
 
 _F = "paddle.nn.functional"
@@ -35,10 +35,10 @@ _DROPOUT = "x dropout_prob is_test seed name dropout_implementation"
 _RESIZE = "input out_shape scale name actual_shape align_corners align_mode data_format"
 _TO_X = {"input": "x"}
 _SAME = (
-    ("paddle", "tanh exp sqrt abs square log ceil floor cos sin rsqrt reciprocal sign round erf"),
-    ("paddle", "clip stack transpose cast slice shape bmm unstack gather_nd linspace triu tril"),
+    ("paddle", "tanh exp sqrt abs square log ceil floor cos sin rsqrt reciprocal sign erf"),
+    ("paddle", "clip stack transpose cast slice shape bmm unstack linspace"),
     ("paddle", "index_sample scatter_nd shard_index dist dot"),
-    (_F, "relu sigmoid elu gelu softplus softsign mish pixel_shuffle unfold square_error_cost"),
+    (_F, "relu sigmoid elu gelu softplus softsign pixel_shuffle unfold square_error_cost"),
     (_F, "mse_loss dice_loss log_loss softmax_with_cross_entropy sequence_mask"),
 )
 
@@ -48,11 +48,11 @@ def _or_helper(row: Row, order: str, helper: str, **allowed: tuple[object, ...])
 
     def choose(module: Module, call: ast.Call | None) -> Row:
         if call is None:
-            return Row(old=(), helper=helper)
+            return Row(old=(), helper=helper, note=row.note)
         for name, values in allowed.items():
             value = given(call, order, name)
             if value is not None and not _is_one(value, values):
-                return Row(old=(), helper=helper)
+                return Row(old=(), helper=helper, note=row.note)
         return row
 
     return choose
@@ -72,6 +72,7 @@ def _binary(old: str, new: str) -> Row:
         new_order="x y",
         dropped={"axis": ("-1",), "act": ("*",)},
         rewrite=result_with_activation(_BINARY),
+        note=BELOW_ZERO if old in ("mod", "floordiv") else "",
     )
     helper = f"elementwise_{old}_along"
     return Row(
@@ -97,6 +98,18 @@ ROWS = (
         Row(old=(f"layers.{name}",), mode="dynamic", new=f"{place}.{name}")
         for place, names in _SAME
         for name in names.split()
+    ),
+    Row(old=("layers.round",), mode="dynamic", helper="rounded_away"),
+    *(
+        Row(old=(f"layers.{name}",), mode="dynamic", new=f"paddle.{name}", renamed=_TO_X)
+        for name in ("gather_nd", "triu", "tril")
+    ),
+    _function(
+        "mish",
+        f"{_F}.mish",
+        "x threshold name",
+        new_order="x name",
+        dropped={"threshold": ("*",)},
     ),
     *(
         _function(

@@ -77,7 +77,6 @@ ROWS = (
             "io.load_program_state": f"{_STATIC}.load_program_state",
             "io.set_program_state": f"{_STATIC}.set_program_state",
             "io.PyReader": "paddle.base.reader.PyReader",
-            "io.DataLoader": "paddle.base.reader.DataLoader",
             "layers.autoincreased_step_counter": "paddle.optimizer.lr.autoincreased_step_counter",
             "layers._decay_step_counter": "paddle.optimizer.lr._decay_step_counter",
         }
@@ -90,6 +89,13 @@ ROWS = (
                 *("xmap_readers", "multiprocess_reader", "ComposeNotAligned"),
             )
         }
+    ),
+    Row(
+        old=("io.DataLoader",),
+        mode="static",
+        new="paddle.io.DataLoader",
+        order="dataset feed_list places return_list",
+        written={"return_list": "False"},
     ),
     Row(old=("Program",), mode="static", helper="fluid_Program"),
     Row(old=("io.save_vars",), mode="static", new=f"{_STATIC}.save_vars", note=_FILES),

@@ -15,7 +15,13 @@ AT_ZERO = (
     "at a logit of exactly 0 the gradient of sigmoid_cross_entropy_with_logits is too small by 1 "
     "in Paddle 3; its layer must not start with zeros"
 )
-_NOTES = {"fluid_reduce_max": TIES, "fluid_reduce_min": TIES}
+BELOW_ZERO = "whole quotients and remainders round down below zero; Paddle 1 rounded toward zero"
+_NOTES = {
+    "fluid_reduce_max": TIES,
+    "fluid_reduce_min": TIES,
+    "fluid_elementwise_floordiv": BELOW_ZERO,
+    "fluid_elementwise_mod": BELOW_ZERO,
+}
 
 
 def _static(old: str, new: str, **more: str | dict[str, str]) -> Row:

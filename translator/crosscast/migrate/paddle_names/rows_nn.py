@@ -26,7 +26,13 @@ def _same(*names: str) -> tuple[Row, ...]:
 
 
 ROWS = (
-    Row(old=("layers.fc",), mode="static", new="paddle.static.nn.fc", renamed=_ATTR),
+    Row(
+        old=("layers.fc",),
+        mode="static",
+        new="paddle.static.nn.fc",
+        helper="fluid_fc",
+        renamed=_ATTR,
+    ),
     *_same("conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "batch_norm", "layer_norm"),
     *_same("group_norm", "instance_norm", "spectral_norm", "bilinear_tensor_product", "nce"),
     *_same("row_conv"),

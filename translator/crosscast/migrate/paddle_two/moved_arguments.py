@@ -124,6 +124,29 @@ MOVED = (
         kept=0,
         now="out_tensor",
     ),
+    MovedArguments(
+        names=("paddle.io.DataLoader",),
+        order=(
+            "dataset",
+            "feed_list",
+            "places",
+            "return_list",
+            "batch_sampler",
+            "batch_size",
+            "shuffle",
+            "drop_last",
+            "collate_fn",
+            "num_workers",
+            "use_buffer_reader",
+            "prefetch_factor",
+            "use_shared_memory",
+            "timeout",
+            "worker_init_fn",
+            "persistent_workers",
+        ),
+        kept=11,
+        now="reader_buffer_size",
+    ),
 )
 BY_NAME = {name: row for row in MOVED for name in row.names}
 
@@ -148,6 +171,9 @@ CHANGED = (
         place=2,
         before="-1.0",
         now="0",
+    ),
+    ChangedDefault(
+        names=("paddle.Tensor.uniform_",), parameter="min", place=0, before="-1.0", now="0"
     ),
 )
 DEFAULTS = {name: row for row in CHANGED for name in row.names}
