@@ -86,7 +86,8 @@ def migrate_to_targets(
         return code
     if any(diagnostic.code in ("CC976", "CC979") for diagnostic in diagnostics):
         return EXIT_CANNOT_RUN
-    return EXIT_FINDINGS if _is_open(data) else EXIT_OK
+    undecided = any(diagnostic.code in ("CC935", "CC936") for diagnostic in diagnostics)
+    return EXIT_FINDINGS if undecided or _is_open(data) else EXIT_OK
 
 
 def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnostic]]:

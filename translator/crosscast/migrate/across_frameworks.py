@@ -12,7 +12,7 @@ from crosscast.lift.annotated_yaml import recipe_yaml, scalar
 from crosscast.lift.drafting import Lifted, lift
 from crosscast.lift.frameworks import UNSAID, backend_for
 from crosscast.lift.recipe_draft import Filled
-from crosscast.lift.step_sections import looking, word
+from crosscast.lift.step_sections import looking, number, word
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
@@ -22,6 +22,7 @@ from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
 from crosscast.migrate.carried_model import CarriedModel, OwnModelText, carried_model, model_text
 from crosscast.migrate.encoders import Encoder, encoder_of
 from crosscast.migrate.field_lines import Line, carriers
+from crosscast.migrate.label_axes import with_labels
 from crosscast.migrate.losses import FILE as LOSS_FILE
 from crosscast.migrate.losses import CarriedLoss, carried_loss
 from crosscast.migrate.operation_lines import operation_lines
@@ -29,6 +30,7 @@ from crosscast.migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_tes
 from crosscast.migrate.own_rows import FILE as ROWS_FILE
 from crosscast.migrate.own_rows import CarriedRows, carried_rows
 from crosscast.migrate.run_length import with_length
+from crosscast.migrate.spared_weights import spared_weights
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
@@ -137,11 +139,17 @@ def migrate_across(
         fields = {**fields, **loss.fields}
         model = replace(model, network=loss.network) if model and loss.network else model
     chosen = any(path.startswith("data.") for path in settings or {})
-    rows = None if chosen else _rows_of(lifted, fields, model)
-    if rows is not None and rows.text:
+    ignored = looking(lifted.analysis.settled)("loss.ignore_index")
+    rows = None if chosen else _rows_of(lifted, fields, model, number(ignored))
+    if rows is not None:
         fields = {**fields, **rows.fields()}
+        lifted = replace(lifted, diagnostics=rows.settled(lifted.diagnostics))
+    network, fields = with_labels(
+        model.network if model is not None else None, fields, ignores=ignored is not None
+    )
+    model = replace(model, network=network) if model is not None else None
     own_models = _own_models(model, targets)
-    epochs = word(looking(lifted.analysis.settled)("run.epochs"))
+    epochs = _epochs(lifted)
     fields = with_length(_with_settings(fields, settings or {}), epochs)
     fields = _for_targets(fields, targets, model, own_models)
     written = recipe_yaml(fields, [source.name for source in sources])
@@ -184,6 +192,10 @@ def migrate_across(
             *lifted.diagnostics,
             *diagnostics_of(fates),
             *_to_fill_in(fields, own_models, rows),
+            *_undone(rows),
+            *spared_weights(
+                lifted.analysis.subject.program, fields, network, _backends_of(targets)
+            ),
             *(diagnostic for emitted in compiled for diagnostic in emitted.diagnostics),
         ),
     )
@@ -240,14 +252,21 @@ def _loss_of(
     targets: Sequence[str],
 ) -> CarriedLoss | None:
     named = [fact for fact in lifted.analysis.subject.profile if fact.field == "loss.named"]
-    found = [find_target(name) for name in targets]
-    backends = list(dict.fromkeys(target.backend.name for target in found if target.runs))
     network = model.network if model is not None else None
-    return carried_loss(next(iter(named), None), fields, network, backends)
+    return carried_loss(next(iter(named), None), fields, network, _backends_of(targets))
+
+
+def _backends_of(targets: Sequence[str]) -> list[str]:
+    """Return the frameworks of targets that run."""
+    found = [find_target(name) for name in targets]
+    return list(dict.fromkeys(target.backend.name for target in found if target.runs))
 
 
 def _rows_of(
-    lifted: Lifted, fields: Mapping[str, Filled], model: CarriedModel | None
+    lifted: Lifted,
+    fields: Mapping[str, Filled],
+    model: CarriedModel | None,
+    ignored: float | None,
 ) -> CarriedRows | None:
     """Return the rows of the source, unless a file or the user defines others."""
     if fields["data.source"].how != "assumed" or model is None:
@@ -255,7 +274,7 @@ def _rows_of(
     subject, network = lifted.analysis.subject, model.network
     inputs = network.inputs if network is not None else ("x",)
     classes = fields["loss.kind"].value == "cross_entropy"
-    return carried_rows(subject.program, subject.steps, inputs, classes=classes)
+    return carried_rows(subject.program, subject.steps, inputs, classes=classes, ignored=ignored)
 
 
 def _own_models(model: CarriedModel | None, targets: Sequence[str]) -> dict[str, OwnModelText]:
@@ -332,6 +351,26 @@ def _to_fill_in(
             place = filled.places[0] if filled.places else None
             found.append(_missing(path, message, f"set it: --set {path}=VALUE", place))
     return found
+
+
+def _epochs(lifted: Lifted) -> object:
+    """Return the epochs of a run; None if its schedule is of another length."""
+    look = looking(lifted.analysis.settled)
+    epochs, total = word(look("run.epochs")), number(look("schedule.total_steps"))
+    by_epoch = word(look("schedule.stepped_per")) == "epoch"
+    return None if by_epoch and total is not None and total != epochs else epochs
+
+
+def _undone(rows: CarriedRows | None) -> list[Diagnostic]:
+    """Return a diagnostic for everything that the rows of the source get in the loop alone."""
+    if rows is None:
+        return []
+    return [
+        Diagnostic(
+            code="CC935", severity=Severity.WARNING, path="data", span=rows.place, message=message
+        )
+        for message in rows.undone
+    ]
 
 
 def _missing(path: str, message: str, hint: str, span: Span | None = None) -> Diagnostic:

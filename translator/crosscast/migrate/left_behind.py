@@ -73,7 +73,8 @@ KINDS: Sequence[Kind] = (
         instead="the new script saves its own: train.py --checkpoint-every N",
         names=r"(?:torch|paddle)\.save|keras\.callbacks\.ModelCheckpoint"
         r"|paddle\.callbacks\.ModelCheckpoint|tensorflow\.train\.(?:Checkpoint|CheckpointManager)"
-        r"|keras\.callbacks\.BackupAndRestore",
+        r"|keras\.callbacks\.BackupAndRestore|keras\.(?:\w+\.)*(?:Model|Sequential)\.save"
+        r"|paddle\.Model\.save",
         methods=frozenset({"save_weights", "save_pretrained", "save_checkpoint"}),
     ),
     Kind(
@@ -84,7 +85,7 @@ KINDS: Sequence[Kind] = (
     Kind(
         what="evaluation",
         instead="the new script evaluates data.eval once, at the end",
-        methods=frozenset({"evaluate"}),
+        methods=frozenset({"evaluate", "eval"}),
         keywords=frozenset({"validation_data", "validation_split"}),
         names=r"(?:torch|paddle)\.no_grad|torch\.inference_mode",
     ),

@@ -210,6 +210,8 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
     """Yield facts without a field, parts left to the user, and code that was not read."""
     subject = across.lifted.analysis.subject
     for fact in subject.profile:
+        if fact.field.startswith("recipe.model.") and across.model is not None:
+            continue  # its factory says it
         if not field_of(fact, _recipe_fields(across)) or (
             not fact.known and _is_open(across, fact)
         ):
@@ -242,7 +244,8 @@ def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
             yield {"what": f"model, to {name}", "places": places, "why": why}
         for note in own.notes:
             yield {"what": f"model, to {name}", "places": places, "why": note}
-    for note in across.rows.notes if across.rows is not None else ():
+    rows = across.rows
+    for note in (*rows.notes, *rows.undone) if rows is not None else ():
         yield {"what": "data", "places": [], "why": note}
     if across.loss is not None and across.loss.row.note:
         yield {"what": "loss", "places": [], "why": across.loss.row.note}

@@ -134,7 +134,9 @@ def _is_same(node: ast.AST, value: ast.expr, text: str, module: Module) -> bool:
         return module.text(value) == text
     loop = module.enclosing(node, ast.For, ast.While)
     around = module.enclosing(node, ast.If)
-    return loop is None or around is None or module.enclosing(around, ast.For, ast.While) is not loop
+    return (
+        loop is None or around is None or module.enclosing(around, ast.For, ast.While) is not loop
+    )
 
 
 def _per(node: ast.AST, module: Module) -> str:
