@@ -86,7 +86,7 @@ def migrate_to_targets(
         return code
     if any(diagnostic.code in ("CC976", "CC979") for diagnostic in diagnostics):
         return EXIT_CANNOT_RUN
-    undecided = any(diagnostic.code in ("CC935", "CC936") for diagnostic in diagnostics)
+    undecided = any(diagnostic.code in ("CC935", "CC936", "CC937") for diagnostic in diagnostics)
     return EXIT_FINDINGS if undecided or _is_open(data) else EXIT_OK
 
 
@@ -175,7 +175,7 @@ def _verified(across: CrossMigration, root: Path) -> dict[str, Any]:
 
 def _is_open(data: Mapping[str, Any]) -> bool:
     """Whether a part of the training is left to the user."""
-    from crosscast.migrate.across_frameworks import OWN
+    from crosscast.migrate.left_open import OWN
 
     return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])
 

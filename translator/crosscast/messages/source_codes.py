@@ -121,6 +121,11 @@ SOURCE_CODES = (
         "Compare the weights that the source spares with the function `decays` of train.py.",
     ),
     Code(
+        "CC937",
+        "several trainings in one program",
+        "Migrate each of them from a program of its own; `--resume` or `--weights` joins them.",
+    ),
+    Code(
         "CC950",
         "internal error",
         "A rule or reader failed because of a bug in crosscast. Everything else was checked. "

@@ -14,18 +14,22 @@ _FLUSH = "flush"
 
 
 def with_labels(
-    network: Network | None, fields: Mapping[str, Filled], *, ignores: bool
+    network: Network | None, fields: Mapping[str, Filled], *, is_flat: bool, ignores: bool
 ) -> tuple[Network | None, dict[str, Filled]]:
     """Return a model with its classes on the last axis, and fields with the mean over labels.
 
     Args:
         network: the model, if it was read.
         fields: of the recipe.
+        is_flat: whether the loss takes every label as a row, whatever model it is.
         ignores: whether some labels count for nothing.
     """
     result, kind = dict(fields), fields.get("loss.kind")
-    is_one = network is None or kind is None or kind.how == "assumed"
-    if is_one or network is None or kind is None or kind.value != "cross_entropy":
+    if kind is None or kind.how == "assumed" or kind.value != "cross_entropy":
+        return network, result
+    if network is None:
+        if is_flat or ignores:
+            result[_BY] = _mean_of_labels(fields)
         return network, result
     shape = network.shapes.get(network.output)
     if shape is None and not network.is_flat:

@@ -66,7 +66,7 @@ def applied(
         UnreadableError: it is not an operation of the tables.
     """
     for node in found:
-        if node is found[-1] and _joins_rows(node, module):
+        if node is found[-1] and joins_rows(node, module):
             return output, True
         output = _applied(machine, output, node, module)
     return output, False
@@ -100,7 +100,7 @@ def _operation(machine: Machine, output: Tensor, node: Computed, module: Module)
     return None
 
 
-def _joins_rows(node: Computed, module: Module) -> bool:
+def joins_rows(node: Computed, module: Module) -> bool:
     """Whether every label becomes a row: `outputs.view(-1, classes)`."""
     match node:
         case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[ast.List() as shape]):

@@ -37,8 +37,10 @@ def _constant(machine: Machine, node: ast.Constant, module: Module, names: Names
 def _name(machine: Machine, node: ast.Name, module: Module, names: Names) -> Any:
     if node.id in names:
         found = names[node.id]
-        may_be_known = isinstance(found, Opaque) and not found.is_changed
-        return machine.outside(node, module) if may_be_known else found
+        if not isinstance(found, Opaque) or found.is_changed:
+            return found
+        elsewhere = machine.outside(node, module)
+        return found if isinstance(elsewhere, Opaque) else elsewhere
     if node.id in _BUILT_IN or functions.function_named(node.id) is not None:
         return Library(node.id)
     return machine.outside(node, module)

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.models import containers
-from crosscast.migrate.models.after_model import Computed, applied, computations
+from crosscast.migrate.models.after_model import (
+    Computed,
+    applied,
+    computations,
+    joins_rows,
+)
 from crosscast.migrate.models.calls import forward
 from crosscast.migrate.models.graph import Graph
 from crosscast.migrate.models.machine import Machine
@@ -55,11 +60,7 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
     failures: list[UnreadableError] = []
     found: list[Network] = []
     for use in _uses(program, steps):
-        function, where = use
-        call = where.parent(function)
-        after: Sequence[Computed] = ()
-        if isinstance(call, ast.Call) and call.func is function:
-            after = computations(call, where, steps)
+        where, after = use[1], _computed(use, steps)
         for node, module in _sources(*use):
             try:
                 network = _read(program, framework, (node, module), (after, where))
@@ -73,6 +74,20 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         return found[0]
     telling = [error for error in failures if error.span is not None]
     raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
+
+
+def takes_labels_as_rows(program: Program, steps: Sequence[TrainingStep]) -> bool:
+    """Whether the loss of a step takes every label as a row: `outputs.view(-1, classes)`."""
+    after = ((use[1], _computed(use, steps)) for use in _uses(program, steps))
+    return any(found and joins_rows(found[-1], where) for where, found in after)
+
+
+def _computed(use: Place, steps: Sequence[TrainingStep]) -> tuple[Computed, ...]:
+    """Return what a step computes of the outputs where it uses a model."""
+    function, module = use
+    call = module.parent(function)
+    is_call = isinstance(call, ast.Call) and call.func is function
+    return computations(call, module, steps) if isinstance(call, ast.Call) and is_call else ()
 
 
 def _as_used(network: Network, use: Place) -> Network:
