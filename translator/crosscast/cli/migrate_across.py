@@ -46,7 +46,7 @@ def migrate_to_targets(
             it, the folder cannot be written.
     """
     from crosscast.migrate.across_frameworks import migrate_across
-    from crosscast.migrate.report import report
+    from crosscast.migrate.report import OTHERWISE, report
     from crosscast.migrate.settings import parse_settings
     from crosscast.migrate.summary import across_summary
 
@@ -86,7 +86,7 @@ def migrate_to_targets(
         return code
     if any(diagnostic.code in ("CC976", "CC979") for diagnostic in diagnostics):
         return EXIT_CANNOT_RUN
-    undecided = any(diagnostic.code in ("CC935", "CC936", "CC937") for diagnostic in diagnostics)
+    undecided = any(diagnostic.code in ("CC935", *OTHERWISE) for diagnostic in diagnostics)
     return EXIT_FINDINGS if undecided or _is_open(data) else EXIT_OK
 
 

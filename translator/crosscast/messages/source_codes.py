@@ -126,6 +126,11 @@ SOURCE_CODES = (
         "Migrate each of them from a program of its own; `--resume` or `--weights` joins them.",
     ),
     Code(
+        "CC938",
+        "a step does what no recipe says",
+        "Decide whether the new script should do it too; it must then be written into train.py.",
+    ),
+    Code(
         "CC950",
         "internal error",
         "A rule or reader failed because of a bug in crosscast. Everything else was checked. "

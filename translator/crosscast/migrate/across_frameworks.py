@@ -28,6 +28,7 @@ from crosscast.migrate.left_open import to_fill_in, undone
 from crosscast.migrate.losses import FILE as LOSS_FILE
 from crosscast.migrate.losses import CarriedLoss, carried_loss
 from crosscast.migrate.operation_lines import operation_lines
+from crosscast.migrate.other_steps import other_steps, with_sums
 from crosscast.migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast.migrate.own_rows import FILE as ROWS_FILE
 from crosscast.migrate.own_rows import CarriedRows, carried_rows
@@ -150,7 +151,7 @@ def migrate_across(
         )
         model = replace(model, network=network)
     program = lifted.analysis.subject.program
-    fields = with_class_weights(program, fields)
+    fields = with_sums(program, with_class_weights(program, fields))
     own_models = _own_models(model, targets)
     fields = with_length(_with_settings(fields, settings or {}), epochs_of(lifted))
     fields = _for_targets(fields, targets, model, own_models)
@@ -196,6 +197,7 @@ def migrate_across(
             *to_fill_in(fields, own_models, rows),
             *undone(rows),
             *phases(program),
+            *other_steps(program, lifted.analysis.subject.steps),
             *spared_weights(
                 program, fields, model.network if model else None, _backends_of(targets)
             ),

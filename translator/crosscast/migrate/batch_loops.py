@@ -58,6 +58,7 @@ def check_order(steps: Sequence[TrainingStep]) -> None:
 
 def computed(steps: Sequence[TrainingStep]) -> Iterator[str]:
     """Yield what loops compute of the arrays of a batch for their model and their loss."""
+    yield from _given(steps)
     for loop, names, module in batch_loops(steps):
         yield from _of_inputs(loop, names, module)
         if names:
@@ -68,11 +69,22 @@ def computed(steps: Sequence[TrainingStep]) -> Iterator[str]:
 def _of_inputs(loop: ast.For, names: Sequence[str], module: Module) -> Iterator[str]:
     for statement in loop.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value) if (
-                name in names and name in names_in(value)
-            ):
-                text = module.text(statement)[:60]
-                yield f"the loop computes {text}: do it in the class of your rows"
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names[
+                :-1
+            ] or isinstance(value, ast.BinOp):
+                if name in names and name in names_in(value) and not _is_plain(value, {name}):
+                    text = module.text(statement)[:60]
+                    yield f"the loop computes {text}: do it in the class of your rows"
+
+
+def _given(steps: Sequence[TrainingStep]) -> Iterator[str]:
+    """Yield what steps compute where they call their model."""
+    for step in steps:
+        for event in step.of("forward"):
+            for given in event.node.args if isinstance(event.node, ast.Call) else ():
+                if isinstance(given, ast.BinOp):
+                    text = event.module.text(given)[:60]
+                    yield f"the model gets {text}: let your rows be prepared so"
 
 
 def _of_labels(loop: ast.For, labels: str, module: Module) -> Iterator[str]:

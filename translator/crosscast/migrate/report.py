@@ -26,6 +26,8 @@ _UNREAD = frozenset(
     {"CC901", "CC902", "CC903", "CC904", "CC911", "CC916", "CC918", "CC920", "CC921"}
 )
 """Diagnostics about code that was not read or that a recipe cannot express."""
+OTHERWISE = frozenset({"CC936", "CC937", "CC938"})
+"""Diagnostics about what the new script does otherwise."""
 
 
 def report(across: CrossMigration, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -225,8 +227,9 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
     for left in left_behind(subject.program):
         where = [_place(across, span) for span in left.places]
         yield {"what": left.kind.what, "places": where, "why": left.kind.instead}
-    for diagnostic in across.lifted.diagnostics:
-        if diagnostic.code in _UNREAD:
+    others = [d for d in across.diagnostics if d.code in OTHERWISE]
+    for diagnostic in (*across.lifted.diagnostics, *others):
+        if diagnostic.code in (*_UNREAD, *OTHERWISE):
             yield {
                 "what": diagnostic.code,
                 "places": _places(across, diagnostic),

@@ -91,7 +91,7 @@ def _computed(use: Place, steps: Sequence[TrainingStep]) -> tuple[Computed, ...]
 
 
 def _as_used(network: Network, use: Place) -> Network:
-    """Return a model with a note of what a training step computes of its inputs.
+    """Return a model, if the step calls it as it was read.
 
     Raises:
         UnreadableError: the step passes more than the model was read with.
@@ -105,9 +105,7 @@ def _as_used(network: Network, use: Place) -> Network:
     if len(given) > len(network.inputs) or not set(words) <= set(network.inputs):
         text = module.text(call)[:60]
         raise UnreadableError(f"{text} passes more than the model was read with", module.span(call))
-    computed = [module.text(argument)[:60] for argument in given if isinstance(argument, ast.BinOp)]
-    notes = (f"the model gets {text}: let your rows be prepared so" for text in computed)
-    return replace(network, notes=(*network.notes, *notes))
+    return network
 
 
 def _computes(network: Network) -> object:
