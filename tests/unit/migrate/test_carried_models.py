@@ -271,11 +271,6 @@ def test_a_layer_that_does_not_train_with_its_model_is_refused_or_told() -> None
     assert kinds(program("model = Net()", "F.dropout(self.fc(x), training=False)")) == ["linear"]
 
 
-def test_what_the_loop_computes_of_the_inputs_is_told() -> None:
-    text = program("model = Net()").replace("model(x)", "model(x / 255.0)")
-    assert "x / 255.0" in network_read(text, "torch").notes[0]
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("target", BACKENDS)
 def test_what_is_written_is_python(case: Case, target: str) -> None:
