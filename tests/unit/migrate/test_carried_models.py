@@ -325,3 +325,23 @@ def test_a_model_of_a_library_is_its_namesake() -> None:
     with pytest.raises(UnreadableError, match=r"resnet50.fc is replaced"):
         network_read(other, "torch")
     assert all(row.parameters > 0 for row in BY_NAME.values())
+
+
+@pytest.mark.parametrize(
+    ("made", "result"),
+    [
+        ("nn.LSTM(4, 3)", "self.other(x)[0][:, -1, :]"),
+        ("nn.GRU(4, 3)", "self.fc(self.other(x)[0])"),
+        ("nn.MultiheadAttention(4, 2)", "x + self.other(x, x, x)[0]"),
+        ("nn.Sequential(nn.LSTM(4, 3))", "self.other(x).mean(1)"),
+    ],
+)
+def test_a_layer_that_is_not_carried_is_named(made: str, result: str) -> None:
+    text = program("model = Net()", result).replace(
+        "        self.fc = nn.Linear(4, 3)\n",
+        f"        self.fc = nn.Linear(4, 3)\n        self.other = {made}\n",
+    )
+    with pytest.raises(UnreadableError) as refusal:
+        network_read(text, "torch")
+    name = made.removeprefix("nn.Sequential(").partition("(")[0]
+    assert f"torch.{name} is not in the table" in refusal.value.reason

@@ -66,7 +66,7 @@ def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> A
             return _of_base(machine, node, function.attr, module, names)
         held = machine.value(function.value, module, names)
         if isinstance(held, Opaque):
-            return machine.outside(node, module)
+            return held if held.is_cause else machine.outside(node, module)
         if not isinstance(held, Library | ModuleObject | ClassObject):
             given, named = arguments(machine, node, module, names)
             return _of_method(machine, held, function.attr, given, named, node, module)
@@ -80,7 +80,8 @@ def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> A
             return called(machine, own, given, named, node, module)
     callee = machine.value(function, module, names)
     if isinstance(callee, Opaque):
-        return callee if machine.is_inside else machine.opaque(node, module)
+        is_told = callee.is_cause or machine.is_inside
+        return callee if is_told else machine.opaque(node, module)
     given, named = arguments(machine, node, module, names)
     return called(machine, callee, given, named, node, module)
 
@@ -268,6 +269,9 @@ def _unknown(
     Raises:
         UnreadableError: the call may change what a layer computes.
     """
+    told = next((part for part in parts if isinstance(part, Opaque) and part.is_cause), None)
+    if told is not None:
+        return told
     word = name.rpartition(".")[2]
     changes = word.startswith(_HOOKS) or (machine.is_inside and word not in _READS)
     for part in parts if changes else ():
@@ -368,7 +372,7 @@ def _of_library(
     if any(isinstance(each, Tensor) for each in (*given, *named.values())):
         raise UnreadableError(f"{name} is not in the table", span)
     if name.rpartition(".")[0] == tables.package and name.rpartition(".")[2][0].isupper():
-        return Opaque(f"{name} is not in the table of layers", span)
+        return Opaque(f"{name} is not in the table of layers", span, is_cause=True)
     function = functions.function_named(name)
     if function is None:
         return _unknown(machine, name, [*given, *named.values()], node, module)
