@@ -159,6 +159,21 @@ def test_what_a_recipe_cannot_say_is_a_diagnostic_and_not_dropped(facts: tuple[F
     )
 
 
+@pytest.mark.parametrize(
+    ("per", "how"), [("epoch", "assumed"), ("micro", "assumed"), ("step", "read")]
+)
+def test_a_length_in_other_units_than_updates_is_left_to_the_user(per: str, how: str) -> None:
+    found = lifted(
+        fact("schedule.name", "cosine"),
+        fact("schedule.stepped_per", per),
+        fact("schedule.total_steps", 30),
+    )
+    total = found.fields["schedule.total_steps"]
+    assert total.how == how
+    assert (total.value == 30) == (how == "read")
+    assert how == "read" or total.note.startswith("30 ")
+
+
 def test_an_optimizer_that_no_recipe_knows_is_said_and_not_taken_for_another() -> None:
     found = lifted(fact("framework", "pytorch"), fact("optimizer.name", "rmsprop", 3))
     assert "the optimizer is rmsprop" in " ".join(

@@ -158,3 +158,28 @@ def test_accepted_changes_are_written(
     assert code == 0
     assert "apex" not in path.read_text()
     assert capsys.readouterr().err.startswith("Done: 1 change in 1 file, written\n")
+
+
+def refusal(line: int) -> Result:
+    span = Span("a.py", line, 8, text=CALL.strip())
+    return Result(code="CM101", severity=Severity.WARNING, message=f"left {line}", span=span)
+
+
+@pytest.mark.parametrize(("words", "left"), [(["", "q"], [3]), (["", "", ""], []), ([], [2, 3])])
+def test_refusals_that_were_shown_are_not_listed_again(
+    words: list[str], left: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(words)
+
+    def read(_prompt: str) -> str:
+        word = next(typed, None)
+        if word is None:
+            raise EOFError
+        return word
+
+    refusals = [*map(refusal, (1, 2, 3)), replace(refusal(4), message=f"{DECLINED}this")]
+    rest = migrate_review.show_refusals(refusals, read)
+    assert [result.span.line for result in rest if result.span] == left
+    shown = capsys.readouterr().out
+    assert [f"left {line}" in shown for line in (1, 2, 3)] == [n not in left for n in (1, 2, 3)]
+    assert DECLINED not in shown

@@ -47,7 +47,7 @@ def test_it_is_told(line: str, what: str) -> None:
     ("fit", "what"),
     [
         (", validation_split=0.1", "evaluation"),
-        (", class_weight={0: 1.0}", "class weights of rows"),
+        (", sample_weight=weights", "weights of rows"),
         (", callbacks=[keras.callbacks.EarlyStopping()]", "early stopping"),
         (', callbacks=[keras.callbacks.ModelCheckpoint("m")]', "checkpoints"),
         (", callbacks=[keras.callbacks.LearningRateScheduler(rate)]", "schedule by a callback"),
@@ -114,3 +114,64 @@ def test_results_that_pass_no_gradient_are_no_frozen_weights(line: str, frozen: 
     across = migrate_across([Source("train.py", FLUID.format(line=line))], ["torch"])
     found = [entry["what"] for entry in report(across)["not_carried"]]
     assert ("frozen weights" in found) is frozen
+
+
+CLASSES = """
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+model.compile("sgd", keras.losses.{loss}(from_logits=True))
+model.fit(x, y, class_weight={weights})
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "weights", "found", "left"),
+    [
+        ("SparseCategoricalCrossentropy", "{0: 1.0, 2: 3.0, 1: 2}", (1.0, 2.0, 3.0), set()),
+        ("SparseCategoricalCrossentropy", "None", (), set()),
+        ("SparseCategoricalCrossentropy", "weights", (), {"loss.class_weights"}),
+        ("SparseCategoricalCrossentropy", "{1: 2.0}", (), {"loss.class_weights"}),
+        ("BinaryCrossentropy", "{0: 1.0, 1: 2.0}", None, {"loss.kind"}),
+    ],
+)
+def test_weights_of_classes_are_those_of_the_recipe(
+    loss: str, weights: str, found: tuple[float, ...] | None, left: set[str]
+) -> None:
+    text = CLASSES.format(loss=loss, weights=weights)
+    across = migrate_across([Source("train.py", text)], ["paddle"])
+    assert tuple(getattr(across.recipe.loss, "class_weights", ())) == (found or ())
+    assert {path for path in across.fill_in if path.startswith("loss.")} == left
+
+
+AGAIN = """
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "told_of"),
+    [
+        (AGAIN, True),
+        (AGAIN.replace("model.fit(x, y)", ""), False),
+        ("model.fit(x, y)\n", False),
+        (AGAIN.replace("model.", "other."), False),
+    ],
+)
+def test_a_second_training_with_other_settings_is_told(more: str, told_of: bool) -> None:
+    text = KERAS.format(compile="", fit="") + more
+    across = migrate_across([Source("train.py", text)], ["paddle"])
+    assert any(d.code == "CC937" for d in across.diagnostics) == told_of
+
+
+SAVED = {
+    f"{migration_sources.TORCH}\nmodel.eval()\n": "evaluation",
+    KERAS.format(compile="", fit="") + 'model.save("m.keras")\n': "checkpoints",
+    f"{migration_sources.TORCH}\nimage.save('a.png')\n": "",
+}
+
+
+@pytest.mark.parametrize(("text", "what"), SAVED.items())
+def test_evaluation_mode_and_whole_models_are_told(text: str, what: str) -> None:
+    found = set(told(text)) & {"evaluation", "checkpoints"}
+    assert found == ({what} if what else set())

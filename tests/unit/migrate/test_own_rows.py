@@ -139,7 +139,8 @@ def test_what_the_loop_computes_of_its_batches_is_told() -> None:
     zero = "        optimizer.zero_grad()\n"
     across = moved(PROGRAM.replace(zero, f"        x = (x - 0.5) / 0.25\n{zero}", 1))
     assert across.rows is not None
-    assert "x = (x - 0.5) / 0.25" in across.rows.notes[-1]
+    assert "x = (x - 0.5) / 0.25" in across.rows.undone[-1]
+    assert [d.message for d in across.diagnostics if d.code == "CC935"] == list(across.rows.undone)
 
 
 def test_what_the_user_says_of_data_and_loss_counts() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program_facts import values_of
+from program_facts import facts, values_of
 
 
 def test_a_schedule_beside_an_executor() -> None:
@@ -207,3 +207,30 @@ def test_clips_under_their_later_names_in_fluid() -> None:
     )
     found = values_of(text)
     assert (found["clipping.kind"], found["clipping.value"]) == ("value", 2.5)
+
+
+OF_OPTIMIZER = """
+    import paddle
+
+    rate = paddle.optimizer.lr.{rate}
+    optimizer = paddle.optimizer.SGD(rate, parameters=model.parameters())
+    for batch in loader:
+        model(batch).backward()
+        optimizer.step()
+        rate.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "first"),
+    [
+        ("PiecewiseDecay(boundaries=[10, 20], values=[0.1, 0.01, 0.001])", 0.1),
+        ("PiecewiseDecay([10, 20], [0.1, 0.01, 0.001])", 0.1),
+        ("NoamDecay(d_model=64, warmup_steps=40)", None),
+        ("PiecewiseDecay([10], values)", None),
+    ],
+)
+def test_the_rate_of_a_schedule_is_never_the_default(rate: str, first: float | None) -> None:
+    found = facts(OF_OPTIMIZER.format(rate=rate))
+    rates = [fact for fact in found if fact.field == "optimizer.learning_rate"]
+    assert [fact.value if fact.known else None for fact in rates] == [first]

@@ -46,7 +46,7 @@ def migrate_to_targets(
             it, the folder cannot be written.
     """
     from crosscast.migrate.across_frameworks import migrate_across
-    from crosscast.migrate.report import report
+    from crosscast.migrate.report import OTHERWISE, report
     from crosscast.migrate.settings import parse_settings
     from crosscast.migrate.summary import across_summary
 
@@ -86,7 +86,8 @@ def migrate_to_targets(
         return code
     if any(diagnostic.code in ("CC976", "CC979") for diagnostic in diagnostics):
         return EXIT_CANNOT_RUN
-    return EXIT_FINDINGS if _is_open(data) else EXIT_OK
+    undecided = any(diagnostic.code in ("CC935", *OTHERWISE) for diagnostic in diagnostics)
+    return EXIT_FINDINGS if undecided or _is_open(data) else EXIT_OK
 
 
 def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnostic]]:
@@ -174,7 +175,7 @@ def _verified(across: CrossMigration, root: Path) -> dict[str, Any]:
 
 def _is_open(data: Mapping[str, Any]) -> bool:
     """Whether a part of the training is left to the user."""
-    from crosscast.migrate.across_frameworks import OWN
+    from crosscast.migrate.left_open import OWN
 
     return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])
 

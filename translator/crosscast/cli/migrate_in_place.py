@@ -76,8 +76,9 @@ def in_place(
     review = review_on_terminal() if interactive else None
     codemods = codemods_to(api)
     migrated = migrate_in_place(sources, codemods, allowed=allowed, review=review)
+    refusals: Sequence[Result] = migrated.refusals
     if review is not None:
-        show_refusals(migrated.refusals)
+        refusals = show_refusals(migrated.refusals)
         write = True
     problems += migrated.problems
     problems += left_out(sources, codemods)
@@ -129,7 +130,7 @@ def in_place(
         print(*summary.lines, sep="\n", file=sys.stderr, flush=True)
         if not check and not write:
             _print_diff(files, migrated)
-        _print_details(migrated, listed=check or write)
+        _print_details(migrated, refusals, listed=check or write)
         if verify:
             _print_comparison(compared, execution, proof)
         print_diagnostics(told)
@@ -243,7 +244,7 @@ def _print_diff(files: dict[str, Text], migrated: InPlaceMigration) -> None:
         print(f"New file: {name} ({len(text.splitlines())} lines)")
 
 
-def _print_details(migrated: InPlaceMigration, *, listed: bool) -> None:
+def _print_details(migrated: InPlaceMigration, refusals: Sequence[Result], *, listed: bool) -> None:
     """Print the changes if `listed`, then the refusals, then the notes."""
     from crosscast.lint.formats.text import text
 
@@ -253,7 +254,7 @@ def _print_details(migrated: InPlaceMigration, *, listed: bool) -> None:
         for name in migrated.added:
             print(f"{name}: a new file, which the changed programs import")
     notes = dict.fromkeys(change.hint for change in migrated.changes if change.hint)
-    print(text(migrated.refusals), end="", file=sys.stderr)
+    print(text(refusals), end="", file=sys.stderr)
     for note in notes:
         print(f"Note: {note}", file=sys.stderr)
 

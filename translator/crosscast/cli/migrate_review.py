@@ -60,8 +60,8 @@ def ask(question: Question, read: Read = input) -> Answer:
         print(_HELP)
 
 
-def show_refusals(refusals: Sequence[Result], read: Read = input) -> None:
-    """Show the places that only a person can change, one by one.
+def show_refusals(refusals: Sequence[Result], read: Read = input) -> list[Result]:
+    """Show the places that only a person can change, one by one; return those not shown.
 
     Declined changes were seen already and are not shown again.
     """
@@ -74,6 +74,7 @@ def show_refusals(refusals: Sequence[Result], read: Read = input) -> None:
         try:
             word = read(f"Left for you, {number} of {len(left)}. Next [Enter] or quit [q]? ")
         except EOFError:
-            return
+            return left[number:]
         if word.strip().lower() == "q":
-            return
+            return left[number:]
+    return []

@@ -51,9 +51,15 @@ def schedule(look: Look, draft: Draft) -> None:
         shown = str(name).replace("_", " ")
         draft.note("CC911", "schedule", f"the schedule is {shown}; a recipe cannot say that", decay)
         draft.assume("schedule.name", "constant", f"in place of {shown}", decay)
-    total = look("schedule.total_steps")
+    total, per = look("schedule.total_steps"), look("schedule.stepped_per")
+    unit = {"epoch": "epochs", "micro": "micro-batches"}.get(str(word(per)), "")
     steps = number(total)
-    if steps is not None and steps >= 1:
+    if steps is not None and steps >= 1 and unit:
+        note = f"{int(steps)} {unit}: {int(steps)} * rows / rows of an update"
+        if unit != "epochs":
+            note = f"{int(steps)} {unit}"
+        draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, note, total)
+    elif steps is not None and steps >= 1:
         draft.put("schedule.total_steps", int(steps), total)
     else:
         draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, _why_open(total, look), total)
@@ -73,9 +79,7 @@ def schedule(look: Look, draft: Draft) -> None:
             )
         hint = "until its end the rates differ from those of the source"
         draft.note("CC911", "schedule.warmup_steps", message, start, hint)
-    per = look("schedule.stepped_per")
-    if word(per) in ("epoch", "micro"):
-        unit = "epochs" if word(per) == "epoch" else "micro-batches"
+    if unit:
         hint = "the schedule of a recipe counts updates: convert its lengths"
         draft.note("CC911", "schedule", f"the schedule counts {unit}", per, hint)
     skip = look("schedule.on_skip")

@@ -111,6 +111,26 @@ SOURCE_CODES = (
         "reduce their gradients.",
     ),
     Code(
+        "CC935",
+        "computed in the loop, not in the rows",
+        "Your rows must give the model and the loss what the loop of the source gives them.",
+    ),
+    Code(
+        "CC936",
+        "other weights without decay",
+        "Compare the weights that the source spares with the function `decays` of train.py.",
+    ),
+    Code(
+        "CC937",
+        "several trainings in one program",
+        "Migrate each of them from a program of its own; `--resume` or `--weights` joins them.",
+    ),
+    Code(
+        "CC938",
+        "a step does what no recipe says",
+        "Decide whether the new script should do it too; it must then be written into train.py.",
+    ),
+    Code(
         "CC950",
         "internal error",
         "A rule or reader failed because of a bug in crosscast. Everything else was checked. "

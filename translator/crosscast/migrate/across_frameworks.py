@@ -8,34 +8,37 @@ from functools import cached_property
 
 from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.lift.analysis import analyse
-from crosscast.lift.annotated_yaml import recipe_yaml, scalar
+from crosscast.lift.annotated_yaml import recipe_yaml
 from crosscast.lift.drafting import Lifted, lift
 from crosscast.lift.frameworks import UNSAID, backend_for
 from crosscast.lift.recipe_draft import Filled
-from crosscast.lift.step_sections import looking, word
+from crosscast.lift.step_sections import looking, number
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.output import OutputFile
 from crosscast.messages.source import Source
 from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
 from crosscast.migrate.carried_model import CarriedModel, OwnModelText, carried_model, model_text
 from crosscast.migrate.encoders import Encoder, encoder_of
 from crosscast.migrate.field_lines import Line, carriers
+from crosscast.migrate.keras_fits import phases, with_class_weights
+from crosscast.migrate.label_axes import with_labels
+from crosscast.migrate.left_open import to_fill_in, undone
 from crosscast.migrate.losses import FILE as LOSS_FILE
 from crosscast.migrate.losses import CarriedLoss, carried_loss
 from crosscast.migrate.operation_lines import operation_lines
+from crosscast.migrate.other_steps import other_steps, with_sums
 from crosscast.migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast.migrate.own_rows import FILE as ROWS_FILE
 from crosscast.migrate.own_rows import CarriedRows, carried_rows
-from crosscast.migrate.run_length import with_length
+from crosscast.migrate.run_length import epochs_of, with_length
+from crosscast.migrate.spared_weights import spared_weights
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 from crosscast.targets.backend import find_target
 
-OWN = ("model.", "data.")
-"""Sections that the user must fill in unless the source uses the shipped model."""
 _KINDS = (
     *("model.kind", "data.source", "loss.kind", "optimizer.name", "clipping.kind"),
     "loss_scaling.mode",
@@ -137,12 +140,20 @@ def migrate_across(
         fields = {**fields, **loss.fields}
         model = replace(model, network=loss.network) if model and loss.network else model
     chosen = any(path.startswith("data.") for path in settings or {})
-    rows = None if chosen else _rows_of(lifted, fields, model)
-    if rows is not None and rows.text:
+    ignored = looking(lifted.analysis.settled)("loss.ignore_index")
+    rows = None if chosen else _rows_of(lifted, fields, model, number(ignored))
+    if rows is not None:
         fields = {**fields, **rows.fields()}
+        lifted = replace(lifted, diagnostics=rows.settled(lifted.diagnostics))
+    if model is not None:
+        network, fields = with_labels(
+            model.network, fields, is_flat=model.is_flat, ignores=ignored is not None
+        )
+        model = replace(model, network=network)
+    program = lifted.analysis.subject.program
+    fields = with_sums(program, with_class_weights(program, fields))
     own_models = _own_models(model, targets)
-    epochs = word(looking(lifted.analysis.settled)("run.epochs"))
-    fields = with_length(_with_settings(fields, settings or {}), epochs)
+    fields = with_length(_with_settings(fields, settings or {}), epochs_of(lifted))
     fields = _for_targets(fields, targets, model, own_models)
     written = recipe_yaml(fields, [source.name for source in sources])
     try:
@@ -183,7 +194,13 @@ def migrate_across(
         diagnostics=(
             *lifted.diagnostics,
             *diagnostics_of(fates),
-            *_to_fill_in(fields, own_models, rows),
+            *to_fill_in(fields, own_models, rows),
+            *undone(rows),
+            *phases(program),
+            *other_steps(program, lifted.analysis.subject.steps),
+            *spared_weights(
+                program, fields, model.network if model else None, _backends_of(targets)
+            ),
             *(diagnostic for emitted in compiled for diagnostic in emitted.diagnostics),
         ),
     )
@@ -240,14 +257,21 @@ def _loss_of(
     targets: Sequence[str],
 ) -> CarriedLoss | None:
     named = [fact for fact in lifted.analysis.subject.profile if fact.field == "loss.named"]
-    found = [find_target(name) for name in targets]
-    backends = list(dict.fromkeys(target.backend.name for target in found if target.runs))
     network = model.network if model is not None else None
-    return carried_loss(next(iter(named), None), fields, network, backends)
+    return carried_loss(next(iter(named), None), fields, network, _backends_of(targets))
+
+
+def _backends_of(targets: Sequence[str]) -> list[str]:
+    """Return the frameworks of targets that run."""
+    found = [find_target(name) for name in targets]
+    return list(dict.fromkeys(target.backend.name for target in found if target.runs))
 
 
 def _rows_of(
-    lifted: Lifted, fields: Mapping[str, Filled], model: CarriedModel | None
+    lifted: Lifted,
+    fields: Mapping[str, Filled],
+    model: CarriedModel | None,
+    ignored: float | None,
 ) -> CarriedRows | None:
     """Return the rows of the source, unless a file or the user defines others."""
     if fields["data.source"].how != "assumed" or model is None:
@@ -255,7 +279,7 @@ def _rows_of(
     subject, network = lifted.analysis.subject, model.network
     inputs = network.inputs if network is not None else ("x",)
     classes = fields["loss.kind"].value == "cross_entropy"
-    return carried_rows(subject.program, subject.steps, inputs, classes=classes)
+    return carried_rows(subject.program, subject.steps, inputs, classes=classes, ignored=ignored)
 
 
 def _own_models(model: CarriedModel | None, targets: Sequence[str]) -> dict[str, OwnModelText]:
@@ -297,52 +321,6 @@ def _for_targets(
         note = "layers of the source"
         result["model.kind"] = Filled(value="custom", how="derived", places=places, note=note)
     return result
-
-
-def _to_fill_in(
-    fields: Mapping[str, Filled],
-    own_models: Mapping[str, OwnModelText],
-    rows: CarriedRows | None,
-) -> list[Diagnostic]:
-    """Return a diagnostic for every missing field; one each for the model and the data."""
-    unsaid = {path: filled for path, filled in fields.items() if filled.how == "assumed"}
-    found = []
-    if any(filled.value == FACTORY for filled in unsaid.values()):
-        why = next((own.reason for own in own_models.values() if own.reason), "")
-        message = f"the model is not migrated: write build_model() in {FILE} next to each train.py"
-        message += f" ({why})" if why else ""
-        found.append(
-            _missing(
-                "model",
-                message,
-                "for a BERT model: --set model.kind=bert --set model.preset=base",
-            )
-        )
-    elif any(path.startswith("model.") for path in unsaid):
-        names = ", ".join(path for path in unsaid if path.startswith("model."))
-        found.append(_missing("model", f"the source does not define {names}", "set it with --set"))
-    if any(path.startswith("data.") for path in unsaid if path != "data.shuffle"):
-        message = "the data is not migrated: write it with `crosscast data`"
-        message += f" ({rows.reason})" if rows is not None and rows.reason else ""
-        found.append(_missing("data", message, "or set the file: --set data.train=FILE"))
-    for path, filled in unsaid.items():
-        if not path.startswith(OWN):
-            why = f" ({filled.note})" if filled.note else ""
-            message = f"not defined by the source; {scalar(filled.value)} is a placeholder{why}"
-            place = filled.places[0] if filled.places else None
-            found.append(_missing(path, message, f"set it: --set {path}=VALUE", place))
-    return found
-
-
-def _missing(path: str, message: str, hint: str, span: Span | None = None) -> Diagnostic:
-    return Diagnostic(
-        code="CC972",
-        severity=Severity.WARNING,
-        path=path,
-        span=span,
-        message=message,
-        hint=hint,
-    )
 
 
 def _calls(lifted: Lifted, sources: Sequence[Source]) -> list[tuple[str, str]]:

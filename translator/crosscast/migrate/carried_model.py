@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.models.network import Network, UnreadableError
-from crosscast.migrate.models.reading import network_of
+from crosscast.migrate.models.reading import network_of, takes_labels_as_rows
 from crosscast.migrate.models.writing import notes, written
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class CarriedModel:
     reason: str = ""
     place: Span | None = None
     """Where the model is created, or what could not be read."""
+    is_flat: bool = False
+    """Whether the loss takes every label as a row, whatever model it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +47,14 @@ def carried_model(program: Program, steps: Sequence[TrainingStep], framework: st
         steps: its training steps.
         framework: the backend of its framework.
     """
+    is_flat = takes_labels_as_rows(program, steps)
     try:
         network = network_of(program, list(steps), framework)
     except UnreadableError as error:
-        return CarriedModel(reason=error.reason, place=error.span)
+        return CarriedModel(reason=error.reason, place=error.span, is_flat=is_flat)
     except RecursionError:
-        return CarriedModel(reason="the model is nested too deeply")
-    return CarriedModel(network=network, place=network.place)
+        return CarriedModel(reason="the model is nested too deeply", is_flat=is_flat)
+    return CarriedModel(network=network, place=network.place, is_flat=is_flat)
 
 
 def model_text(carried: CarriedModel, target: Target) -> OwnModelText:

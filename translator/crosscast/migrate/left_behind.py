@@ -34,6 +34,8 @@ class Kind:
     """Methods of something that no file defines."""
     keywords: frozenset[str] = frozenset()
     """Arguments of `fit` and `compile`."""
+    given: frozenset[str] = frozenset()
+    """Arguments of any call."""
     attributes: frozenset[str] = frozenset()
     """Attributes that are set to `value`, or to something that may be it, also by a method."""
     value: object = None
@@ -73,7 +75,8 @@ KINDS: Sequence[Kind] = (
         instead="the new script saves its own: train.py --checkpoint-every N",
         names=r"(?:torch|paddle)\.save|keras\.callbacks\.ModelCheckpoint"
         r"|paddle\.callbacks\.ModelCheckpoint|tensorflow\.train\.(?:Checkpoint|CheckpointManager)"
-        r"|keras\.callbacks\.BackupAndRestore",
+        r"|keras\.callbacks\.BackupAndRestore|keras\.(?:\w+\.)*(?:Model|Sequential)\.save"
+        r"|paddle\.Model\.save",
         methods=frozenset({"save_weights", "save_pretrained", "save_checkpoint"}),
     ),
     Kind(
@@ -84,7 +87,7 @@ KINDS: Sequence[Kind] = (
     Kind(
         what="evaluation",
         instead="the new script evaluates data.eval once, at the end",
-        methods=frozenset({"evaluate"}),
+        methods=frozenset({"evaluate", "eval"}),
         keywords=frozenset({"validation_data", "validation_split"}),
         names=r"(?:torch|paddle)\.no_grad|torch\.inference_mode",
     ),
@@ -115,9 +118,14 @@ KINDS: Sequence[Kind] = (
         r"|keras\.preprocessing\.\w+\.\w+|keras\.layers\.Random\w+|albumentations\.\w+",
     ),
     Kind(
-        what="class weights of rows",
+        what="weights of rows",
         instead="weight the losses: loss.kind custom",
-        keywords=frozenset({"class_weight", "sample_weight"}),
+        keywords=frozenset({"sample_weight"}),
+    ),
+    Kind(
+        what="lists of operations in half precision",
+        instead="your own model says it, or precision.ops for the shipped BERT",
+        given=frozenset({"custom_white_list", "custom_black_list"}),
     ),
     Kind(
         what="sampling of rows",
@@ -160,6 +168,8 @@ def _is_of(kind: Kind, call: Call) -> bool:
     if any(name in _READ for name in names) and _is_iterated(call):
         return False
     if kind.names and any(re.fullmatch(kind.names, name) for name in names if ":" not in name):
+        return True
+    if kind.given and any(keyword.arg in kind.given for keyword in call.node.keywords):
         return True
     if call.method.rstrip("_") in kind.attributes and call.method.endswith("_"):
         return any(_may_be(kind, given) for given in call.node.args)

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
 from crosscast.lift.recipe_draft import Filled
+from crosscast.migrate.batch_loops import check_order, computed, module_of
 from crosscast.migrate.copied_code import Copied, ForeignError, copied
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
-    from crosscast.messages.diagnostics import Span
+    from crosscast.messages.diagnostics import Diagnostic, Span
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from crosscast.trainstep.events import TrainingStep
 
 FILE = "own_rows.py"
+_IGNORES = "loss.target"
+"""The field that the label is reported for."""
 _LOADERS = ("torch.utils.data.DataLoader", "paddle.io.DataLoader")
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
 _OURS = frozenset({"NAMES", "np", "train_rows", "eval_rows"})
@@ -49,6 +52,10 @@ _FLAT = """\
         if arrays["labels"].shape[1:] == (1,):  # a class of every row, as Paddle takes it
             arrays["labels"] = arrays["labels"][:, 0]
 """
+_IGNORED = """\
+        labels = np.asarray(arrays["labels"], np.int64)
+        arrays["labels"] = np.where(labels == {label}, -100, labels)  # they count for nothing
+"""
 _TUPLES = "dict(zip(NAMES, zip(*found)))"
 _DICTS = "{name: [row[name] for row in found] for name in NAMES}"
 
@@ -64,24 +71,39 @@ class CarriedRows:
     shuffle: bool | None = None
     notes: tuple[str, ...] = ()
     """What is to be told."""
+    undone: tuple[str, ...] = ()
+    """What the loop computes of the arrays of a batch, which the rows do not."""
+    ignores: bool = False
+    """Whether the rows have -100 for the label that counts for nothing."""
+
+    def settled(self, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """Return diagnostics without those about labels that the rows change themselves."""
+        return tuple(d for d in found if not (self.ignores and d.path == _IGNORES))
 
     def fields(self) -> dict[str, Filled]:
         """Return the fields of the recipe."""
         places = (self.place,) if self.place is not None else ()
         note = f"written to {FILE}"
         module = FILE.removesuffix(".py")
-        found = {
-            "data.source": Filled(value="custom", how="derived", places=places, note=note),
-            "data.train": Filled(value=f"{module}:train_rows", how="derived", places=places),
-            "data.eval": Filled(value=f"{module}:eval_rows", how="derived", places=places),
-        }
+        found: dict[str, Filled] = {}
+        if self.text:
+            found = {
+                "data.source": Filled(value="custom", how="derived", places=places, note=note),
+                "data.train": Filled(value=f"{module}:train_rows", how="derived", places=places),
+                "data.eval": Filled(value=f"{module}:eval_rows", how="derived", places=places),
+            }
         if self.shuffle is not None:
             found["data.shuffle"] = Filled(value=self.shuffle, places=places)
         return found
 
 
 def carried_rows(
-    program: Program, steps: Sequence[TrainingStep], inputs: Sequence[str], *, classes: bool
+    program: Program,
+    steps: Sequence[TrainingStep],
+    inputs: Sequence[str],
+    *,
+    classes: bool,
+    ignored: float | None = None,
 ) -> CarriedRows:
     """Return the rows that a program trains on. Never raises.
 
@@ -90,20 +112,31 @@ def carried_rows(
         steps: its training steps.
         inputs: names of the inputs of its model.
         classes: whether the labels are classes.
+        ignored: the label that counts for nothing in the source, if it is not -100.
     """
     loaders = [call for call in program.calls(*_LOADERS) if _dataset(call) is not None]
-    used = [call for call in _iterated(steps) if call in loaders]
+    iterated = list(_iterated(steps))
+    used = [call for call in iterated if call in loaders]
+    try:
+        check_order(steps)
+    except ForeignError as error:
+        return CarriedRows(reason=error.reason, place=error.span)
+    undone = tuple(dict.fromkeys(computed(steps)))
     if not used:
-        return CarriedRows(reason="the class of the rows is not seen")
+        reason = "the class of the rows is not seen"
+        unseen = [call for call in iterated if call in program.calls(*_LOADERS)]
+        place = unseen[0].module.span(unseen[0].node) if unseen else None
+        shuffle = _shuffle(unseen[0]) if unseen else None
+        return CarriedRows(reason=reason, place=place, shuffle=shuffle, undone=undone)
     train = used[0]
     others = [call for call in loaders if call not in used]
     try:
-        _check_order(steps)
-        found = _written(train, others[0] if len(others) == 1 else None, inputs, classes)
-        return replace(found, notes=(*found.notes, *_computed(steps)))
+        other = others[0] if len(others) == 1 else None
+        found = _written(train, other, inputs, classes=classes, ignored=ignored)
+        return replace(found, undone=undone)
     except ForeignError as error:
-        place = train.module.span(train.node)
-        return CarriedRows(reason=error.reason, place=error.span or place)
+        place = error.span or train.module.span(train.node)
+        return CarriedRows(reason=error.reason, place=place, shuffle=_shuffle(train), undone=undone)
 
 
 def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Call]:
@@ -112,54 +145,7 @@ def _iterated(steps: Sequence[TrainingStep]) -> Iterator[Call]:
         for event in step.of("backward"):
             for loop in reversed(event.loops):
                 if isinstance(loop.node, ast.For):
-                    yield from _calls(loop.node.iter, _module_of(event.module, loop.node))
-
-
-def _loops(steps: Sequence[TrainingStep]) -> Iterator[tuple[ast.For, list[str], Module]]:
-    """Yield the loops over batches with the names of the arrays of a batch."""
-    for step in steps:
-        for event in step.of("backward"):
-            loop = event.loops[-1].node if event.loops else None
-            if isinstance(loop, ast.For):
-                target = loop.target
-                if isinstance(target, ast.Tuple) and isinstance(target.elts[-1], ast.Tuple):
-                    target = target.elts[-1]  # of enumerate()
-                parts = target.elts if isinstance(target, ast.Tuple) else []
-                names = [part.id for part in parts if isinstance(part, ast.Name)]
-                yield loop, names, _module_of(event.module, loop)
-
-
-def _check_order(steps: Sequence[TrainingStep]) -> None:
-    """Raise an error if the model gets the last array of a row, which should be the labels."""
-    loops = list(_loops(steps))
-    for step in steps:
-        for event in step.of("forward"):
-            if not isinstance(event.node, ast.Call):
-                continue
-            given = [*event.node.args, *(keyword.value for keyword in event.node.keywords)]
-            used = {n.id for each in given for n in ast.walk(each) if isinstance(n, ast.Name)}
-            for loop, names, module in loops:
-                if len(names) > 1 and names[-1] in used and not set(names[:-1]) & used:
-                    reason = f"the labels are not the last of {', '.join(names)}"
-                    raise ForeignError(reason, module.span(loop.target))
-
-
-def _computed(steps: Sequence[TrainingStep]) -> Iterator[str]:
-    """Yield what loops compute of the arrays of a batch before their model gets them."""
-    for loop, names, module in _loops(steps):
-        for statement in loop.body:
-            match statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value) if (
-                    name in names
-                    and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value))
-                ):
-                    text = module.text(statement)[:60]
-                    yield f"the loop computes {text}: do it in the class of your rows"
-
-
-def _module_of(module: Module, node: ast.AST) -> Module:
-    found = (m for m in module.program.modules if m.parent(node) is not None)
-    return next(found, module)
+                    yield from _calls(loop.node.iter, module_of(event.module, loop.node))
 
 
 def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
@@ -188,7 +174,14 @@ def _dataset(call: Call) -> tuple[ast.Call, Module, Scope] | None:
     return None
 
 
-def _written(train: Call, other: Call | None, inputs: Sequence[str], classes: bool) -> CarriedRows:
+def _written(
+    train: Call,
+    other: Call | None,
+    inputs: Sequence[str],
+    *,
+    classes: bool,
+    ignored: float | None,
+) -> CarriedRows:
     found = _dataset(train)
     assert found is not None
     node, module, scope = found
@@ -214,6 +207,8 @@ def _written(train: Call, other: Call | None, inputs: Sequence[str], classes: bo
         raise ForeignError(f"the name {min(taken & _OURS)} has a meaning of its own in {FILE}")
     adapter = next(name for name in ("Rows", "NumberedRows", "MigratedRows") if name not in taken)
     flat = _FLAT if classes and train.name.startswith("paddle.") else ""
+    if classes and ignored is not None:
+        flat += _IGNORED.format(label=int(ignored))
     doc = '"""Your rows, migrated. train.py imports train_rows and eval_rows from here."""'
     parts = [
         "\n".join([doc, "", *code.imports]),
@@ -237,6 +232,7 @@ def _written(train: Call, other: Call | None, inputs: Sequence[str], classes: bo
         place=train.module.span(train.node),
         shuffle=_shuffle(train),
         notes=tuple(notes),
+        ignores=bool(classes and ignored is not None),
     )
 
 

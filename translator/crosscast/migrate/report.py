@@ -26,6 +26,8 @@ _UNREAD = frozenset(
     {"CC901", "CC902", "CC903", "CC904", "CC911", "CC916", "CC918", "CC920", "CC921"}
 )
 """Diagnostics about code that was not read or that a recipe cannot express."""
+OTHERWISE = frozenset({"CC936", "CC937", "CC938"})
+"""Diagnostics about what the new script does otherwise."""
 
 
 def report(across: CrossMigration, verification: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -210,6 +212,8 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
     """Yield facts without a field, parts left to the user, and code that was not read."""
     subject = across.lifted.analysis.subject
     for fact in subject.profile:
+        if fact.field.startswith("recipe.model.") and across.model is not None:
+            continue  # its factory says it
         if not field_of(fact, _recipe_fields(across)) or (
             not fact.known and _is_open(across, fact)
         ):
@@ -223,8 +227,9 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
     for left in left_behind(subject.program):
         where = [_place(across, span) for span in left.places]
         yield {"what": left.kind.what, "places": where, "why": left.kind.instead}
-    for diagnostic in across.lifted.diagnostics:
-        if diagnostic.code in _UNREAD:
+    others = [d for d in across.diagnostics if d.code in OTHERWISE]
+    for diagnostic in (*across.lifted.diagnostics, *others):
+        if diagnostic.code in (*_UNREAD, *OTHERWISE):
             yield {
                 "what": diagnostic.code,
                 "places": _places(across, diagnostic),
@@ -242,7 +247,8 @@ def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
             yield {"what": f"model, to {name}", "places": places, "why": why}
         for note in own.notes:
             yield {"what": f"model, to {name}", "places": places, "why": note}
-    for note in across.rows.notes if across.rows is not None else ():
+    rows = across.rows
+    for note in (*rows.notes, *rows.undone) if rows is not None else ():
         yield {"what": "data", "places": [], "why": note}
     if across.loss is not None and across.loss.row.note:
         yield {"what": "loss", "places": [], "why": across.loss.row.note}

@@ -7,13 +7,26 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crosscast.lift.recipe_draft import Filled
+from crosscast.lift.step_sections import looking, number, word
+
+if TYPE_CHECKING:
+    from crosscast.lift.drafting import Lifted
 
 _TOTAL = "schedule.total_steps"
 _WINDOW = ("batch.micro_batch_size", "accumulation.steps", "distributed.processes_per_node")
 _NEEDED = (*_WINDOW, "accumulation.tail", "data.train")
 _MAGIC = b"\x93NUMPY"
+
+
+def epochs_of(lifted: Lifted) -> object:
+    """Return the epochs of a run; None if its schedule is of another length."""
+    look = looking(lifted.analysis.settled)
+    epochs, total = word(look("run.epochs")), number(look("schedule.total_steps"))
+    by_epoch = word(look("schedule.stepped_per")) == "epoch"
+    return None if by_epoch and total is not None and total != epochs else epochs
 
 
 def with_length(fields: Mapping[str, Filled], epochs: object) -> dict[str, Filled]:

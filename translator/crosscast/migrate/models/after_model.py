@@ -7,11 +7,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from crosscast.migrate.models.network import UnreadableError
+from crosscast.migrate.models.objects import Tensor
+from crosscast.migrate.models.tensor_calls import of_row, of_tensor, part_of_tensor
 from crosscast.pysource.syntax.nodes import names_in, walk
 from crosscast.readers.python.library_calls import canonical
 from crosscast.readers.python.loss_kinds import loss_of_call
 
 if TYPE_CHECKING:
+    from crosscast.migrate.models.machine import Machine
     from crosscast.pysource.programs.module import Module
     from crosscast.trainstep.events import TrainingStep
 
@@ -21,6 +25,8 @@ _FUNCTIONS = re.compile(
 )
 _SAME = frozenset({"float", "to", "cast", "cpu", "cuda", "contiguous", "as_tensor", "to_tensor"})
 """Functions and methods that change no number but by its type."""
+_MOST = 8
+"""Computations of an output, one after the other."""
 _METHODS = frozenset(
     {
         *("squeeze", "unsqueeze", "view", "reshape", "flatten", "permute", "transpose", "mean"),
@@ -28,6 +34,83 @@ _METHODS = frozenset(
         *("mul", "div", "add", "sub", "mul_", "div_", "add_", "sub_", "squeeze_", "t"),
     }
 )
+
+
+Computed = ast.expr | ast.stmt
+
+
+def computations(
+    call: ast.Call, module: Module, steps: Sequence[TrainingStep]
+) -> tuple[Computed, ...]:
+    """Return what is computed of a model's output before the loss takes it, in order."""
+    found: list[Computed] = []
+    made = computed_after(call, module, steps)
+    while made is not None and len(found) < _MOST:
+        found.append(made)
+        made = computed_after(made, module, steps) if isinstance(made, ast.Call) else None
+    return tuple(found)
+
+
+def applied(
+    machine: Machine, output: Tensor, found: Sequence[Computed], module: Module
+) -> tuple[Tensor, bool]:
+    """Return what a loss takes, as part of the model, and whether it takes all labels as rows.
+
+    Args:
+        machine: with the model.
+        output: of the model.
+        found: what is computed of it, see `computations`.
+        module: of the computations.
+
+    Raises:
+        UnreadableError: it is not an operation of the tables.
+    """
+    for node in found:
+        if node is found[-1] and joins_rows(node, module):
+            return output, True
+        output = _applied(machine, output, node, module)
+    return output, False
+
+
+def _applied(machine: Machine, output: Tensor, node: Computed, module: Module) -> Tensor:
+    try:
+        found = _operation(machine, output, node, module)
+    except UnreadableError:
+        found = None
+    if not isinstance(found, Tensor):
+        reason = f"the loss takes {module.text(node)[:60]}, not what the model returns"
+        raise UnreadableError(reason, module.span(node))
+    return found
+
+
+def _operation(machine: Machine, output: Tensor, node: Computed, module: Module) -> object:
+    """Return the value of an operation on an output; None for one that is not in the tables."""
+    match node:
+        case ast.Subscript():
+            return part_of_tensor(machine, output, node, module, {})
+        case ast.Call(func=function, args=args, keywords=keywords):
+            given = [machine.certain(argument, module, {}) for argument in args[1:]]
+            named = {k.arg: machine.certain(k.value, module, {}) for k in keywords if k.arg}
+            row = machine.tables.functions.get(canonical(module.call(node).name))
+            if row is not None and row.inputs == 1 and args:
+                return of_row(machine, row, [output, *given], named, module.span(node))
+            if isinstance(function, ast.Attribute) and row is None:
+                given = [machine.certain(argument, module, {}) for argument in args]
+                return of_tensor(machine, output, function.attr, given, named, node, module)
+    return None
+
+
+def joins_rows(node: Computed, module: Module) -> bool:
+    """Whether every label becomes a row: `outputs.view(-1, classes)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[ast.List() as shape]):
+            sizes = shape.elts
+        case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[first, second]):
+            named = canonical(module.call(node).name).startswith(("torch.", "paddle."))
+            sizes = getattr(second, "elts", []) if named else [first, second]
+        case _:
+            return False
+    return len(sizes) == 2 and module.text(sizes[0]) == "-1" and module.text(sizes[1]) != "-1"
 
 
 def computed_after(

@@ -28,7 +28,7 @@ from crosscast.migrate.models.objects import (
 from crosscast.migrate.models.operations import operation
 from crosscast.migrate.models.settings import bound
 from crosscast.migrate.models.statements import iterated
-from crosscast.migrate.models.tensor_calls import of_row, of_tensor
+from crosscast.migrate.models.tensor_calls import certain, of_row, of_tensor
 from crosscast.pysource.computing import functions
 from crosscast.pysource.values.arithmetic import NoValueError
 
@@ -43,6 +43,8 @@ _SAME = frozenset(
     }
 )
 """Methods of a model that do not change what it computes in float32."""
+_OF_WEIGHTS = frozenset({"learning_rate", "regularizer", "trainable", "need_clip"})
+"""Arguments of `paddle.ParamAttr` that change how a weight is trained."""
 _HOOKS = "register_forward_"
 _READS = frozenset(
     {
@@ -64,19 +66,22 @@ def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> A
             return _of_base(machine, node, function.attr, module, names)
         held = machine.value(function.value, module, names)
         if isinstance(held, Opaque):
-            return machine.outside(node, module)
+            return held if held.is_cause else machine.outside(node, module)
         if not isinstance(held, Library | ModuleObject | ClassObject):
             given, named = arguments(machine, node, module, names)
             return _of_method(machine, held, function.attr, given, named, node, module)
         if isinstance(held, ModuleObject):
             own = machine.attribute(held, function.attr, function, module)
             given, named = arguments(machine, node, module, names)
+            if isinstance(own, Opaque) and function.attr in held.attributes:
+                return own
             if isinstance(own, Opaque):
                 return _of_method(machine, held, function.attr, given, named, node, module)
             return called(machine, own, given, named, node, module)
     callee = machine.value(function, module, names)
     if isinstance(callee, Opaque):
-        return machine.opaque(node, module)
+        is_told = callee.is_cause or machine.is_inside
+        return callee if is_told else machine.opaque(node, module)
     given, named = arguments(machine, node, module, names)
     return called(machine, callee, given, named, node, module)
 
@@ -176,6 +181,8 @@ def forward(
                         FunctionObject(method.node, method.module, held), given, named
                     )
             raise UnreadableError(f"{scope.qualname} has no {machine.tables.forward}", span)
+    if isinstance(held, Opaque):
+        raise UnreadableError(held.text, held.span)
     raise UnreadableError("this call is not carried", span)
 
 
@@ -187,6 +194,7 @@ def _of_layer(
     span: Span | None,
 ) -> Any:
     inputs = list(given[0]) if given and isinstance(given[0], list | tuple) else list(given)
+    certain(inputs)
     if not inputs or not all(isinstance(each, Tensor) for each in inputs):
         raise UnreadableError("a layer gets something that is no value of the model", span)
     for name, value in named.items():
@@ -261,6 +269,9 @@ def _unknown(
     Raises:
         UnreadableError: the call may change what a layer computes.
     """
+    told = next((part for part in parts if isinstance(part, Opaque) and part.is_cause), None)
+    if told is not None:
+        return told
     word = name.rpartition(".")[2]
     changes = word.startswith(_HOOKS) or (machine.is_inside and word not in _READS)
     for part in parts if changes else ():
@@ -354,9 +365,14 @@ def _of_library(
     if maker is not None:
         return Initializer(maker)
     if name == "paddle.ParamAttr":
+        for word in sorted(_OF_WEIGHTS & named.keys()):
+            text = module.text(node)[:60]
+            machine.graph.note(f"{word} of paddle.ParamAttr is not carried: {text}")
         return named.get("initializer", machine.opaque(node, module))
     if any(isinstance(each, Tensor) for each in (*given, *named.values())):
         raise UnreadableError(f"{name} is not in the table", span)
+    if name.rpartition(".")[0] == tables.package and name.rpartition(".")[2][0].isupper():
+        return Opaque(f"{name} is not in the table of layers", span, is_cause=True)
     function = functions.function_named(name)
     if function is None:
         return _unknown(machine, name, [*given, *named.values()], node, module)

@@ -37,8 +37,10 @@ def _constant(machine: Machine, node: ast.Constant, module: Module, names: Names
 def _name(machine: Machine, node: ast.Name, module: Module, names: Names) -> Any:
     if node.id in names:
         found = names[node.id]
-        may_be_known = isinstance(found, Opaque) and not found.is_changed
-        return machine.outside(node, module) if may_be_known else found
+        if not isinstance(found, Opaque) or found.is_changed or found.is_cause:
+            return found
+        elsewhere = machine.outside(node, module)
+        return found if isinstance(elsewhere, Opaque) else elsewhere
     if node.id in _BUILT_IN or functions.function_named(node.id) is not None:
         return Library(node.id)
     return machine.outside(node, module)
@@ -46,6 +48,8 @@ def _name(machine: Machine, node: ast.Name, module: Module, names: Names) -> Any
 
 def _attribute(machine: Machine, node: ast.Attribute, module: Module, names: Names) -> Any:
     base = machine.value(node.value, module, names)
+    if isinstance(base, Opaque) and base.is_cause:
+        return base
     if not isinstance(base, Opaque | Library):
         return machine.attribute(base, node.attr, node, module)
     found = machine.outside(node, module)
@@ -57,7 +61,7 @@ def _attribute(machine: Machine, node: ast.Attribute, module: Module, names: Nam
 def _subscript(machine: Machine, node: ast.Subscript, module: Module, names: Names) -> Any:
     base = machine.value(node.value, module, names)
     if isinstance(base, Opaque):
-        return machine.outside(node, module)
+        return base if base.is_cause else machine.outside(node, module)
     if isinstance(base, Tensor):
         return part_of_tensor(machine, base, node, module, names)
     if isinstance(node.slice, ast.Slice):

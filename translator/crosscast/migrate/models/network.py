@@ -86,6 +86,8 @@ class Network:
     """What of the model is not carried, in sentences."""
     place: Span | None = None
     """Where it is created."""
+    is_flat: bool = False
+    """Whether the loss takes all entries but those of the last axis as rows of their own."""
 
     def layer(self, name: str) -> Layer:
         """Return the layer of a name."""

@@ -25,6 +25,8 @@ class Opaque:
     span: Span | None = None
     is_changed: bool = False
     """Whether it was known: what is assigned to its name is not what it is now."""
+    is_cause: bool = False
+    """Whether it is what is to be told, whatever is computed of it."""
 
 
 @dataclass(frozen=True, slots=True)

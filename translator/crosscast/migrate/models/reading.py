@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.models import containers
-from crosscast.migrate.models.after_model import computed_after
+from crosscast.migrate.models.after_model import (
+    Computed,
+    applied,
+    computations,
+    joins_rows,
+)
 from crosscast.migrate.models.calls import forward
 from crosscast.migrate.models.graph import Graph
 from crosscast.migrate.models.machine import Machine
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
     from crosscast.trainstep.events import TrainingStep
 
 Place = tuple[ast.expr, "Module"]
+After = tuple[Sequence[Computed], "Module"]
+"""What a training step computes of the outputs."""
 
 
 def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) -> Network:
@@ -53,10 +60,11 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
     failures: list[UnreadableError] = []
     found: list[Network] = []
     for use in _uses(program, steps):
+        where, after = use[1], _computed(use, steps)
         for node, module in _sources(*use):
             try:
-                network = _read(program, framework, node, module)
-                found.append(_as_used(network, use, steps))
+                network = _read(program, framework, (node, module), (after, where))
+                found.append(_as_used(network, use))
             except UnreadableError as error:
                 failures.append(error)
                 break
@@ -68,11 +76,25 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
     raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
 
 
-def _as_used(network: Network, use: Place, steps: Sequence[TrainingStep]) -> Network:
-    """Return a model with a note of what a training step computes of its inputs.
+def takes_labels_as_rows(program: Program, steps: Sequence[TrainingStep]) -> bool:
+    """Whether the loss of a step takes every label as a row: `outputs.view(-1, classes)`."""
+    after = ((use[1], _computed(use, steps)) for use in _uses(program, steps))
+    return any(found and joins_rows(found[-1], where) for where, found in after)
+
+
+def _computed(use: Place, steps: Sequence[TrainingStep]) -> tuple[Computed, ...]:
+    """Return what a step computes of the outputs where it uses a model."""
+    function, module = use
+    call = module.parent(function)
+    is_call = isinstance(call, ast.Call) and call.func is function
+    return computations(call, module, steps) if isinstance(call, ast.Call) and is_call else ()
+
+
+def _as_used(network: Network, use: Place) -> Network:
+    """Return a model, if the step calls it as it was read.
 
     Raises:
-        UnreadableError: the step passes or computes more than the model was read with.
+        UnreadableError: the step passes more than the model was read with.
     """
     function, module = use
     call = module.parent(function)
@@ -83,18 +105,11 @@ def _as_used(network: Network, use: Place, steps: Sequence[TrainingStep]) -> Net
     if len(given) > len(network.inputs) or not set(words) <= set(network.inputs):
         text = module.text(call)[:60]
         raise UnreadableError(f"{text} passes more than the model was read with", module.span(call))
-    computed_next = computed_after(call, module, steps)
-    if computed_next is not None:
-        text = module.text(computed_next)[:60]
-        reason = f"the loss takes {text}, not what the model returns"
-        raise UnreadableError(reason, module.span(computed_next))
-    computed = [module.text(argument)[:60] for argument in given if isinstance(argument, ast.BinOp)]
-    notes = (f"the model gets {text}: let your rows be prepared so" for text in computed)
-    return replace(network, notes=(*network.notes, *notes))
+    return network
 
 
 def _computes(network: Network) -> object:
-    return network.steps, network.layers, network.output
+    return network.steps, network.layers, network.output, network.is_flat
 
 
 def _uses(program: Program, steps: Sequence[TrainingStep]) -> Iterator[Place]:
@@ -135,8 +150,9 @@ def _is_assigned(node: ast.Name, module: Module) -> bool:
     return any(binding.kind == "assign" for binding in bindings)
 
 
-def _read(program: Program, framework: str, node: ast.expr, module: Module) -> Network:
+def _read(program: Program, framework: str, place: Place, after: After) -> Network:
     """Return the model that a name holds at its place, or that a call creates."""
+    node, module = place
     tables = TABLES[framework]
     graph = Graph(framework, tables.channels)
     machine = Machine(program, tables, graph)
@@ -155,7 +171,7 @@ def _read(program: Program, framework: str, node: ast.expr, module: Module) -> N
         held = machine.value(node, module, names)
     if isinstance(held, Opaque):
         raise UnreadableError(held.text, held.span)
-    return replace(_network(machine, held), place=_made_at(node, module))
+    return replace(_network(machine, held, after), place=_made_at(node, module))
 
 
 def _made_at(node: ast.expr, module: Module) -> Span:
@@ -164,9 +180,14 @@ def _made_at(node: ast.expr, module: Module) -> Span:
     return module.span(made[-1] if made else node)
 
 
-def _network(machine: Machine, held: Any) -> Network:
-    """Return the steps of the forward pass of a model."""
+def _network(machine: Machine, held: Any, after: After) -> Network:
+    """Return the steps of the forward pass of a model, and of what the loss takes of it."""
     graph = machine.graph
+
+    def ready(title: str, names: Sequence[str], output: Tensor, inputs: Sequence[int]) -> Network:
+        output, is_flat = applied(machine, output, *after)
+        return replace(pruned(graph.network(title, names, output), inputs), is_flat=is_flat)
+
     for name, layer in containers.named_layers(held):
         layer.name = layer.name or _identifier(name)
     match held:
@@ -175,7 +196,7 @@ def _network(machine: Machine, held: Any) -> Network:
             names = [machine.input_names.get(n) or f"input_{i}" for i, n in enumerate(numbers)]
             if len(names) == 1 and not machine.input_names.get(numbers[0]):
                 names = ["x"]
-            return pruned(graph.network("Model", names, output), numbers)
+            return ready("Model", names, output, numbers)
         case ModuleObject(scope=scope):
             method = machine.method(scope, machine.tables.forward)
             if method is None:
@@ -184,12 +205,12 @@ def _network(machine: Machine, held: Any) -> Network:
             names, named = _parameters(method.node)
             values = [graph.value() for _ in names]
             found = forward(machine, held, values, named, None)
-            network = graph.network(scope.qualname.rpartition(".")[2], names, _single(found))
-            return pruned(network, [value.number for value in values])
+            title = scope.qualname.rpartition(".")[2]
+            return ready(title, names, _single(found), [value.number for value in values])
         case SequenceObject() | LayerObject():
             value, parts = _start(machine, held)
             found = forward(machine, parts, [value], {}, None)
-            return pruned(graph.network("Model", ["x"], _single(found)), [value.number])
+            return ready("Model", ["x"], _single(found), [value.number])
     raise UnreadableError("what the program calls is no model that can be read")
 
 

@@ -68,6 +68,7 @@ def of_row(
         kind = {v: k for k, v in _ARITHMETIC.items()}.get(row.kind)
         if kind is not None:
             return _arithmetic(machine, kind, inputs[0], inputs[1], span)
+    certain(inputs)
     if not inputs or not all(isinstance(each, Tensor) for each in inputs):
         raise UnreadableError("an operation on something that is no value of the model", span)
     settings = bound(row, rest, named, span)
@@ -75,6 +76,13 @@ def of_row(
         return reshaped(machine.graph, inputs[0], settings["shape"], span)
     layer = LayerObject(row, settings, span)
     return operation(machine.graph, layer, inputs, span)
+
+
+def certain(inputs: Sequence[Any]) -> None:
+    """Raise an error for an input that is not known, with what is not known of it."""
+    for given in inputs:
+        if isinstance(given, Opaque):
+            raise UnreadableError(given.text, given.span)
 
 
 def _arithmetic(
@@ -86,6 +94,7 @@ def _arithmetic(
             return machine.graph.apply("matmul", [left, right], {})
         if kind in _ARITHMETIC:
             return machine.graph.apply(_ARITHMETIC[kind], [left, right], {})
+    certain((left, right))
     tensor, number = (left, right) if isinstance(left, Tensor) else (right, left)
     if isinstance(number, int | float):
         scales: dict[type[ast.operator], tuple[float, float]] = {

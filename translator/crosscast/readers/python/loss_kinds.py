@@ -67,6 +67,8 @@ class Found:
     """Whether it has a value for each element of the rows, of which a mean is still to be taken."""
     named: str = ""
     """Of a loss without a kind: the name in `named_losses`."""
+    is_set: bool = False
+    """Whether it is a loss of a kind with settings that no recipe has."""
 
 
 def kind_of(name: str) -> str:
@@ -147,7 +149,7 @@ def _exact(kind: str, name: str, maker: Call, call: Call, place: Span | None = N
     """Return a loss of a kind, if its settings leave it what a recipe means by that."""
     where, text = place or place_of(call), maker.module.text(maker.node)
     if maker.has_star or not _means(kind, name, maker):
-        return Found("", text, where, named=named_loss(name, maker))
+        return Found("", text, where, named=named_loss(name, maker), is_set=True)
     by_element = kind != "cross_entropy" and (
         last(name) in _BY_ELEMENT or not _is(maker, "reduction", *_MEANS)
     )

@@ -72,7 +72,8 @@ def _facts(found: list[Found], reader: str) -> Iterator[Fact]:
     kinds = {"" if loss.by_element else loss.kind for loss in found}
     makers = {id(loss.maker.node): loss.maker for loss in found if loss.maker is not None}
     if "" in kinds or len(kinds) > 1 or len({_settings(maker) for maker in makers.values()}) > 1:
-        reason = "several losses" if len(texts) > 1 else "it is the program's own"
+        own = "a recipe has no such settings" if found[0].is_set else "it is the program's own"
+        reason = "several losses" if len(texts) > 1 else own
         writer.unknown("loss.kind", reason, *places, expression=" and ".join(texts)[:200])
         named = {loss.named for loss in found}
         if len(named) == 1 and "" not in named:

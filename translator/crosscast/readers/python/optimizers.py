@@ -244,8 +244,10 @@ def schedule_facts(
             yield from number("learning_rate", node, optimizer, reader)
     if course is None:
         return
-    if course.base is not None:
-        told = list(number("learning_rate", course.base[0], optimizer, reader))
+    by_library = isinstance(value, Instance) and ":" not in value.made_by
+    if course.base is not None or by_library:
+        base = course.base[0] if course.base is not None else None
+        told = list(number("learning_rate", base, optimizer, reader))
         yield from told or [
             unknown(
                 "optimizer.learning_rate",

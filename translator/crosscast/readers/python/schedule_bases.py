@@ -22,16 +22,21 @@ _PEAK = re.compile(
     r"(peak|max|base)_(lr|learning_rate)|(lr|learning_rate)_(peak|max|base)|learning_rate_base|lr_max",
     re.I,
 )
-_VALUES = "PiecewiseConstantDecay"
+_VALUES = frozenset(
+    {
+        *("PiecewiseConstantDecay", "piecewise_constant_decay"),
+        *("PiecewiseDecay", "piecewise_decay"),
+    }
+)
 _MULTIPLIES = ("scalar_mul", "multiply")
 
 
 def of_values(call: Call, name: str) -> Base | None:
-    """Return the first rate of `PiecewiseConstantDecay(boundaries, values)`.
+    """Return the first rate of `PiecewiseDecay(boundaries, values)`, and of Keras' class.
 
     The call, of which no number is known, if a later rate is higher.
     """
-    if last(canonical(name)) != _VALUES:
+    if last(canonical(name)) not in _VALUES:
         return None
     given = call.bound().get("values", next(iter(call.node.args[1:2]), None))
     for node, module in chase(given, call.module) if given is not None else ():

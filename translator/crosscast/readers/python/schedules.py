@@ -35,7 +35,7 @@ _WARMUPS = (
     "lr_warmup_steps",
 )
 _BASES = (
-    *("initial_learning_rate", "learning_rate", "warmup_target", "peak_value", "max_learning_rate"),
+    *("warmup_target", "peak_value", "initial_learning_rate", "learning_rate", "max_learning_rate"),
     *("base_lr", "init_value", "end_lr", "max_lr"),
 )
 _TOTALS = ("decay_steps", "T_max", "total_steps", "first_decay_steps")
@@ -286,7 +286,12 @@ def _base(call: Call) -> tuple[ast.expr, Module] | None:
     elif shown == "linear_schedule":  # if it rises, the peak rate is the last
         names = ("end_value",) if plain(call.argument("init_value")) == 0 else ("init_value",)
     bound = call.bound()
-    return next(((bound[name], call.module) for name in names if name in bound), None)
+    given = (bound[name] for name in names if name in bound)
+    return next(((node, call.module) for node in given if not _is_none(node)), None)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _total(call: Call) -> Value | None:

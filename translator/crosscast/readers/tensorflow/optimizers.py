@@ -215,6 +215,11 @@ def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
                 "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
             )
             return
+    for call in optimizer.call.module.program.calls():
+        if call.method == "exclude_from_weight_decay" and call.receiver is not None:
+            span, yes = call.module.span(call.node), Known("yes")
+            yield fact_of("optimizer.no_decay", yes, span, subject=optimizer.subject, reader=NAME)
+            return
 
 
 def _by_name(program: Program, others: bool) -> Iterator[Fact]:

@@ -124,13 +124,19 @@ def _set_rates(nodes: Iterable[ast.AST], module: Module) -> Iterator[tuple[ast.A
             case _:
                 continue
         text = module.text(rate)
-        if _RATE.search(text) and _OWNER.search(text) and not _is_same(value, text, module):
+        if _RATE.search(text) and _OWNER.search(text) and not _is_same(node, value, text, module):
             yield node, value
 
 
-def _is_same(value: ast.expr, text: str, module: Module) -> bool:
-    """Whether a value is a plain number, or the rate itself."""
-    return isinstance(value, ast.Constant) or module.text(value) == text
+def _is_same(node: ast.AST, value: ast.expr, text: str, module: Module) -> bool:
+    """Whether a value is the rate itself, or a number that is set whatever the step is."""
+    if not isinstance(value, ast.Constant):
+        return module.text(value) == text
+    loop = module.enclosing(node, ast.For, ast.While)
+    around = module.enclosing(node, ast.If)
+    return (
+        loop is None or around is None or module.enclosing(around, ast.For, ast.While) is not loop
+    )
 
 
 def _per(node: ast.AST, module: Module) -> str:

@@ -80,6 +80,9 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
     warms = shape.warms or by_name.warms
     if isinstance(node, ast.AugAssign) and decay == "custom":
         decay = "step_custom"
+    scaled = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult | ast.Div)
+    if not decay and scaled and module.enclosing(node, ast.For, ast.While) is not None:
+        decay = "custom"
     if not decay:
         return None
     by_default = runs_by_default(node, module)
