@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.lowering import MARK, MARKED
-from crosscast.migrate.field_lines import Line
+from crosscast.carriers.text_changes import Line
 from crosscast.recipe.document import Recipe
 
 
