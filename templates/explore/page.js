@@ -38,7 +38,8 @@
   const name = (key) => (key.kind === "operation" ? key.id.slice(5).replaceAll("_", " ") : key.id);
   const place = (pane, line) => {
     const element = pane.lines.get(line);
-    return `${element.closest(".file").dataset.path}:${one("b", element).textContent}`;
+    const path = element.closest(".file").dataset.path;
+    return `${pane.key === "source" ? path.split("/").pop() : path}:${one("b", element).textContent}`;
   };
   const text = (pane, line) => one("code", pane.lines.get(line)).textContent.trim();
 
@@ -183,7 +184,9 @@
       // Of related lines, those of the training step say most.
       const step = new Set(key.ops.flatMap((id) => keys.get(`step:${id}`)?.panes[number].own || []));
       const related = [...lines.rel].sort((a, b) => step.has(b) - step.has(a) || a - b);
-      const shown = KINDS.flatMap((kind) => (kind === "rel" ? related : lines[kind]).map((line) => [line, kind]));
+      const known = new Set(); // two sides often have the same line
+      const shown = KINDS.flatMap((kind) => (kind === "rel" ? related : lines[kind]).map((line) => [line, kind]))
+        .filter(([line, kind]) => !known.has(kind + text(pane, line)) && known.add(kind + text(pane, line)));
       const most = narrow.matches ? 4 : 6;
       for (const [line, kind] of shown.slice(0, most)) goLine(about, pane, line, kind);
       if (shown.length > most) add(about, "p", `and ${plural(shown.length - most, "line")} more`, "soft");
@@ -202,7 +205,7 @@
     selected.textContent = `${pane.title}, ${place(pane, line)}  ${text(pane, line)}`;
     const found = carried[pane.number].get(line) || [];
     const groups = [
-      ["Changes with", found.filter(([key, kind]) => key.kind === "field" && kind === "own")],
+      [pane.key === "source" ? "Says" : "Changes with", found.filter(([key, kind]) => key.kind === "field" && kind === "own")],
       ["Also depends on", found.filter(([key, kind]) => key.kind === "field" && kind === "rel")],
       ["Would be followed by more lines with another", found.filter(([key, kind]) => key.kind === "field" && kind === "gap")],
       ["Part of the operation", found.filter(([key]) => key.kind === "operation")],
@@ -223,8 +226,7 @@
     return `${place(pane, line)}. ${spoken.join(". ")}`;
   }
 
-  const dark = (pane) => (pane.key === "source" ? "No field of the recipe was read from this line."
-    : "No value of a field that was tried changes this line.");
+  const dark = (pane) => (pane.key === "source" ? "No field of the recipe was read from this line." : data.unchanged);
 
   // Selecting.
 
@@ -389,7 +391,9 @@
   const told = (key) => key.panes.filter((lines) => lines.own.length).length * 10
     + key.panes.filter((lines) => lines.judged.some((found) => found.verdict !== "exact")).length;
   const best = data.keys.reduce((a, b) => (told(b) > told(a) ? b : a));
-  if (keys.has(wanted)) keep({ key: keys.get(wanted) }); else show({ key: best });
-  elements.get((keys.get(wanted) || best).id)?.scrollIntoView?.({ block: "nearest" });
+  if (keys.has(wanted)) keep({ key: keys.get(wanted) });
+  else if (!narrow.matches) show({ key: best });
+  if (narrow.matches && keys.has(wanted)) elements.get(wanted).scrollIntoView({ block: "center" });
+  else if (!narrow.matches) into(recipe, elements.get((keys.get(wanted) || best).id));
   document.body.classList.add("ready");
 })();

@@ -65,9 +65,7 @@ def effects(others: OtherRecipes, target: str) -> dict[str, list[Effect]]:
     return {path: list(_effects(others, path, scripts, base)) for path, _ in leaves(others.recipe)}
 
 
-def _effects(
-    others: OtherRecipes, path: str, scripts: _Scripts, base: _Script
-) -> Iterator[Effect]:
+def _effects(others: OtherRecipes, path: str, scripts: _Scripts, base: _Script) -> Iterator[Effect]:
     enough = _ENOUGH
     for other in others.of(path):
         try:

@@ -16,6 +16,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 if TYPE_CHECKING:
     from crosscast.explore.subject import Side
 
+STDOUT = "-"
 _SIDES = 2
 
 
@@ -36,8 +37,8 @@ def explore(
         typer.Option(
             "--to",
             metavar="T,...",
-            help="Targets; default: all frameworks. Two dialects of one framework are shown side by "
-            "side.",
+            help="Targets; default: all frameworks. Two dialects of one framework are shown side "
+            "by side.",
         ),
     ] = None,
     version: VersionOption = None,
@@ -55,12 +56,14 @@ def explore(
         raise DiagnosticError(Diagnostic(code="CC021", message=message, hint=hint))
     targets = targets_of(to) if to else program_names()
     versions = named_versions(version or [])
-    return write_page([side_at(path, targets, versions) for path in paths], targets, output, force)
+    sides = [side_at(path, targets, versions) for path in paths]
+    code = write_page(sides, targets, output, force=force)
+    if output != STDOUT:
+        print(output)
+    return code
 
 
-def write_page(
-    sides: Sequence[Side], targets: Sequence[str], output: str, force: bool = False
-) -> int:
+def write_page(sides: Sequence[Side], targets: Sequence[str], output: str, *, force: bool) -> int:
     """Write the page of one or two recipes; return 1 if a target cannot express one.
 
     Raises:
@@ -70,7 +73,7 @@ def write_page(
     from crosscast.messages.output import OutputFile, write_files
 
     page = explorer_page(sides, targets)
-    if output == "-":
+    if output == STDOUT:
         print(page.text, end="")
     else:
         path = Path(output)
@@ -79,7 +82,6 @@ def write_page(
             raise DiagnosticError(Diagnostic(code="CC503", message=message))
         files = {path.name: OutputFile(page.text)}
         write_files(path.parent, files, force=force or _is_page(path), manifest=False)
-        print(path)
     print_diagnostics(page.refusals)
     return EXIT_FINDINGS if page.refusals else EXIT_OK
 

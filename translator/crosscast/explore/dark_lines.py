@@ -29,7 +29,6 @@ REASONS: tuple[Reason, ...] = (
         r"def train_window\(|state: TrainState, .*|\) -> dict\[str, Any\]:",
         "The signature. Every script has it: what observes a run calls this function.",
     ),
-    Reason(r'""".*"""', "A description for readers."),
     Reason(r"model(, device)? = state\..*", "A short name for a part of the state."),
     Reason(
         r"rows = sum\(.*|n_micro = len\(.*",
@@ -39,16 +38,30 @@ REASONS: tuple[Reason, ...] = (
         r"for group in state\.optimizer\.param_groups:",
         "The optimizer keeps a rate for every group of parameters; each gets the scheduled rate.",
     ),
-    Reason(r"window_loss = \w+\.zeros\(.*\)", "The loss of the window, before its first term."),
+    Reason(
+        r"window_loss = \w+\.(zeros|float32)\(.*\)",
+        "The loss of the window, before its first term.",
+    ),
+    Reason(
+        r"window_loss \+= micro_step\(.*\)|result = window_step\(.*\)",
+        "Calls a compiled part of the step, which is above.",
+    ),
+    Reason(
+        r"(filling|feed|\(loss,\)) = .*|batch = micro_batches\[.*|window_loss \+= .*item\(\)",
+        "Runs the static program with a micro-batch; what fills up a short window weighs nothing.",
+    ),
     Reason(
         r"shapes = .*|stacked = .*|else:  # a short window .*|for batch in micro_batches:",
         "Decides whether the compiled function for full windows fits, and stacks its input.",
     ),
     Reason(
-        r"\w+, grad_norm(, finite)? = .*\.tolist\(\).*",
+        r"\w+, grad_norm(, finite)? = .*\.tolist\(\).*|grad_norm = .*\.item\(\)",
         "Fetches what the trace needs from the device, once per window.",
     ),
-    Reason(r"state\.windows \+= 1", "Counts the windows, for the trace and for checkpoints."),
+    Reason(
+        r"state\.(windows|updates) \+= 1",
+        "Counts windows and updates, for the trace and for checkpoints.",
+    ),
     Reason(
         r'return \{|"[a-z_]+": .*,|\}',
         "The row of the trace. Every script writes the same columns, so that runs can be compared.",
@@ -56,6 +69,7 @@ REASONS: tuple[Reason, ...] = (
 )
 """What is dark in the training step for any recipe. Operations have their own description."""
 
+DESCRIPTION = "A description for readers."
 UNCHANGED = "No value of a field that was tried changes this line."
 """Of a line outside the training step."""
 
@@ -71,11 +85,12 @@ def dark_lines(text: str, lines: ScriptLines, file: str = FILE) -> Mapping[int, 
     written = text.split("\n")
     operations = {place: kind for kind, places in lines.operations.items() for place in places}
     lit = {place for found in lines.fields.values() for place in found.own | found.related}
-    return {
-        number: _reason(written[number - 1].strip(), (file, number), operations)
-        for number in _step(text)
-        if written[number - 1].strip() and (file, number) not in lit
-    }
+    found = {}
+    for number, described in _step(text):
+        line, place = written[number - 1].strip(), (file, number)
+        if line and place not in lit:
+            found[number] = DESCRIPTION if described else _reason(line, place, operations)
+    return found
 
 
 def _reason(line: str, place: Place, operations: Mapping[Place, str]) -> str:
@@ -90,12 +105,16 @@ def meaning_of(operation: str) -> str:
     return docs.get(operation, "")
 
 
-def _step(text: str) -> Iterator[int]:
-    """Yield the numbers of the lines of the training step."""
+def _step(text: str) -> Iterator[tuple[int, bool]]:
+    """Yield the numbers of the lines of the training step, and whether they are its docstring."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == STEP:
-            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            told = range(0)
+            if ast.get_docstring(node, clean=False) is not None:
+                told = range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                yield number, number in told

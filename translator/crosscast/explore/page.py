@@ -140,9 +140,7 @@ def _kind(sides: Sequence[Side], panes: Sequence[Pane]) -> str:
     return f"{sides[0].name}, {read}, and the scripts that crosscast emits for it"
 
 
-def _cells(
-    row: Row, keys: Mapping[str, Mapping[str, Any]], columns: Sequence[Pane]
-) -> list[Cell]:
+def _cells(row: Row, keys: Mapping[str, Mapping[str, Any]], columns: Sequence[Pane]) -> list[Cell]:
     """Return the cells of a field: the verdict of each target, and the lines that carry it."""
     marks = {mark.target: mark for mark in row.marks}
     found = []

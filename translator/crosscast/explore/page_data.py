@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
-from crosscast.explore.dark_lines import meaning_of
+from crosscast.explore.dark_lines import UNCHANGED, meaning_of
 from crosscast.explore.panes import Pane
 from crosscast.explore.subject import Origin, Script, Side
 from crosscast.lift.annotated_yaml import scalar
@@ -42,7 +43,7 @@ class Row:
     path: str
     name: str
     values: tuple[str, ...]
-    """One for each recipe; empty where a recipe has no such field."""
+    """One value, or one for each recipe if they differ; empty where there is no such field."""
     how: str
     note: str
     marks: tuple[Mark, ...]
@@ -82,7 +83,7 @@ def _row(
     return Row(
         path=path,
         name=path.partition(".")[2] or path,
-        values=texts,
+        values=texts if len(set(texts)) > 1 else texts[:1],
         how=origin.how,
         note=_note(origin),
         marks=tuple(mark for pane in panes for mark in _mark(path, pane)),
@@ -101,8 +102,8 @@ def _text(value: Any) -> str:
 
 
 def _note(origin: Origin) -> str:
-    places = list(dict.fromkeys(f"{place.file}:{place.line}" for place in origin.places))
-    at = ", ".join(places[:2])
+    places = dict.fromkeys(f"{PurePath(p.file).name}:{p.line}" for p in origin.places)
+    at = ", ".join(list(places)[:2])
     match origin.how:
         case "written":
             return ""
@@ -144,6 +145,7 @@ def page_data(
             *(_operation(kind, sides, columns) for kind in operations),
         ],
         "reasons": reasons,
+        "unchanged": UNCHANGED,
         "dark": [
             {str(key): reasons.index(why) for key, why in pane.dark.items() if why}
             for pane in columns
@@ -153,11 +155,10 @@ def page_data(
 
 def _field(row: Row, sides: Sequence[Side], columns: Sequence[Pane]) -> dict[str, Any]:
     value = " \N{RIGHTWARDS ARROW} ".join(text or "\N{EM DASH}" for text in row.values)
-    same = len(set(row.values)) == 1
     return {
         "id": row.path,
         "kind": "field",
-        "value": row.values[0] if same else value,
+        "value": value,
         "about": _meaning(sides, row.path),
         "note": row.note,
         "ops": sorted(

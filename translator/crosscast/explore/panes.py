@@ -12,7 +12,7 @@ from itertools import zip_longest
 from markupsafe import Markup
 
 from crosscast.explore.dark_lines import FILE, dark_lines
-from crosscast.explore.highlighting import highlighted
+from crosscast.explore.highlighting import ColouredLine, highlighted
 from crosscast.explore.script_lines import Place
 from crosscast.explore.subject import Script, Side
 from crosscast.targets.backend import window
@@ -20,6 +20,7 @@ from crosscast.targets.capability import Verdict
 
 _VERSION = re.compile(r"\s+\(?\d")
 """Where the name of a framework ends in a title such as `PyTorch 2.4 or newer`."""
+_ARROW = " \N{RIGHTWARDS ARROW} "
 _RUNTIME = "runtime/"
 """Folder of files whose text depends on the target alone."""
 
@@ -31,6 +32,7 @@ class Cell:
     key: int
     """Its number within the pane, which the data of the page uses."""
     number: int
+    indent: str
     html: Markup
     change: str = ""
     """`changed`: the other side has another line here. `only`: it has none."""
@@ -118,9 +120,8 @@ def _pane(scripts: tuple[Script, ...], sides: Sequence[Side]) -> Pane:
     )
     if not one:
         pane.about = ", ".join(f"{s.target.name}: {window(s.target.dialect)}" for s in scripts)
-    counts = Counter(j.row.verdict for s in scripts for j in s.judgements.values())
-    pane.counts = tuple((f"{counts[v]} {v}", str(v)) for v in Verdict if counts[v])
-    texts = [_texts(script) for script in scripts]
+    pane.counts = tuple(_counts(scripts))
+    texts = [_texts(script, sides[script.side]) for script in scripts]
     names = list(dict.fromkeys(name for own in texts for name in own))
     shown = [name for name in names if _is_shown(name, scripts)]
     hidden = len(names) - len(shown)
@@ -134,10 +135,22 @@ def _pane(scripts: tuple[Script, ...], sides: Sequence[Side]) -> Pane:
     return pane
 
 
-def _texts(script: Script) -> Mapping[str, str]:
-    files = script.compiled.files if script.compiled is not None else {}
+def _counts(scripts: Sequence[Script]) -> Iterator[tuple[str, str]]:
+    """Yield how many fields have a verdict, in words, with the verdict."""
+    counted = [Counter(found.row.verdict for found in s.judgements.values()) for s in scripts]
+    for verdict in Verdict:
+        numbers = dict.fromkeys(str(counts[verdict]) for counts in counted)
+        if any(counts[verdict] for counts in counted):
+            yield f"{_ARROW.join(numbers)} {verdict}", str(verdict)
+
+
+def _texts(script: Script, side: Side) -> Mapping[str, str]:
+    if script.compiled is None:
+        return {}
+    files = {name: file.text for name, file in script.compiled.files.items()}
+    files |= side.beside.get(script.target.folder, {})
     names = sorted(files, key=lambda name: (name != FILE, not name.endswith(".py"), name))
-    return {name: files[name].text for name in names}
+    return {name: files[name] for name in names}
 
 
 def _is_shown(name: str, scripts: Sequence[Script]) -> bool:
@@ -159,14 +172,15 @@ def _file(pane: Pane, path: str, texts: Sequence[str]) -> File:
             key = len(pane.keys)
             pane.keys[half, (path, number + 1)] = key
             change = _change(numbers, texts) if len(texts) > 1 else ""
-            cells.append(Cell(key, number + 1, written[half][number], change))
+            line = written[half][number]
+            cells.append(Cell(key, number + 1, line.indent, line.html, change))
         rows.append(tuple(cells))
     return File(path, tuple(rows))
 
 
-def _lines(text: str, path: str) -> list[Markup]:
+def _lines(text: str, path: str) -> list[ColouredLine]:
     found = highlighted(text, path)
-    return found[:-1] if not found[-1] else found
+    return found if found[-1].html else found[:-1]
 
 
 def _plain(text: str) -> list[str]:

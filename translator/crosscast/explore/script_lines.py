@@ -40,9 +40,7 @@ class ScriptLines:
 
     def fields_at(self, place: Place) -> list[str]:
         """Return the fields that a line carries, in any degree but that of a gap."""
-        return [
-            path for path, lines in self.fields.items() if place in lines.own | lines.related
-        ]
+        return [path for path, lines in self.fields.items() if place in lines.own | lines.related]
 
 
 def script_lines(others: OtherRecipes, compiled: Compiled) -> ScriptLines:
@@ -52,9 +50,7 @@ def script_lines(others: OtherRecipes, compiled: Compiled) -> ScriptLines:
         kind: _places(lines) for kind, lines in operation_lines(others.recipe, target).items()
     }
     uses = {
-        path: name_uses(file.text)
-        for path, file in compiled.files.items()
-        if path.endswith(".py")
+        path: name_uses(file.text) for path, file in compiled.files.items() if path.endswith(".py")
     }
     fields = {}
     for path, carried in carried_lines(others, target).items():

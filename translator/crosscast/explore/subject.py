@@ -41,6 +41,8 @@ class Side:
     events: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     """Kind of an operation to the lines of the sources that do it: file and number."""
     notes: tuple[Diagnostic, ...] = ()
+    beside: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Folder of a target to the texts of files that belong to its script and are not emitted."""
 
     def origin(self, path: str) -> Origin:
         """Return the origin of a field, or of what contains it or is contained in it."""
@@ -87,7 +89,8 @@ def scripts_of(sides: Sequence[Side], targets: Sequence[str]) -> list[Script]:
 def _script(number: int, others: OtherRecipes, target: Target) -> Script:
     recipe = others.recipe
     judgements = {found.path: found for found in judge(recipe, target.rows)}
-    compiled, refusals, lines = None, (), ScriptLines({}, {})
+    compiled, lines = None, ScriptLines({}, {})
+    refusals: tuple[Diagnostic, ...] = ()
     try:
         (compiled,) = compile_recipe(recipe, [target.name])
     except DiagnosticError as error:

@@ -39,8 +39,8 @@ RECIPE_CODES = (
     Code(
         "CC020",
         "no complete recipe in the source",
-        "A page needs a recipe that can be compiled. The other messages say what could not be read; "
-        "write the recipe with `crosscast lift -o`, complete it and explore that.",
+        "A page needs a recipe that can be compiled. The other messages say what could not be "
+        "read. Write the recipe with `crosscast lift -o`, complete it and explore that.",
     ),
     Code("CC021", "too many recipes", "`crosscast explore` shows one recipe, or compares two."),
     Code(

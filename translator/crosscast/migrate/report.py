@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crosscast import __version__
+from crosscast.carriers.text_changes import Line
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import printed_name, printed_value
 from crosscast.lift.plan_comparison import (
@@ -19,7 +20,6 @@ from crosscast.messages.diagnostics import Diagnostic, Span
 from crosscast.migrate.across_frameworks import CrossMigration, TargetScripts
 from crosscast.migrate.bugs import Fate
 from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
-from crosscast.carriers.text_changes import Line
 from crosscast.migrate.left_behind import left_behind
 from crosscast.migrate.summary import across_summary
 from crosscast.targets.capability import Judgement
