@@ -15,6 +15,7 @@
   const narrow = matchMedia("(max-width: 60rem)");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const KINDS = ["own", "rel", "gap"];
+  const FEW = 12; // A field with more lines decides too much to point at.
 
   // What every line carries: pane, then line, then [key, kind].
   const carried = panes.map(() => new Map());
@@ -85,10 +86,15 @@
     } else {
       const { pane, line } = selection;
       mark(pane.lines.get(line), "on");
-      for (const [key, kind] of carried[pane.number].get(line) || []) {
-        if (kind === "gap") continue;
-        mark(elements.get(key.id), kind === "own" ? "on" : "rel");
-        if (kind === "own") markLines(key, ["own"], pane.number);
+      const found = carried[pane.number].get(line) || [];
+      const operations = found.filter(([key]) => key.kind === "operation");
+      for (const [key, kind] of found) {
+        if (kind !== "gap") mark(elements.get(key.id), kind === "own" ? "on" : "rel");
+      }
+      // Its counterparts: the same operation, or else what the same field decides.
+      for (const [key, kind] of operations.length ? operations : found) {
+        const few = key.panes.every((lines) => lines.own.length <= FEW);
+        if (kind === "own" && (few || operations.length)) markLines(key, ["own"], pane.number);
       }
     }
     describe(selection);
@@ -383,13 +389,15 @@
     fold.setAttribute("aria-expanded", String(!folded));
   });
 
+  if (narrow.matches) selected.textContent = "Tap a field or a line";
+
   // The start: the field in the address, or one that says much.
 
   layout();
   let wanted = "";
   try { wanted = decodeURIComponent(location.hash.slice(1)); } catch { /* no field has such a name */ }
-  const told = (key) => key.panes.filter((lines) => lines.own.length).length * 10
-    + key.panes.filter((lines) => lines.judged.some((found) => found.verdict !== "exact")).length;
+  const told = (key) => key.panes.reduce((sum, { own, rel, judged }) => sum
+    + 10 * (own.length > 0 && own.length < 4) + 3 * (rel.length > 0) + judged.some((found) => found.verdict !== "exact"), 0);
   const best = data.keys.reduce((a, b) => (told(b) > told(a) ? b : a));
   if (keys.has(wanted)) keep({ key: keys.get(wanted) });
   else if (!narrow.matches) show({ key: best });
