@@ -77,6 +77,7 @@
       const key = selection.key;
       markLines(key, KINDS);
       mark(elements.get(key.id), "on");
+      rove(elements.get(key.id));
       for (const id of key.ops) mark(elements.get(`step:${id}`), "rel");
       if (key.kind === "operation") {
         for (const other of data.keys) {
@@ -312,8 +313,9 @@
     const start = from.closest(".pane") ? panes[Number(from.closest(".pane").dataset.pane)] : "recipe";
     for (let at = shown.indexOf(start) + step; at >= 0 && at < shown.length; at += step) {
       const box = shown[at] === "recipe" ? recipe : shown[at].scroll;
-      const first = one(".field.on, .op.on", box) || one(".l.own", box) || one(".l.rel", box)
-        || one(".l.gap", box) || one(".field.rel", box);
+      if (box === recipe && find.value) { find.value = ""; filter(); }
+      const first = [".field.on", ".op.on", ".l.own", ".l.rel", ".l.gap", ".field.rel"]
+        .flatMap((css) => all(css, box)).find((element) => element.offsetParent !== null);
       if (!first) continue;
       if (!kept && current) keep(current);
       if (shown[at] !== "recipe") view(shown[at].key, true);
@@ -380,6 +382,8 @@
       field.hidden = !fits || Boolean(only && only.checked && !field.classList.contains("differs"));
     }
     for (const section of all(".section")) section.hidden = !all(".field:not([hidden])", section).length;
+    const [first] = options(one(".fields"));
+    if (first && !options(one(".fields")).some((option) => option.tabIndex === 0)) rove(first);
   }
   find.addEventListener("input", filter);
   if (only) only.addEventListener("change", filter);

@@ -72,14 +72,14 @@ def write_page(sides: Sequence[Side], targets: Sequence[str], output: str, *, fo
     from crosscast.explore.page import explorer_page
     from crosscast.messages.output import OutputFile, write_files
 
+    path = Path(output)
+    if output != STDOUT and (not path.name or path.is_dir()):
+        message = f"-o needs a file, {output or 'an empty name'} is none"
+        raise DiagnosticError(Diagnostic(code="CC503", message=message))
     page = explorer_page(sides, targets)
     if output == STDOUT:
         print(page.text, end="")
     else:
-        path = Path(output)
-        if not path.name or path.is_dir():
-            message = f"-o needs a file, {output or 'an empty name'} is none"
-            raise DiagnosticError(Diagnostic(code="CC503", message=message))
         files = {path.name: OutputFile(page.text)}
         write_files(path.parent, files, force=force or _is_page(path), manifest=False)
     print_diagnostics(page.refusals)
