@@ -13,7 +13,7 @@ import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
-from crosscast.explore.dark_lines import FILE, REASONS, dark_lines
+from crosscast.explore.dark_lines import DESCRIPTION, FILE, REASONS, SIGNATURE, STEP, dark_lines
 from crosscast.explore.script_lines import ScriptLines
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
@@ -34,13 +34,14 @@ def test_every_line_of_the_step_has_a_field_or_a_reason(name: str, target: str) 
     text = compiled.files[FILE].text
     dark = dark_lines(text, lines)
     assert [text.split("\n")[number - 1] for number, why in dark.items() if not why] == []
-    assert len(dark) < _length_of_step(text) * 0.6
+    told = sum(why in (SIGNATURE, DESCRIPTION) for why in dark.values())
+    assert len(dark) - told < _length_of_step(text) / 2
 
 
 def _length_of_step(text: str) -> int:
     functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
-    step = next(node for node in functions if node.name == "train_window")
-    return (step.end_lineno or 0) - step.lineno + 1
+    steps = [node for node in functions if node.name in STEP]
+    return sum((step.end_lineno or 0) - step.lineno + 1 for step in steps)
 
 
 @exhaustive("the API generations besides the newest ones")
@@ -64,7 +65,7 @@ def test_every_reason_is_needed() -> None:
     assert unused == []
 
 
-STEP = """\
+TEXT = """\
 def train_window(
     state: TrainState, micro_batches: Sequence[dict[str, Any]], loss_fn: LossFunction
 ) -> dict[str, Any]:
@@ -78,14 +79,14 @@ def train_window(
 
 
 def test_a_new_dark_line_has_no_reason() -> None:
-    dark = dark_lines(STEP, ScriptLines({}, {}))
+    dark = dark_lines(TEXT, ScriptLines({}, {}))
     assert [number for number, why in dark.items() if not why] == [9]
     assert sorted(dark) == [1, 2, 3, 4, 6, 7, 8, 9]
 
 
 def test_the_operation_is_the_reason() -> None:
     lines = ScriptLines({}, {"zero": frozenset({(FILE, 9)})})
-    assert "Clear the window's gradients" in dark_lines(STEP, lines)[9]
+    assert "Clear the window's gradients" in dark_lines(TEXT, lines)[9]
 
 
 @pytest.mark.parametrize("text", ["", "def other(): pass\n", "this is not Python"])

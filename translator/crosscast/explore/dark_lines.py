@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from crosscast.explore.script_lines import Place, ScriptLines
 from crosscast.plan.operations import OPS
 
-STEP = "train_window"
-"""The function of a script that makes one optimizer step."""
+STEP = ("train_window", "full_window", "window_step", "micro_step")
+"""The function of a script that makes one optimizer step, and the parts that are compiled where a
+framework compiles them."""
 FILE = "train.py"
 
 
@@ -25,11 +26,15 @@ class Reason:
 
 
 REASONS: tuple[Reason, ...] = (
-    Reason(
-        r"def train_window\(|state: TrainState, .*|\) -> dict\[str, Any\]:",
-        "The signature. Every script has it: what observes a run calls this function.",
-    ),
     Reason(r"model(, device)? = state\..*", "A short name for a part of the state."),
+    Reason(
+        r"variables = .*|with \w+\.GradientTape\(\) as tape:|gradients = \[total\.value.*",
+        "The weights, and the record of what is computed with them, from which gradients come.",
+    ),
+    Reason(
+        r"return loss|return \w+\.stack\(\[window_loss.*",
+        "What the compiled part hands back.",
+    ),
     Reason(
         r"rows = sum\(.*|n_micro = len\(.*",
         "Counts what is in the window, for the divisor of the loss and for the trace.",
@@ -51,7 +56,7 @@ REASONS: tuple[Reason, ...] = (
         "Runs the static program with a micro-batch; what fills up a short window weighs nothing.",
     ),
     Reason(
-        r"shapes = .*|stacked = .*|else:  # a short window .*|for batch in micro_batches:",
+        r"(shapes|stacked) = .*|else:  # a short .*|for batch in micro_batches:|batch = \{name.*",
         "Decides whether the compiled function for full windows fits, and stacks its input.",
     ),
     Reason(
@@ -69,6 +74,7 @@ REASONS: tuple[Reason, ...] = (
 )
 """What is dark in the training step for any recipe. Operations have their own description."""
 
+SIGNATURE = "The signature. Every script has it: what observes a run calls this function."
 DESCRIPTION = "A description for readers."
 UNCHANGED = "No value of a field that was tried changes this line."
 """Of a line outside the training step."""
@@ -86,10 +92,10 @@ def dark_lines(text: str, lines: ScriptLines, file: str = FILE) -> Mapping[int, 
     operations = {place: kind for kind, places in lines.operations.items() for place in places}
     lit = {place for found in lines.fields.values() for place in found.own | found.related}
     found = {}
-    for number, described in _step(text):
+    for number, why in _step(text):
         line, place = written[number - 1].strip(), (file, number)
         if line and place not in lit:
-            found[number] = DESCRIPTION if described else _reason(line, place, operations)
+            found[number] = why or _reason(line, place, operations)
     return found
 
 
@@ -105,16 +111,18 @@ def meaning_of(operation: str) -> str:
     return docs.get(operation, "")
 
 
-def _step(text: str) -> Iterator[tuple[int, bool]]:
-    """Yield the numbers of the lines of the training step, and whether they are its docstring."""
+def _step(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of the lines of the training step, with the reason of those before code."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == STEP:
-            told = range(0)
-            if ast.get_docstring(node, clean=False) is not None:
-                told = range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+        if isinstance(node, ast.FunctionDef) and node.name in STEP:
+            told = ast.get_docstring(node, clean=False) is not None
             for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                yield number, number in told
+                if number < node.body[0].lineno:
+                    yield number, SIGNATURE
+                else:
+                    described = told and number <= (node.body[0].end_lineno or 0)
+                    yield number, DESCRIPTION if described else ""
