@@ -119,8 +119,9 @@
   function into(box, element) {
     const outer = box.getBoundingClientRect(), inner = element.getBoundingClientRect();
     if (inner.top >= outer.top + 40 && inner.bottom <= outer.bottom - 20) return;
-    const top = box.scrollTop + inner.top - outer.top - outer.height / 3;
-    box.scrollTo({ top, behavior: still.matches ? "instant" : "smooth" });
+    const way = inner.top - outer.top - outer.height / 3;
+    const far = still.matches || Math.abs(way) > outer.height; // pointing is quick
+    box.scrollTo({ top: box.scrollTop + way, behavior: far ? "instant" : "smooth" });
   }
 
   function rule() {
@@ -176,7 +177,10 @@
     selected.textContent = key.kind === "operation" ? `step: ${name(key)}` : `${key.id}: ${key.value}`;
     const card = add(cards, "div", "", "card");
     if (key.note) add(card, "p", `From: ${key.note}`, "soft");
-    if (key.about) add(card, "p", key.about);
+    if (key.about) {
+      const about = add(card, "p"); // with `names` as code
+      key.about.split("`").forEach((part, number) => add(about, number % 2 ? "code" : "span", part));
+    }
     if (key.ops.length) add(card, "p", `Shapes: ${key.ops.map((id) => id.replaceAll("_", " ")).join(", ")}`, "soft");
     key.panes.forEach((lines, number) => {
       const pane = panes[number];

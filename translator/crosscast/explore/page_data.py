@@ -12,6 +12,7 @@ from crosscast.explore.dark_lines import UNCHANGED, meaning_of
 from crosscast.explore.panes import Pane
 from crosscast.explore.subject import Origin, Script, Side
 from crosscast.lift.annotated_yaml import scalar
+from crosscast.plan.operations import OPS
 from crosscast.recipe.docstrings import field_docs
 from crosscast.recipe.section import Section
 from crosscast.targets.capability import Verdict, leaves
@@ -125,8 +126,10 @@ def _mark(path: str, pane: Pane) -> list[Mark]:
 
 
 def _differs(path: str, pane: Pane) -> bool:
-    """Whether two dialects have different verdicts on a field."""
-    return len({(found.row.verdict, found.row.how) for _, found in _judged(path, pane)}) > 1
+    """Whether two dialects do different things for a field, or two recipes have other verdicts."""
+    judged = _judged(path, pane)
+    two = len({script.side for script, _ in judged}) > 1
+    return len({(found.row.verdict, "" if two else found.row.how) for _, found in judged}) > 1
 
 
 def page_data(
@@ -134,9 +137,8 @@ def page_data(
 ) -> dict[str, Any]:
     """Return what the script of the page needs, as plain data."""
     columns = [*([source] if source is not None else []), *panes]
-    operations = list(
-        dict.fromkeys(kind for pane in panes for s in pane.scripts for kind in s.lines.operations)
-    )
+    printed = {kind for pane in panes for s in pane.scripts for kind in s.lines.operations}
+    operations = [op.kind for op in OPS if op.kind in printed]
     reasons = list(dict.fromkeys(why for pane in columns for why in pane.dark.values() if why))
     return {
         "panes": [{"key": p.key, "title": p.title, "sides": list(p.sides)} for p in columns],

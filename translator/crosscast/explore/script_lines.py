@@ -38,10 +38,6 @@ class ScriptLines:
     operations: Mapping[str, frozenset[Place]]
     """Kind of an operation of the Plan to the lines that are printed for it."""
 
-    def fields_at(self, place: Place) -> list[str]:
-        """Return the fields that a line carries, in any degree but that of a gap."""
-        return [path for path, lines in self.fields.items() if place in lines.own | lines.related]
-
 
 def script_lines(others: OtherRecipes, compiled: Compiled) -> ScriptLines:
     """Return the relation for a script of the recipe."""
