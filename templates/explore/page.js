@@ -66,7 +66,6 @@
       element.setAttribute("aria-selected", "false");
     }
     lit = [];
-    for (const pane of panes) pane.ruler.replaceChildren();
   }
 
   function show(selection, from) {
@@ -74,24 +73,20 @@
     current = selection;
     clear();
     if (selection.key) {
-      const key = selection.key;
+      const { key } = selection;
       markLines(key, KINDS);
       mark(elements.get(key.id), "on");
       rove(elements.get(key.id));
       for (const id of key.ops) mark(elements.get(`step:${id}`), "rel");
-      if (key.kind === "operation") {
-        for (const other of data.keys) {
-          if (other.ops.includes(key.id.slice(5))) mark(elements.get(other.id), "rel");
-        }
+      for (const other of data.keys) {
+        if (key.kind === "operation" && other.ops.includes(key.id.slice(5))) mark(elements.get(other.id), "rel");
       }
     } else {
       const { pane, line } = selection;
       mark(pane.lines.get(line), "on");
       const found = carried[pane.number].get(line) || [];
       const operations = found.filter(([key]) => key.kind === "operation");
-      for (const [key, kind] of found) {
-        if (kind !== "gap") mark(elements.get(key.id), kind === "own" ? "on" : "rel");
-      }
+      for (const [key, kind] of found) if (kind !== "gap") mark(elements.get(key.id), kind === "own" ? "on" : "rel");
       // Its counterparts: the same operation, or else what the same field decides.
       for (const [key, kind] of operations.length ? operations : found) {
         const few = key.panes.every((lines) => lines.own.length <= FEW);
@@ -126,6 +121,7 @@
 
   function rule() {
     for (const pane of panes) {
+      pane.ruler.replaceChildren();
       if (pane.element.hidden) continue;
       const height = pane.scroll.scrollHeight, top = pane.scroll.getBoundingClientRect().top - pane.scroll.scrollTop;
       for (const element of all(".l.own, .l.rel", pane.scroll)) {
@@ -147,20 +143,17 @@
     return element;
   }
 
-  function goLine(parent, pane, line, kind) {
-    const button = add(parent, "button", "", `goto ${kind}`);
+  function go(parent, css, words, action) {
+    const button = add(parent, "button", words, `goto ${css}`);
     button.type = "button";
-    add(button, "b", place(pane, line));
-    button.append(text(pane, line));
-    button.addEventListener("click", () => visit(pane, line));
+    button.addEventListener("click", action);
+    return button;
   }
 
-  function goKey(parent, key, kind) {
-    const button = add(parent, "button", "", `goto key ${kind}`);
-    button.type = "button";
-    button.textContent = key.value ? `${name(key)}: ${key.value}` : name(key);
-    button.addEventListener("click", () => keep({ key }, "recipe"));
-  }
+  const goLine = (parent, pane, line, kind) => go(parent, kind, ` ${text(pane, line)}`, () => visit(pane, line))
+    .prepend(add(parent, "b", place(pane, line)));
+  const goKey = (parent, key, kind) => go(parent, `key ${kind}`, key.value ? `${name(key)}: ${key.value}` : name(key),
+    () => keep({ key }, "recipe"));
 
   function describe(selection) {
     cards.replaceChildren();
@@ -243,9 +236,8 @@
 
   function keep(selection, from) {
     kept = !(kept && same(selection, current));
-    lit.length && same(selection, current) ? describe(selection) : show(selection, from);
+    show(selection, from);
     describe(selection);
-    document.body.classList.toggle("kept", kept);
     if (kept && selection.key) {
       try { history.replaceState(null, "", `#${encodeURIComponent(selection.key.id)}`); } catch { /* a page without an address */ }
     }
@@ -253,7 +245,6 @@
 
   function letGo() {
     kept = false;
-    document.body.classList.remove("kept");
     if (current) describe(current);
   }
 
@@ -299,18 +290,14 @@
 
   const options = (box) => all("[role=option]", box).filter((option) => option.offsetParent !== null);
   function rove(element) {
-    const box = element.closest("[role=listbox]");
-    for (const option of all("[tabindex='0']", box)) option.tabIndex = -1;
+    for (const option of all("[tabindex='0']", element.closest("[role=listbox]"))) option.tabIndex = -1;
     element.tabIndex = 0;
   }
   function focus(element) {
     rove(element);
     element.focus({ focusVisible: true });
   }
-  for (const box of all("[role=listbox]")) {
-    const first = one("[role=option]", box);
-    if (first) first.tabIndex = 0;
-  }
+  for (const box of all("[role=listbox]")) one("[role=option]", box)?.setAttribute("tabindex", "0");
 
   function across(from, step) {
     const shown = ["recipe", ...panes.filter((pane) => !pane.element.hidden)];
@@ -345,8 +332,7 @@
       across(event.target, event.key === "ArrowRight" ? 1 : -1);
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      const [selection, from] = selectionOf(event.target);
-      if (selection) keep(selection, from);
+      keep(...selectionOf(event.target));
     }
   });
 
@@ -359,10 +345,9 @@
       for (const button of all(".view")) button.setAttribute("aria-pressed", String(button.dataset.view === key));
       return;
     }
-    const column = one(`.column[data-view="${CSS.escape(key)}"]`), button = one(`.view[data-view="${CSS.escape(key)}"]`);
+    const [button, column] = all(`[data-view="${CSS.escape(key)}"]`);
     column.hidden = open === undefined ? !column.hidden : !open;
     button.setAttribute("aria-pressed", String(!column.hidden));
-    for (const pane of panes) pane.ruler.replaceChildren();
     rule();
   }
   for (const button of all(".view")) button.addEventListener("click", () => view(button.dataset.view));
