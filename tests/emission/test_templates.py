@@ -32,7 +32,7 @@ TARGETS = [
     for dialect in backend.dialects
 ]
 FORMS: tuple[Form, ...] = ("script", "step")
-APART = ("parity/", "_shared/starter.recipe.yaml", "tensorflow1/")
+APART = ("parity/", "explore/", "_shared/starter.recipe.yaml", "tensorflow1/")
 """Templates of what no backend emits: pages of reports, what `crosscast init` writes, and modules
 beside migrated programs."""
 CODE = ("backends", "translator/crosscast/emit")

@@ -102,6 +102,7 @@ BAD_PLACES = (
 WRITERS: dict[str, tuple[str, ...]] = {
     "compile": ("compile", "r.yaml", "--to", "torch", "-o"),
     "lift": ("lift", "s.py", "-o"),
+    "explore": ("explore", "r.yaml", "--to", "torch", "-o"),
     "migrate": ("migrate", "s.py", "--to", "paddle", "-o"),
     "parity": ("parity", "r.yaml", "--to", "torch", "-o"),
     "sweep": ("sweep", "r.yaml", "--to", "torch", "-o"),
@@ -127,6 +128,7 @@ READERS: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("check", "show", "explain", "lint", "lift", "plan")},
     "migrate": ("migrate", "--to", "paddle", "-o", "o"),
     "diff": ("diff", "r.yaml"),
+    "explore": ("explore", "--to", "torch", "-o", "o"),
     "state show": ("state", "show"),
     "state show --recipe": ("state", "show", "c.safetensors", "--recipe"),
     "parity --reference-run": ("parity", "r.yaml", "--to", "torch", "-o", "o", "--reference-run"),

@@ -23,11 +23,14 @@ finally:
 UNUSED = (
     # other commands
     "crosscast.cli.data",
+    "crosscast.cli.explore",
     "crosscast.cli.lint",
     "crosscast.cli.migrate",
     "crosscast.cli.parity",
     "crosscast.cli.plan",
     "crosscast.cli.state",
+    "crosscast.carriers",
+    "crosscast.explore",
     "crosscast.fit",
     "crosscast.lift",
     "crosscast.lint",
@@ -63,6 +66,7 @@ UNUSED = (
     "crosscast.reference",
     "numpy",
     # for help and messages only
+    "pygments",
     "rich.console",
 )
 """Modules and packages that no compilation of a valid recipe may load."""

@@ -23,6 +23,7 @@ CORE = {
     "reference": "messages plan",
     "targets": "messages recipe plan",
     "emit": "messages recipe plan targets",
+    "carriers": "messages recipe variations plan targets emit",
     "memory": "messages recipe targets",
     "pysource": "messages facts",
     "trainstep": "messages pysource",
@@ -34,9 +35,11 @@ CORE = {
     "fit": "messages recipe targets memory",
     "lint": "messages facts pysource trainstep edits readers sources",
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",
-    "migrate": "messages facts recipe variations plan targets emit pysource trainstep edits readers"
+    "explore": "messages recipe variations plan targets emit carriers readers lift",
+    "migrate": "messages facts recipe plan targets emit carriers pysource trainstep edits readers"
     " sources lint lift",
-    "cli": "messages recipe data targets emit readers sources weights state fit lint lift migrate",
+    "cli": "messages recipe data targets emit readers sources weights state fit lint lift explore"
+    " migrate",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""

@@ -17,6 +17,7 @@ NAMES = (
     "check",
     "show",
     "explain",
+    "explore",
     "lift",
     "lint",
     "diff",
@@ -59,6 +60,10 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.compile import explain
 
             return explain
+        case "explore":
+            from crosscast.cli.explore import explore
+
+            return explore
         case "lift":
             from crosscast.cli.lift import lift
 

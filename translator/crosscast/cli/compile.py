@@ -73,6 +73,14 @@ def compile_command(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
     ] = False,
+    explore: Annotated[
+        str,
+        typer.Option(
+            "--explore",
+            metavar="FILE",
+            help="Also write a page that shows which lines carry which field.",
+        ),
+    ] = "",
     json: JsonOption = False,
 ) -> int:
     """Compile a recipe to training scripts or configurations, one folder per target."""
@@ -106,6 +114,11 @@ def compile_command(
         print_diagnostics(diagnostics)
         return 0
     write_files(Path(output), files, force=force)
+    if explore:
+        from crosscast.cli.explore import write_page
+        from crosscast.explore.reading import side_of_recipe
+
+        write_page([side_of_recipe(loaded)], targets, explore, force=force)
     if json:
         print_json({"files": sorted(files), "diagnostics": [d.to_json() for d in diagnostics]})
     else:

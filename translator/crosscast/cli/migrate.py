@@ -100,6 +100,14 @@ def migrate(
             "--set", metavar="FIELD=VALUE", help="Set a recipe field that no source contains."
         ),
     ] = None,
+    explore: Annotated[
+        str,
+        typer.Option(
+            "--explore",
+            metavar="FILE",
+            help="With -o: also write a page with source, fields and emitted lines side by side.",
+        ),
+    ] = "",
     version: VersionOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
@@ -120,10 +128,10 @@ def migrate(
         message = "--python and --old-python need --run"
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     in_place = [name for name in to if name in APIS]
-    if in_place and (output or say or keep_bugs or force or version or len(to) > 1):
+    if in_place and (output or say or keep_bugs or force or version or explore or len(to) > 1):
         message = (
             f"--to {in_place[0]} migrates in place: remove -o, --set, --keep-bugs, --force, "
-            "--version and other targets"
+            "--version, --explore and other targets"
         )
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     if in_place:
@@ -184,6 +192,7 @@ def migrate(
         keep_bugs=keep_bugs,
         verify=verify,
         reading=reading if run else None,
+        explore=explore,
         force=force,
         json=json,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +35,14 @@ def migrate_to_targets(
     keep_bugs: bool,
     verify: bool,
     reading: Demand | None,
+    explore: str,
     force: bool,
     json: bool,
 ) -> int:
     """Write the migrated scripts with a report; return the exit code.
 
-    `reading`: the program to execute for a proof of what was read, if any.
+    `reading`: the program to execute for a proof of what was read, if any. `explore`: file for the
+    page with source, fields and emitted lines; empty for none.
 
     Raises:
         DiagnosticError: the sources cannot be read or contain no training, a target cannot express
@@ -62,6 +65,8 @@ def migrate_to_targets(
     root = Path(output)
     diagnostics = [*problems, *across.diagnostics, *_kept(across, root)]
     _write(across, data, root, force=force)
+    if explore:
+        _explore(across, targets, explore, force=force)
     if verify:
         from crosscast.migrate.proof import diagnostics_of
 
@@ -137,6 +142,25 @@ def _write(across: CrossMigration, data: Mapping[str, Any], root: Path, *, force
     files["report.json"] = OutputFile(json_.dumps(data, indent=2) + "\n")
     files["report.md"] = OutputFile(page(data))
     write_files(root, files, force=force)
+
+
+def _explore(across: CrossMigration, targets: Sequence[str], output: str, *, force: bool) -> None:
+    from crosscast.cli.explore import write_page
+    from crosscast.explore.reading import read_side
+
+    side = read_side(across.lifted, across.fields, across.recipe, across.sources)
+    beside: dict[str, dict[str, str]] = {}
+    for arrived in across.arrived:
+        folder, emitted = arrived.compiled.target.folder, arrived.compiled.files
+        names = [
+            path.removeprefix(f"{folder}/")
+            for path in across.files
+            if path.startswith(f"{folder}/")
+        ]
+        beside[folder] = {
+            name: across.files[f"{folder}/{name}"].text for name in names if name not in emitted
+        }
+    write_page([replace(side, beside=beside)], targets, output, force=force)
 
 
 def _existing(across: CrossMigration, root: Path) -> list[str]:

@@ -86,6 +86,20 @@ def beside(
         yield ("", "-", event.kind, _at(event), _how(event))
 
 
+def operation_places(
+    steps: Sequence[TrainingStep], plan: Plan
+) -> Iterator[tuple[str, str, str, int]]:
+    """Yield operation, event, file and line of the events of training loops.
+
+    The operation is empty for an event that the plan does not have.
+    """
+    for step in steps:
+        for _, operation, event, at, _ in beside(step, plan):
+            file, _, line = at.rpartition(":")
+            if file and line.isdigit():
+                yield operation.strip("-"), event, file, int(line)
+
+
 def _named(op: Op, event: Event) -> str:
     if op.kind == "autocast" and event.context("autocast"):
         return f"{event.kind} in autocast"

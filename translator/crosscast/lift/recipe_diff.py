@@ -64,8 +64,22 @@ def side_of(path: str, versions: Mapping[str, str]) -> Side:
     sources, problems = read_sources([path])
     if not sources:
         raise DiagnosticError(*problems)
-    if len(sources) == 1 and (given := _recipe_file(sources[0])):
-        return given
+    if len(sources) == 1 and is_recipe(sources[0]):
+        return _recipe_file(sources[0])
+    return side_of_lifted(path, lifted_at(path, sources, versions))
+
+
+def lifted_at(path: str, sources: Sequence[Source], versions: Mapping[str, str]) -> Lifted:
+    """Return what was read from the one run at a path.
+
+    Args:
+        path: as the user named it.
+        sources: what was found there.
+        versions: package to version, instead of what the sources say.
+
+    Raises:
+        DiagnosticError: CC917 if there is not exactly one run.
+    """
     found = [lift(analyse(group, versions)) for group in groups_of(sources, [path])]
     lifted = [candidate for candidate in found if candidate.fields or candidate.recipe is not None]
     named = [
@@ -79,16 +93,20 @@ def side_of(path: str, versions: Mapping[str, str]) -> Side:
         hint = "name the files of one run" if lifted else "see what `crosscast lift` says of it"
         diagnostics = [d for candidate in found for d in candidate.diagnostics]
         raise DiagnosticError(*diagnostics, Diagnostic(code="CC917", message=message, hint=hint))
-    return side_of_lifted(path, lifted[0])
+    return lifted[0]
 
 
-def _recipe_file(source: Source) -> Side | None:
+def is_recipe(source: Source) -> bool:
+    """Whether a file is a recipe, valid or not."""
     from crosscast.readers.recipe_yaml import READER
+
+    return source.name.endswith((".yaml", ".yml")) and READER.sniff(source)
+
+
+def _recipe_file(source: Source) -> Side:
     from crosscast.recipe.validate import build_recipe
     from crosscast.recipe.yaml_source import parse
 
-    if not source.name.endswith((".yaml", ".yml")) or not READER.sniff(source):
-        return None
     document = parse(source.text, source.name)
     values = flat(build_recipe(document))
     places = {".".join(map(str, path)): (span,) for path, span in document.values.items()}

@@ -18,7 +18,7 @@ EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = 0, 1, 2,
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 """Start of a line of a diff to its style; the first that fits."""
-_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC106", "CC108", "CC5")
+_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC021", "CC106", "CC108", "CC5")
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
 _PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
 _DATA_USAGE = ("CC601", "CC610", "CC641")

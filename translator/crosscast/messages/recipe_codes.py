@@ -37,6 +37,13 @@ RECIPE_CODES = (
     Code("CC014", "control character", "The text contains a character that YAML does not allow."),
     Code("CC015", "empty recipe", "Start from `crosscast init`."),
     Code(
+        "CC020",
+        "no complete recipe in the source",
+        "A page needs a recipe that can be compiled. The other messages say what could not be "
+        "read. Write the recipe with `crosscast lift -o`, complete it and explore that.",
+    ),
+    Code("CC021", "too many recipes", "`crosscast explore` shows one recipe, or compares two."),
+    Code(
         "CC101",
         "unknown field",
         "Unknown fields are not allowed. Put your own notes under keys that start with `x-`.",

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from crosscast.carriers.field_lines import carriers
+from crosscast.carriers.operation_lines import operation_lines
+from crosscast.carriers.text_changes import Line
 from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.lift.analysis import analyse
 from crosscast.lift.annotated_yaml import recipe_yaml
@@ -21,13 +24,11 @@ from crosscast.messages.source import Source
 from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
 from crosscast.migrate.carried_model import CarriedModel, OwnModelText, carried_model, model_text
 from crosscast.migrate.encoders import Encoder, encoder_of
-from crosscast.migrate.field_lines import Line, carriers
 from crosscast.migrate.keras_fits import phases, with_class_weights
 from crosscast.migrate.label_axes import with_labels
 from crosscast.migrate.left_open import to_fill_in, undone
 from crosscast.migrate.losses import FILE as LOSS_FILE
 from crosscast.migrate.losses import CarriedLoss, carried_loss
-from crosscast.migrate.operation_lines import operation_lines
 from crosscast.migrate.other_steps import other_steps, with_sums
 from crosscast.migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast.migrate.own_rows import FILE as ROWS_FILE

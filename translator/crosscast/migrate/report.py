@@ -6,15 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crosscast import __version__
+from crosscast.carriers.text_changes import Line
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import printed_name, printed_value
-from crosscast.lift.plan_comparison import COLUMNS, FIELDS_OF_OPERATIONS, beside
+from crosscast.lift.plan_comparison import (
+    COLUMNS,
+    FIELDS_OF_OPERATIONS,
+    beside,
+    operation_places,
+)
 from crosscast.lift.report import place
 from crosscast.messages.diagnostics import Diagnostic, Span
 from crosscast.migrate.across_frameworks import CrossMigration, TargetScripts
 from crosscast.migrate.bugs import Fate
 from crosscast.migrate.carried_fields import OF_EVENTS, field_of, reason_for
-from crosscast.migrate.field_lines import Line
 from crosscast.migrate.left_behind import left_behind
 from crosscast.migrate.summary import across_summary
 from crosscast.targets.capability import Judgement
@@ -142,7 +147,8 @@ def _is_comment(line: Line) -> bool:
 def lines(across: CrossMigration) -> list[dict[str, Any]]:
     """Return every relevant line of the sources with the lines that carry it."""
     fields: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
-    events = list(_events(across))
+    steps = across.lifted.analysis.subject.steps
+    events = list(operation_places(steps, across.arrived[0].compiled.plan))
     event_lines = {(file, line) for operation, _, file, line in events if operation}
     for fact in across.lifted.analysis.subject.profile:
         path = field_of(fact, _recipe_fields(across))
@@ -170,15 +176,6 @@ def lines(across: CrossMigration) -> list[dict[str, Any]]:
         }
         for file, line in sorted(fields)
     ]
-
-
-def _events(across: CrossMigration) -> Iterator[tuple[str, str, str, int]]:
-    """Yield operation, event, file and line of the events of the source's training loops."""
-    for step in across.lifted.analysis.subject.steps:
-        for _, operation, event, at, _ in beside(step, across.arrived[0].compiled.plan):
-            file, _, line = at.rpartition(":")
-            if file and line.isdigit():
-                yield operation.strip("-"), event, file, int(line)
 
 
 def _line_entry(across: CrossMigration, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,11 @@ from crosscast.variations.changes import built, changed, value_at
 from crosscast.variations.table import paths_of, variations
 
 _STRATEGY = {"none": "data_parallel", "data_parallel": "none"}
+_DATA: Mapping[str, Mapping[str, Any]] = {
+    "npz": {"source": "npz", "train": "data/train.npz", "eval": "data/eval.npz"},
+    "custom": {"source": "custom", "train": "rows:train", "eval": "rows:eval"},
+}
+_LOSSES = ("cross_entropy", "mse")
 
 
 def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
@@ -18,7 +23,7 @@ def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
     for leaf in known:
         yield from (variation.recipe for variation in variations(recipe, leaf))
     data = recipe.model_dump()
-    for value in _variants(value_at(data, path)):
+    for value in (*_variants(value_at(data, path)), *_of_field(data, path)):
         for also in _following(data, path, value):
             made = built(changed(data, {path: value, **also}))
             if made is not None and made[1]:
@@ -47,8 +52,27 @@ def _following(data: Mapping[str, Any], path: str, value: Any) -> Iterator[dict[
                 "distributed.processes_per_node": many,
                 "batch.global_batch_size": micro * steps * many,
             }
+        case "data.source" if value in _DATA:
+            yield {"data": {**_DATA[value], "shuffle": data["data"]["shuffle"]}}
+        case "loss.kind" if value in _LOSSES:
+            yield {"loss": {"kind": value}}
         case "batch.global_batch_size" if value % (micro * processes) == 0:
             yield {"accumulation.steps": value // (micro * processes)}
+
+
+def _of_field(data: Mapping[str, Any], path: str) -> Iterator[Any]:
+    """Yield other values of fields whose values say nothing about what else is possible."""
+    match path:
+        case "data.source":
+            yield from (source for source in _DATA if source != data["data"]["source"])
+        case "loss.kind":
+            yield from (kind for kind in _LOSSES if kind != data["loss"]["kind"])
+        case "loss.class_weights" if not data["loss"]["class_weights"]:
+            yield tuple(1.0 + n for n in range(data["model"].get("labels", 2)))
+        case "optimizer.groups" if not data["optimizer"]["groups"]:
+            yield ({"parameters": ("*bias*",), "weight_decay": 0.0},)
+        case "metrics.custom" if not data["metrics"]["custom"] and "factory" in data["model"]:
+            yield {"score": dict.fromkeys(data["model"]["factory"], "metrics:score")}
 
 
 def _variants(value: Any) -> Iterator[Any]:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from crosscast.carriers.field_lines import carriers
+from crosscast.carriers.operation_lines import operation_lines
+from crosscast.carriers.text_changes import Line
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.lowering import MARK
-from crosscast.migrate.field_lines import Line, carriers
-from crosscast.migrate.operation_lines import operation_lines
 from crosscast.readers.recipe_yaml import load
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

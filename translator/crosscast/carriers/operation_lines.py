@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from crosscast.carriers.text_changes import Line
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.lowering import MARK, MARKED
-from crosscast.migrate.field_lines import Line
 from crosscast.recipe.document import Recipe
 
 

@@ -1,0 +1,1 @@
+"""Which emitted lines carry which field of a recipe."""

@@ -1,0 +1,1 @@
+"""The explorer: a page that shows which emitted lines carry which field of a recipe."""

@@ -1,0 +1,128 @@
+"""Why a line of an emitted script carries no field of the recipe."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from crosscast.explore.script_lines import Place, ScriptLines
+from crosscast.plan.operations import OPS
+
+STEP = ("train_window", "full_window", "window_step", "micro_step")
+"""The function of a script that makes one optimizer step, and the parts that are compiled where a
+framework compiles them."""
+FILE = "train.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Lines of the training step that are the same for every recipe, and why."""
+
+    pattern: str
+    """A regular expression that matches the whole line, without its indentation."""
+    why: str
+
+
+REASONS: tuple[Reason, ...] = (
+    Reason(r"model(, device)? = state\..*", "A short name for a part of the state."),
+    Reason(
+        r"variables = .*|with \w+\.GradientTape\(\) as tape:|gradients = \[total\.value.*",
+        "The weights, and the record of what is computed with them, from which gradients come.",
+    ),
+    Reason(
+        r"return loss|return \w+\.stack\(\[window_loss.*",
+        "What the compiled part hands back.",
+    ),
+    Reason(
+        r"rows = sum\(.*|n_micro = len\(.*",
+        "Counts what is in the window, for the divisor of the loss and for the trace.",
+    ),
+    Reason(
+        r"for group in state\.optimizer\.param_groups:",
+        "The optimizer keeps a rate for every group of parameters; each gets the scheduled rate.",
+    ),
+    Reason(
+        r"window_loss = \w+\.(zeros|float32)\(.*\)",
+        "The loss of the window, before its first term.",
+    ),
+    Reason(
+        r"window_loss \+= micro_step\(.*\)|result = window_step\(.*\)",
+        "Calls a compiled part of the step, which is above.",
+    ),
+    Reason(
+        r"(filling|feed|\(loss,\)) = .*|batch = micro_batches\[.*|window_loss \+= .*item\(\)",
+        "Runs the static program with a micro-batch; what fills up a short window weighs nothing.",
+    ),
+    Reason(
+        r"(shapes|stacked) = .*|else:  # a short .*|for batch in micro_batches:|batch = \{name.*",
+        "Decides whether the compiled function for full windows fits, and stacks its input.",
+    ),
+    Reason(
+        r"\w+, grad_norm(, finite)? = .*\.tolist\(\).*|grad_norm = .*\.item\(\)",
+        "Fetches what the trace needs from the device, once per window.",
+    ),
+    Reason(
+        r"state\.(windows|updates) \+= 1",
+        "Counts windows and updates, for the trace and for checkpoints.",
+    ),
+    Reason(
+        r'return \{|"[a-z_]+": .*,|\}',
+        "The row of the trace. Every script writes the same columns, so that runs can be compared.",
+    ),
+)
+"""What is dark in the training step for any recipe. Operations have their own description."""
+
+SIGNATURE = "The signature. Every script has it: what observes a run calls this function."
+DESCRIPTION = "A description for readers."
+UNCHANGED = "No value of a field that was tried changes this line."
+"""Of a line outside the training step."""
+
+
+def dark_lines(text: str, lines: ScriptLines, file: str = FILE) -> Mapping[int, str]:
+    """Return the lines of the training step that carry no field, with the reason; empty for none.
+
+    Args:
+        text: Of the file.
+        lines: What its lines carry.
+        file: Name of the file.
+    """
+    written = text.split("\n")
+    operations = {place: kind for kind, places in lines.operations.items() for place in places}
+    lit = {place for found in lines.fields.values() for place in found.own | found.related}
+    found = {}
+    for number, why in _step(text):
+        line, place = written[number - 1].strip(), (file, number)
+        if line and place not in lit:
+            found[number] = why or _reason(line, place, operations)
+    return found
+
+
+def _reason(line: str, place: Place, operations: Mapping[Place, str]) -> str:
+    if place in operations:
+        return f"The operation {operations[place]}: {meaning_of(operations[place])}"
+    return next((row.why for row in REASONS if re.fullmatch(row.pattern, line)), "")
+
+
+def meaning_of(operation: str) -> str:
+    """Return what an operation of the Plan does, in a sentence or two; empty if there is none."""
+    docs = {op.kind: " ".join((op.__doc__ or "").split("\n\n")[0].split()) for op in OPS}
+    return docs.get(operation, "")
+
+
+def _step(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of the lines of the training step, with the reason of those before code."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in STEP:
+            told = ast.get_docstring(node, clean=False) is not None
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                if number < node.body[0].lineno:
+                    yield number, SIGNATURE
+                else:
+                    described = told and number <= (node.body[0].end_lineno or 0)
+                    yield number, DESCRIPTION if described else ""
