@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import targets_of
+from crosscast.api.calls import named_versions, targets_of
 from crosscast.cli.error_handling import positive
-from crosscast.cli.lift import VersionOption, named_versions
+from crosscast.cli.lift import VersionOption
 from crosscast.messages.console import EXIT_OK, print_table
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
