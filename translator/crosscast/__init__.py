@@ -10,98 +10,89 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from crosscast.api.comparing import Diff, diff
-    from crosscast.api.compiling import Compilation, FieldVerdict, compile
-    from crosscast.api.datasets import (
-        EncodedData,
-        SyntheticData,
-        data_jsonl,
-        data_nli_synthetic,
-        data_tsv,
-        data_xnli,
-    )
-    from crosscast.api.explaining import Explanation, explain
-    from crosscast.api.files import Files
-    from crosscast.api.lifting import Lift, LiftedRun, lift
-    from crosscast.api.linting import Lint, LintRules, lint, lint_rules
-    from crosscast.api.parity import Parity, parity
-    from crosscast.api.planning import Plan, plan
-    from crosscast.api.recipes import Check, LoadedRecipe, check, load, loads, show
-    from crosscast.api.result import Result
-    from crosscast.api.scaling import Scaling, check_scaling
-    from crosscast.api.states import State, state_convert, state_show
-    from crosscast.api.supporting import Machine, Matrix, doctor, init, matrix, schema
-    from crosscast.api.sweeping import Sweep, sweep
-    from crosscast.api.weights import Weights, weights_check, weights_match
-    from crosscast.messages.console import Exit
-    from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span
+if TYPE_CHECKING:  # what type checkers and editors see
+    from crosscast.api.comparing import Diff as Diff
+    from crosscast.api.comparing import diff as diff
+    from crosscast.api.compiling import Compilation as Compilation
+    from crosscast.api.compiling import FieldVerdict as FieldVerdict
+    from crosscast.api.compiling import compile as compile
+    from crosscast.api.datasets import EncodedData as EncodedData
+    from crosscast.api.datasets import SyntheticData as SyntheticData
+    from crosscast.api.datasets import data_jsonl as data_jsonl
+    from crosscast.api.datasets import data_nli_synthetic as data_nli_synthetic
+    from crosscast.api.datasets import data_tsv as data_tsv
+    from crosscast.api.datasets import data_xnli as data_xnli
+    from crosscast.api.explaining import Explanation as Explanation
+    from crosscast.api.explaining import explain as explain
+    from crosscast.api.files import Files as Files
+    from crosscast.api.lifting import Lift as Lift
+    from crosscast.api.lifting import LiftedRun as LiftedRun
+    from crosscast.api.lifting import lift as lift
+    from crosscast.api.linting import Lint as Lint
+    from crosscast.api.linting import LintRules as LintRules
+    from crosscast.api.linting import lint as lint
+    from crosscast.api.linting import lint_rules as lint_rules
+    from crosscast.api.parity import Parity as Parity
+    from crosscast.api.parity import parity as parity
+    from crosscast.api.planning import Plan as Plan
+    from crosscast.api.planning import plan as plan
+    from crosscast.api.recipes import Check as Check
+    from crosscast.api.recipes import LoadedRecipe as LoadedRecipe
+    from crosscast.api.recipes import check as check
+    from crosscast.api.recipes import load as load
+    from crosscast.api.recipes import loads as loads
+    from crosscast.api.recipes import show as show
+    from crosscast.api.result import Result as Result
+    from crosscast.api.scaling import Scaling as Scaling
+    from crosscast.api.scaling import check_scaling as check_scaling
+    from crosscast.api.states import State as State
+    from crosscast.api.states import state_convert as state_convert
+    from crosscast.api.states import state_show as state_show
+    from crosscast.api.supporting import Machine as Machine
+    from crosscast.api.supporting import Matrix as Matrix
+    from crosscast.api.supporting import doctor as doctor
+    from crosscast.api.supporting import init as init
+    from crosscast.api.supporting import matrix as matrix
+    from crosscast.api.supporting import schema as schema
+    from crosscast.api.sweeping import Sweep as Sweep
+    from crosscast.api.sweeping import sweep as sweep
+    from crosscast.api.weights import Weights as Weights
+    from crosscast.api.weights import weights_check as weights_check
+    from crosscast.api.weights import weights_match as weights_match
+    from crosscast.messages.console import Exit as Exit
+    from crosscast.messages.diagnostics import Diagnostic as Diagnostic
+    from crosscast.messages.diagnostics import DiagnosticError as DiagnosticError
+    from crosscast.messages.diagnostics import Severity as Severity
+    from crosscast.messages.diagnostics import Span as Span
 
 __version__ = "0.1.0"
 
-_PUBLIC = {
-    "Check": "api.recipes",
-    "Compilation": "api.compiling",
-    "Diagnostic": "messages.diagnostics",
-    "DiagnosticError": "messages.diagnostics",
-    "Diff": "api.comparing",
-    "EncodedData": "api.datasets",
-    "Exit": "messages.console",
-    "Explanation": "api.explaining",
-    "FieldVerdict": "api.compiling",
-    "Files": "api.files",
-    "Lift": "api.lifting",
-    "LiftedRun": "api.lifting",
-    "Lint": "api.linting",
-    "LintRules": "api.linting",
-    "LoadedRecipe": "api.recipes",
-    "Machine": "api.supporting",
-    "Matrix": "api.supporting",
-    "Parity": "api.parity",
-    "Plan": "api.planning",
-    "Result": "api.result",
-    "Scaling": "api.scaling",
-    "Severity": "messages.diagnostics",
-    "Span": "messages.diagnostics",
-    "State": "api.states",
-    "Sweep": "api.sweeping",
-    "SyntheticData": "api.datasets",
-    "Weights": "api.weights",
-    "check": "api.recipes",
-    "check_scaling": "api.scaling",
-    "compile": "api.compiling",
-    "data_jsonl": "api.datasets",
-    "data_nli_synthetic": "api.datasets",
-    "data_tsv": "api.datasets",
-    "data_xnli": "api.datasets",
-    "diff": "api.comparing",
-    "doctor": "api.supporting",
-    "explain": "api.explaining",
-    "init": "api.supporting",
-    "lift": "api.lifting",
-    "lint": "api.linting",
-    "lint_rules": "api.linting",
-    "load": "api.recipes",
-    "loads": "api.recipes",
-    "matrix": "api.supporting",
-    "parity": "api.parity",
-    "plan": "api.planning",
-    "schema": "api.supporting",
-    "show": "api.recipes",
-    "state_convert": "api.states",
-    "state_show": "api.states",
-    "sweep": "api.sweeping",
-    "weights_check": "api.weights",
-    "weights_match": "api.weights",
+_MODULES = {
+    "api.comparing": "Diff diff",
+    "api.compiling": "Compilation FieldVerdict compile",
+    "api.datasets": "EncodedData SyntheticData data_jsonl data_nli_synthetic data_tsv data_xnli",
+    "api.explaining": "Explanation explain",
+    "api.files": "Files",
+    "api.lifting": "Lift LiftedRun lift",
+    "api.linting": "Lint LintRules lint lint_rules",
+    "api.parity": "Parity parity",
+    "api.planning": "Plan plan",
+    "api.recipes": "Check LoadedRecipe check load loads show",
+    "api.result": "Result",
+    "api.scaling": "Scaling check_scaling",
+    "api.states": "State state_convert state_show",
+    "api.supporting": "Machine Matrix doctor init matrix schema",
+    "api.sweeping": "Sweep sweep",
+    "api.weights": "Weights weights_check weights_match",
+    "messages.console": "Exit",
+    "messages.diagnostics": "Diagnostic DiagnosticError Severity Span",
 }
-"""The public names and the modules that define them."""
+"""Modules and the public names that they define."""
+_PUBLIC = {name: module for module, names in _MODULES.items() for name in names.split()}
 _ROOMS = ("lift", "lint", "plan")
 """Functions whose names are those of packages, too: the package is what can be called."""
 
-__all__ = [  # noqa: PLE0604, F822
-    "__version__",
-    *_PUBLIC,
-]
+__all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:

@@ -215,14 +215,15 @@ def check(
         DiagnosticError: CC106 for an unknown target.
     """
     targets = targets_of(to) if to else []
-    several = recipes if isinstance(recipes, list | tuple) else [recipes]
+    if isinstance(recipes, LoadedRecipe | str | os.PathLike):
+        recipes = [recipes]
     found: list[Diagnostic] = []
-    for recipe in several:
+    for recipe in recipes:
         try:
             found += _problems(loaded(recipe), targets, strict, allow_fill_in)
         except DiagnosticError as error:
             found += error.diagnostics
-    return Check(diagnostics=tuple(found), recipes=len(several))
+    return Check(diagnostics=tuple(found), recipes=len(recipes))
 
 
 def _problems(

@@ -27,8 +27,8 @@ from crosscast.messages.missing_packages import parity_missing
 if TYPE_CHECKING:
     from crosscast.weights.document import WeightsMap
     from crosscast_parity.weights.command import Request
-    from crosscast_parity.weights.model import Found
     from crosscast_parity.weights.proof import Proof
+    from crosscast_parity.weights.search import Found
 
 COLUMNS = ("framework", "tensors", "matched", "how")
 
