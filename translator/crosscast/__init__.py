@@ -32,6 +32,12 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from crosscast.api.linting import LintRules as LintRules
     from crosscast.api.linting import lint as lint
     from crosscast.api.linting import lint_rules as lint_rules
+    from crosscast.api.migrated import Migration as Migration
+    from crosscast.api.migrated_across import Across as Across
+    from crosscast.api.migrated_in_place import InPlace as InPlace
+    from crosscast.api.migrating import AllowedChanges as AllowedChanges
+    from crosscast.api.migrating import migrate as migrate
+    from crosscast.api.migrating import migrate_changes as migrate_changes
     from crosscast.api.parity import Parity as Parity
     from crosscast.api.parity import parity as parity
     from crosscast.api.planning import Plan as Plan
@@ -75,6 +81,10 @@ _MODULES = {
     "api.files": "Files",
     "api.lifting": "Lift LiftedRun lift",
     "api.linting": "Lint LintRules lint lint_rules",
+    "api.migrated": "Migration",
+    "api.migrated_across": "Across",
+    "api.migrated_in_place": "InPlace",
+    "api.migrating": "AllowedChanges migrate migrate_changes",
     "api.parity": "Parity parity",
     "api.planning": "Plan plan",
     "api.recipes": "Check LoadedRecipe check load loads show",
@@ -89,7 +99,7 @@ _MODULES = {
 }
 """Modules and the public names that they define."""
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names.split()}
-_ROOMS = ("lift", "lint", "plan")
+_ROOMS = ("lift", "lint", "migrate", "plan")
 """Functions whose names are those of packages, too: the package is what can be called."""
 
 __all__ = ["__version__", *_PUBLIC]

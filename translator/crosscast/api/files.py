@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,11 @@ class Files(Mapping[str, str]):
         root = Path(folder)
         write_files(root, self._files, force=force, manifest=self._manifest)
         return tuple(root / path for path in sorted(self._files))
+
+    def without(self, paths: Collection[str]) -> Files:
+        """Return the other files."""
+        kept = {path: file for path, file in self._files.items() if path not in paths}
+        return Files(kept, self._manifest)
 
     def is_program(self, path: str) -> bool:
         """Whether a file is written as a program that can be started."""

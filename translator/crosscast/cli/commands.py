@@ -72,9 +72,9 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
 
             return diff_command
         case "migrate":
-            from crosscast.cli.migrate import migrate
+            from crosscast.cli.migrate import migrate_command
 
-            return migrate
+            return migrate_command
         case "plan":
             from crosscast.cli.plan import plan_command
 
