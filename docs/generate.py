@@ -22,6 +22,7 @@ from crosscast.targets.default_tables import defaults_page
 from crosscast.targets.matrix import markdown_page
 from crosscast_parity.recipes.derived import with_dtype
 from lint_page import lint_page
+from python_page import python_page
 from recipe_page import recipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,6 +38,7 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "support-matrix.md": markdown_page(backends),
         ROOT / "docs" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "diagnostics.md": codes_page(backends),
+        ROOT / "docs" / "python-reference.md": python_page(),
         ROOT / "docs" / "recipe.md": recipe_page(),
         ROOT / "docs" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "lint-rules.md": lint_page(all_rules().values()),

@@ -36,8 +36,9 @@ CORE = {
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",
     "migrate": "messages facts recipe variations plan targets emit pysource trainstep edits readers"
     " sources lint lift",
-    "api": "messages recipe data targets emit readers sources weights state fit lint lift migrate",
-    "cli": "messages api",
+    "api": "messages recipe data plan targets emit memory readers sources weights state fit lint lift"
+    " migrate",
+    "cli": "messages recipe sources weights state fit lint lift migrate api",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""
@@ -126,10 +127,11 @@ CORE_FOR_PARITY = (
 )
 PARITY_FOR_CORE = {
     "api": (
-        "compare memory modules planning report runs scaling_law self_test sweep weights",
+        "compare judge memory modules planning processes report runs scaling_law self_test"
+        " side_by_side sweep weights",
         "functions run comparisons",
     ),
-    "cli": ("modules report side_by_side sweep", "commands print comparisons"),
+    "cli": ("modules report sweep", "commands print comparisons"),
     "fit": ("recordings", "`plan --measured` reads the trace of a run"),
     "lift": ("planning reading side_by_side", "a reading is proven by running its source"),
     "migrate": ("compare planning side_by_side", "a migration is proven by running it"),

@@ -29,9 +29,6 @@ class Migration(Result):
         """What was done, what to decide, and what is at risk, in three lines."""
         return "\n".join(self.said.lines)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.said.lines[0]}>"
-
     @abstractmethod
     def write(
         self, folder: str | os.PathLike[str] | None = None, *, force: bool = False

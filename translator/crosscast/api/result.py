@@ -62,7 +62,8 @@ class Result(ABC):
         return "\n".join([self.summary, *([render(self.diagnostics)] if self.diagnostics else [])])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.summary}>"
+        first = self.summary.partition("\n")[0]
+        return f"<{type(self).__name__}: {first}>"
 
     def _repr_html_(self) -> str:
         parts = html.paragraph(self.summary), *self._html(), html.problems(self.diagnostics)

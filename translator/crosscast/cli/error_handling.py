@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 import typer
 
-from crosscast.messages.console import EXIT_INTERRUPTED, exit_code, print_diagnostics
+from crosscast.messages.console import EXIT_INTERRUPTED, print_diagnostics
 from crosscast.messages.diagnostics import DiagnosticError, os_failure, refuse_null
 
 LARGEST = 2**31 - 1
@@ -38,7 +38,7 @@ def guarded(command: Command) -> Command:
             sys.stdout.flush()
         except DiagnosticError as error:
             print_diagnostics(error.diagnostics, as_json=bool(kwargs.get("json")))
-            code = exit_code(error.diagnostics)
+            code = error.exit_code
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             code = EXIT_INTERRUPTED
@@ -47,9 +47,9 @@ def guarded(command: Command) -> Command:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
         except OSError as error:
-            found = os_failure(error).diagnostics
-            print_diagnostics(found, as_json=bool(kwargs.get("json")))
-            code = exit_code(found)
+            failed = os_failure(error)
+            print_diagnostics(failed.diagnostics, as_json=bool(kwargs.get("json")))
+            code = failed.exit_code
         raise typer.Exit(code)
 
     return wrapper  # type: ignore[return-value]

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crosscast.messages.console import Exit
 
 
 class Severity(StrEnum):
@@ -50,11 +53,24 @@ class Diagnostic:
 
 
 class DiagnosticError(Exception):
-    """Raised when a pass cannot continue; contains all diagnostics found so far."""
+    """Raised when a pass cannot continue; contains all diagnostics found so far.
+
+    `str()` is what the command line prints: location, code, message, source line and hint.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    """What went wrong, and what was noticed before; at least one of them is an error."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__(*diagnostics)
-        self.diagnostics: tuple[Diagnostic, ...] = diagnostics
+        self.diagnostics = diagnostics
+
+    @property
+    def exit_code(self) -> Exit:
+        """What a command would end with."""
+        from crosscast.messages.console import exit_code
+
+        return exit_code(self.diagnostics)
 
     def __str__(self) -> str:
         return render(self.diagnostics)
