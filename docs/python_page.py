@@ -170,7 +170,7 @@ def _doc(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if line in ("Args:", "Returns:", "Raises:"):
             listing = True
-            yield f"**{ {'Args:': 'Arguments', 'Returns:': 'Returns', 'Raises:': 'Raises'}[line] }**"
+            yield f"**{line.replace('Args', 'Arguments').rstrip(':')}**"
             yield ""
         elif listing and (entry := re.fullmatch(r"    (\w+): (.*)", line)):
             yield f"- `{entry[1]}`: {entry[2]}"

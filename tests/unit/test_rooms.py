@@ -36,8 +36,8 @@ CORE = {
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",
     "migrate": "messages facts recipe variations plan targets emit pysource trainstep edits readers"
     " sources lint lift",
-    "api": "messages recipe data plan targets emit memory readers sources weights state fit lint lift"
-    " migrate",
+    "api": "messages recipe data plan targets emit memory readers sources weights state fit lint"
+    " lift migrate",
     "cli": "messages recipe sources weights state fit lint lift migrate api",
     "__main__": "cli",
 }
@@ -113,7 +113,7 @@ PARITY = {
     "bisect": "recordings checks levels evidence runs",
     "compare": "inside recordings checks recipes processes inputs levels planning judge report runs"
     " exercise bisect toy weights",
-    "self_test": "checks processes inputs levels planning judge report runs compare",
+    "self_test": "checks processes inputs levels planning judge runs compare",
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs weights",

@@ -1,4 +1,4 @@
-"""What functions return: frozen, short in words, tables in a notebook; what they raise; no output."""
+"""What functions return: frozen, short in words, tables in a notebook; and what they raise."""
 
 from __future__ import annotations
 

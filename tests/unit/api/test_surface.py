@@ -107,7 +107,7 @@ def test_defaults_are_those_of_the_commands() -> None:
             if parameter is None or option.required or option.name == "out":
                 continue
             ours, theirs = parameter.default, option.default
-            empty = (None, "", (), [], False, inspect.Parameter.empty)
+            empty: tuple[Any, ...] = (None, "", (), [], False, inspect.Parameter.empty)
             if option.name in ("output", "path") or theirs in empty or callable(theirs):
                 continue
             assert ours == theirs, (name, option.name)
@@ -136,7 +136,7 @@ def test_dir_names_what_is_public() -> None:
         "__version__"
     }
     with pytest.raises(AttributeError, match="no attribute 'train'"):
-        _ = cc.train  # type: ignore[attr-defined]
+        _ = cc.train
 
 
 def test_rooms_that_are_named_like_commands_can_be_called() -> None:
