@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # importing `typing` would take longer than all of this
 if TYPE_CHECKING:  # what type checkers and editors see
+    from typing import Any
+
     from crosscast.api.comparing import Diff as Diff
     from crosscast.api.comparing import diff as diff
     from crosscast.api.compiling import Compilation as Compilation

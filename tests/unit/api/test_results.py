@@ -154,7 +154,6 @@ def test_a_lifted_recipe_is_marked_and_can_be_compiled() -> None:
 
 def test_changes_of_programs_are_written_when_asked() -> None:
     found = cc.migrate("train.py", "torch.amp")
-    assert isinstance(found, cc.InPlace)
     assert "+++ b/train.py" in found.diff
     assert Path("train.py").read_text() == SCRIPT
     with pytest.raises(cc.DiagnosticError, match="CC016"):
@@ -173,7 +172,6 @@ def test_a_person_or_a_program_decides_about_changes() -> None:
         return "no"
 
     found = cc.migrate("train.py", "torch.amp", ask=ask, write=True)
-    assert isinstance(found, cc.InPlace)
     assert len(asked) == 1
     assert not found.changed
     assert not found.ok

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from crosscast.api import html
 from crosscast.api.calls import (
@@ -30,11 +30,60 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 
 if TYPE_CHECKING:
     from crosscast.api.migrated import Migration
+    from crosscast.api.migrated_in_place import InPlace
     from crosscast.migrate.allowed_changes import AllowedChange
     from crosscast.migrate.codemod import Api
     from crosscast.migrate.interactive import Answer, Question
 
 CHANGE_COLUMNS = ("name", "to", "before", "after")
+
+
+@overload
+def migrate(
+    paths: Paths,
+    to: Literal["torch.amp", "keras3", "paddle3", "tf.compat.v1"],
+    *,
+    write: bool = False,
+    check: bool = False,
+    ask: Callable[[Question], Answer] | None = None,
+    verify: bool = False,
+    run: str = "",
+    python: str = "",
+    old_python: str = "",
+    device: Literal["cpu", "gpu"] = "cpu",
+    updates: int = 100,
+    timeout: float = 600.0,
+    memory: float = 0.0,
+    allow: Words = (),
+    on_run: Callable[[str], None] | None = None,
+) -> InPlace: ...
+
+
+@overload
+def migrate(
+    paths: Paths,
+    to: Words,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    write: bool = False,
+    check: bool = False,
+    ask: Callable[[Question], Answer] | None = None,
+    verify: bool = False,
+    run: str = "",
+    python: str = "",
+    old_python: str = "",
+    device: Literal["cpu", "gpu"] = "cpu",
+    updates: int = 100,
+    timeout: float = 600.0,
+    memory: float = 0.0,
+    allow: Words = (),
+    keep_bugs: bool = False,
+    set: Texts = (),
+    version: Texts = (),
+    force: bool = False,
+    on_run: Callable[[str], None] | None = None,
+    on_progress: Callable[[Any], None] | None = None,
+) -> Migration: ...
 
 
 @public
