@@ -88,7 +88,7 @@ def data_nli_synthetic(
         force: overwrite existing files.
 
     Raises:
-        DiagnosticError: CC401 without NumPy, CC607 for sizes that make no task, CC501 and CC502 for
+        DiagnosticError: CC401 without NumPy, CC610 for sizes that make no task, CC501 and CC502 for
             the files.
     """
     _require_numpy()

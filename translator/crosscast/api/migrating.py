@@ -41,7 +41,7 @@ CHANGE_COLUMNS = ("name", "to", "before", "after")
 @overload
 def migrate(
     paths: Paths,
-    to: Literal["torch.amp", "keras3", "paddle3", "tf.compat.v1"],
+    to: Api,
     *,
     write: bool = False,
     check: bool = False,

@@ -126,7 +126,7 @@ def migrate_command(
             out=output or None,
             write=write or interactive,
             check=check,
-            ask=answers_on_terminal() if interactive else None,
+            ask=answers_on_terminal() if interactive and "-" not in (paths or ()) else None,
             verify=verify,
             run=run,
             python=python,
