@@ -41,7 +41,7 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("sweep", "recipes"): ("sweep.recipes",),
 }
 """Parameters of commands whose counterpart is not a parameter of the function."""
-LATER = ("explore", "drift")
+LATER = ("explore", "drift", "server")
 """Commands without a function yet."""
 
 

@@ -67,7 +67,8 @@ class Files(Mapping[str, str]):
         return f"<Files: {counted(len(self), 'file')}{': ' if names else ''}{names}{more}>"
 
     def _repr_html_(self) -> str:
-        return html.block(*(html.folded(path, html.pre(text)) for path, text in self.items()))
+        texts = "".join(html.folded(path, html.pre(text)) for path, text in self.items())
+        return html.block(html.folded(counted(len(self), "file"), texts))
 
 
 def counted(number: int, noun: str) -> str:

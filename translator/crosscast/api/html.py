@@ -28,7 +28,7 @@ MARKS = {
 _COLOURS = {"good": "#2a8a4a", "doubt": "#a87400", "bad": "#d13b35"}
 """Readable on white and on black."""
 _CELL = "text-align:left;vertical-align:top;padding:2px 8px"
-_WORD = "white-space:nowrap"
+_WORD, _LINES = "white-space:nowrap", "white-space:pre-line"
 _PRE = "overflow:auto;max-height:30em;text-align:left"
 
 
@@ -38,8 +38,8 @@ def block(*parts: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph."""
-    return f"<p>{html.escape(text)}</p>"
+    """Return a paragraph with the lines of a text."""
+    return f'<p style="{_LINES}">{html.escape(text)}</p>'
 
 
 def pre(text: str) -> str:
@@ -73,7 +73,7 @@ def table(
 
 def _cell(text: str, long: bool) -> str:
     mark = MARKS.get(text.lower())
-    style = _CELL if long else f"{_CELL};{_WORD}"
+    style = f"{_CELL};{_LINES if long else _WORD}"
     shown = html.escape(text)
     if mark:
         shown = f'<b style="color:{_COLOURS[mark]}">{shown}</b>'

@@ -142,18 +142,19 @@ class InPlace(Migration):
         if self.changed:
             files = counted(len(self.changed), "changed file")
             yield html.folded(files, html.pre(self.diff))
-        for title, found in (("changes", self.changes), ("to decide", self.refusals)):
-            if found:
-                rows = [(str(f.span or ""), f.code, f"{f.message} {f.hint}".strip()) for f in found]
-                body = html.table(CHANGES, rows, long=("change",))
-                yield (
-                    html.paragraph(title) + body
-                    if found is self.refusals
-                    else html.folded(f"{len(found)} {title}", body)
-                )
+        if self.changes:
+            title = counted(len(self.changes), "change")
+            yield html.folded(title, _table(self.changes))
+        if self.refusals:
+            yield html.paragraph("To decide:") + _table(self.refusals)
         if self.compared:
-            rows4 = [(c.name, c.field, str(c.verdict), c.why) for c in self.compared]
-            yield html.folded("compared", html.table(COMPARED, rows4, long=("why",)))
+            rows = [(c.name, c.field, str(c.verdict), c.why) for c in self.compared]
+            yield html.folded("compared", html.table(COMPARED, rows, long=("why",)))
+
+
+def _table(found: tuple[Finding, ...]) -> str:
+    rows = [(str(f.span or ""), f.code, f"{f.message}\n{f.hint}") for f in found]
+    return html.table(CHANGES, rows, long=("change",))
 
 
 def _plain(results: tuple[Finding, ...]) -> list[dict[str, Any]]:

@@ -142,7 +142,7 @@ class Plan(Result):
         if self.measured is not None and self.estimate is not None:
             yield html.table(("", "bytes", "error"), measured_rows(self.measured, self.estimate))
         for outcome in self.outcomes:
-            yield html.paragraph(fit_words(outcome))
+            yield html.paragraph(f"{outcome.target}:")
             yield html.table(ANSWERS, answer_rows(outcome))
             yield html.folded("memory by component", html.table(*component_table(outcome)))
 
