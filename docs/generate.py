@@ -24,6 +24,7 @@ from crosscast.targets.matrix import markdown_page
 from crosscast_parity.recipes.derived import with_dtype
 from index_page import index_page
 from lint_page import lint_page, rule_page
+from python_page import python_page
 from recipe_page import recipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +43,7 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "reference" / "diagnostics.md": codes_page(backends),
         ROOT / "docs" / "reference" / "commands.md": commands_page(),
+        ROOT / "docs" / "reference" / "python-reference.md": python_page(),
         ROOT / "docs" / "reference" / "recipe.md": recipe_page(),
         ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),

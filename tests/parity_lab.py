@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from crosscast.recipe.document import Recipe
-from crosscast_parity.compare.command import parity_command
-from crosscast_parity.compare.harness import compare
+from crosscast_parity.compare.command import exit_code
+from crosscast_parity.compare.harness import OnProgress, compare, ignore
 from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.planning.contestants import Contestant
-from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.options import Options, make_options
+from crosscast_parity.report.files import write_report
+from crosscast_parity.report.terminal import print_summary
 from parity_fakes import make_recipe, write_fakes
 
 
@@ -37,6 +39,15 @@ def compile_fakes(recipe: Recipe, targets: Sequence[str], folder: Path) -> None:
     write_fakes(folder, {target: bug}, init=init, interval=interval)
 
 
+def compare_and_report(
+    programs: Sequence[Contestant], options: Options, on_progress: OnProgress = ignore
+) -> int:
+    """Compare fakes, write and print the report as the command does, return its exit code."""
+    report = compare(programs, options=options, compile_to=compile_fakes, on_progress=on_progress)
+    print_summary(report, files=[write_report(report, options.workdir)])
+    return exit_code(report)
+
+
 @dataclass
 class Lab:
     """Runs the harness on fakes in a folder of its own; `cache`: that of the runs, if another."""
@@ -56,10 +67,8 @@ class Lab:
 
     def command(self, bugs: Mapping[str, str], **options: Any) -> int:
         options = {"cache": self.cache, "check": "model", "windows": 24, **options}
-        return parity_command(
-            contestants(bugs, make_recipe()),
-            options=make_options(self.folder, **options),
-            compile_to=compile_fakes,
+        return compare_and_report(
+            contestants(bugs, make_recipe()), make_options(self.folder, **options)
         )
 
 

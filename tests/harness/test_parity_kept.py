@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast_parity.compare.command import parity_command
 from crosscast_parity.compare.harness import Progress, compare
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from crosscast_parity.runs.kept_reference import stored_contestant
 from parity_fakes import make_recipe, write_fakes
-from parity_lab import Lab, compile_fakes, contestants, pair, run
+from parity_lab import Lab, compare_and_report, compile_fakes, contestants, pair, run
 from tiers import cases
 
 HALF = {"mode": "mixed", "compute_dtype": "float16"}
@@ -34,9 +33,7 @@ def test_an_interrupted_comparison_leaves_a_report_and_goes_on(own_lab: Lab) -> 
     bugs = {"torch": "", "paddle": "noise"}
     options = make_options(own_lab.folder, check="model", windows=24, jobs=1)
     programs = contestants(bugs, make_recipe())
-    code = parity_command(
-        programs, options=options, compile_to=compile_fakes, on_progress=interrupt
-    )
+    code = compare_and_report(programs, options, on_progress=interrupt)
     assert code == 130
     document = json.loads((own_lab.folder / "report.json").read_text())
     assert document["pairs"][0]["verdict"] == "NOT TESTED"

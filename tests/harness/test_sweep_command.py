@@ -321,7 +321,7 @@ def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from crosscast.cli import sweep as sweep_module\n"
+        "from crosscast.api import sweeping as sweep_module\n"
         "from crosscast.cli import app\n"
         "from sweep_fakes import fake_compiler\n"
         "sweep_module.compile_to_folders = fake_compiler(pace=0.1)\n"

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.checks.kinds import LEVELS
@@ -20,8 +22,9 @@ from crosscast_parity.self_test.canaries import canaries_of, fitting
 from crosscast_parity.self_test.experiments import (
     Finding,
     in_words,
+    missed,
     seeds_finding,
-    self_test_command,
+    self_test,
 )
 from frameworks.example_problems import problem
 from mutants.emitted import texts_for, undefined_names, variants
@@ -116,22 +119,31 @@ def test_words_say_what_was_not_seen() -> None:
 OWN = Contestant(name="mine", target="torch", recipe=load(str(RECIPE)), script=RECIPE)
 
 
-def run_command(monkeypatch: pytest.MonkeyPatch, folder: Path, *findings: Finding) -> int:
-    monkeypatch.setattr(
-        "crosscast_parity.self_test.experiments.self_test", lambda *_, **__: iter(findings)
-    )
-    return self_test_command([OWN], options=make_options(folder), compile_to=lambda *_: None)
+def test_a_blind_level_is_an_error() -> None:
+    assert missed([FOUND]) == []
+    (problem,) = missed([FOUND, replace(FOUND, seen=("L0a",))])
+    assert problem.code == "CC735"
+    assert "L0b (torch: late-growth)" in problem.message
 
 
 def test_the_command_fails_if_a_level_is_blind(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert run_command(monkeypatch, tmp_path, FOUND) == 0
-    with pytest.raises(DiagnosticError, match=r"CC735.*L0b \(torch: late-growth\)"):
-        run_command(monkeypatch, tmp_path, replace(FOUND, seen=("L0a",)))
-    assert "NOT SEEN" in capsys.readouterr().out
+    def run(*findings: Finding) -> Result:
+        monkeypatch.setattr(
+            "crosscast_parity.self_test.experiments.self_test", lambda *_, **__: iter(findings)
+        )
+        flags = ["--to", "torch", "--self-test", "-o", str(tmp_path)]
+        return CliRunner().invoke(app, ["parity", str(RECIPE), *flags])
+
+    assert run(FOUND).exit_code == 0
+    blind = run(replace(FOUND, seen=("L0a",)))
+    assert blind.exit_code == 1
+    assert "NOT SEEN" in blind.stdout
+    assert "error CC735: a planted bug was not detected by L0b" in blind.stderr
+    assert f"html: {tmp_path / 'report.html'}" in blind.stdout
 
 
 def test_a_self_test_needs_an_emitted_program(tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="CC707"):
-        self_test_command([OWN], options=make_options(tmp_path), compile_to=lambda *_: None)
+        list(self_test([OWN], options=make_options(tmp_path), compile_to=lambda *_: None))

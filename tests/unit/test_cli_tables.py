@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.cli.compile import explain
-from crosscast.cli.environment import matrix
-from crosscast.cli.lift import lift
+from crosscast.cli.compile import explain_command
+from crosscast.cli.environment import matrix_command
+from crosscast.cli.lift import lift_command
 from recipe_texts import text_of
 
 NARROW = 80
@@ -64,7 +64,7 @@ def test_lift_on_a_terminal_is_whole(
     monkeypatch.chdir(tmp_path)
     piped = run("lift", "train.py")
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = terminal(lift, ["train.py"])
+    lines = terminal(lift_command, ["train.py"])
     assert words(lines) == piped.split()
     assert max(map(len, lines)) <= width
     if width > max(map(len, piped.splitlines())):
@@ -80,7 +80,7 @@ def cells(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
 
 
 def test_matrix_on_a_terminal_is_whole(terminal: Callable[..., list[str]]) -> None:
-    lines = terminal(matrix)
+    lines = terminal(matrix_command)
     names = ("target", "dialects", "field", "verdict", "code", "evidence", "how")
     rows = json.loads(run("matrix", "--json"))
     assert words(lines) == [*names, *cells(rows, names)]
@@ -88,14 +88,14 @@ def test_matrix_on_a_terminal_is_whole(terminal: Callable[..., list[str]]) -> No
 
 
 def test_dialects_on_a_terminal_are_whole(terminal: Callable[..., list[str]]) -> None:
-    lines = terminal(matrix, dialects=True)
+    lines = terminal(matrix_command, dialects=True)
     rows = json.loads(run("matrix", "--dialects", "--json"))
     assert words(lines) == [*rows[0], *cells(rows, tuple(rows[0]))]
     assert max(map(len, lines)) <= NARROW
 
 
 def test_defaults_on_a_terminal_are_whole(terminal: Callable[..., list[str]]) -> None:
-    lines = terminal(matrix, defaults=True)
+    lines = terminal(matrix_command, defaults=True)
     printed = {line.strip() for line in lines}
     text = "\n".join(lines)
     for row in json.loads(run("matrix", "--defaults", "--json")):
@@ -105,7 +105,7 @@ def test_defaults_on_a_terminal_are_whole(terminal: Callable[..., list[str]]) ->
 
 
 def test_explain_on_a_terminal_is_whole(terminal: Callable[..., list[str]], recipe: str) -> None:
-    found = words(terminal(explain, recipe))
+    found = words(terminal(explain_command, recipe))
     for row in json.loads(run("explain", recipe, "--json")):
         at = next(
             index

@@ -93,7 +93,7 @@ def test_collecting() -> None:
     collect.add(note())
     collect.raise_errors()
     collect.add(Diagnostic(code="CC104", message="bad"))
-    with pytest.raises(DiagnosticError, match="CC301: m; CC104: bad") as caught:
+    with pytest.raises(DiagnosticError, match="error CC104: bad\nnote CC301: m") as caught:
         collect.raise_errors()
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC301", "CC104"]
 

@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 from crosscast.cli import app
 from crosscast.weights.document import WeightsMap
+from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.modules.command import Result
+from parity_reports import broken
 
 RECIPE = """
 version: 1
@@ -61,15 +63,16 @@ def test_models_that_are_the_same_are_trained(
     result = found(monkeypatch, {})
     asked: dict[str, Any] = {}
 
-    def train(contestants: Any, **arguments: Any) -> int:
+    def train(contestants: Any, **arguments: Any) -> ParityReport:
         asked.update(arguments, names=[contestant.name for contestant in contestants])
-        return 3
+        return broken()
 
-    monkeypatch.setattr("crosscast_parity.compare.command.parity_command", train)
+    monkeypatch.setattr("crosscast_parity.compare.harness.compare", train)
+    monkeypatch.setattr("crosscast_parity.report.files.write_report", lambda report, folder: folder)
     out = tmp_path / "out"
     flags = ["--to", "torch,paddle", "-o", str(out), "--windows", "8", "--twins", "1"]
     ran = CliRunner().invoke(app, ["parity", recipe, *flags])
-    assert ran.exit_code == 3, ran.output
+    assert ran.exit_code == 1, ran.output
     assert asked["names"] == ["torch", "paddle"]
     assert asked["custom"] is result.trained
     assert (asked["options"].windows, asked["options"].twins) == (8, 1)

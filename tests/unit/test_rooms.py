@@ -38,8 +38,9 @@ CORE = {
     "explore": "messages recipe variations plan targets emit carriers readers lift",
     "migrate": "messages facts recipe plan targets emit carriers pysource trainstep edits readers"
     " sources lint lift",
-    "cli": "messages recipe data targets emit readers sources weights state fit lint lift explore"
-    " migrate",
+    "api": "messages recipe data plan targets emit memory readers sources weights state fit lint"
+    " lift explore migrate",
+    "cli": "messages recipe sources targets weights state fit lint lift explore migrate api",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""
@@ -114,7 +115,7 @@ PARITY = {
     "bisect": "recordings checks levels evidence runs",
     "compare": "inside recordings checks recipes processes inputs levels planning judge report runs"
     " exercise bisect toy weights",
-    "self_test": "checks processes inputs levels planning judge report runs compare",
+    "self_test": "checks processes inputs levels planning judge runs compare",
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs weights",
@@ -127,11 +128,12 @@ CORE_FOR_PARITY = (
     "messages recipe data variations plan reference targets emit memory readers weights fit"
 )
 PARITY_FOR_CORE = {
-    "cli": (
-        "compare memory modules planning report runs scaling_law self_test side_by_side sweep"
-        " weights",
-        "commands run comparisons",
+    "api": (
+        "compare judge memory modules planning processes report runs scaling_law self_test"
+        " side_by_side sweep weights",
+        "functions run comparisons",
     ),
+    "cli": ("modules report sweep", "commands print comparisons"),
     "fit": ("recordings", "`plan --measured` reads the trace of a run"),
     "lift": ("planning reading side_by_side", "a reading is proven by running its source"),
     "migrate": ("compare planning side_by_side", "a migration is proven by running it"),

@@ -20,14 +20,12 @@ from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.runs import Stage, recipe_variants
 from crosscast_parity.planning.stages import custom_stages, make_stages
 from crosscast_parity.processes.work_done import without_findings
-from crosscast_parity.report.files import write_report
 from crosscast_parity.runs.workspace import CompileTo
 from crosscast_parity.self_test.canaries import Canary, canaries_of, fitting
 from crosscast_parity.self_test.mutation import apply, texts_of
 
 AT_ONCE = 4
 """Canaries of one comparison: they share processes, and memory."""
-EXIT_PASSED, EXIT_INTERRUPTED = 0, 130
 SEEDS = 5
 SHIFT = 0.05
 """What the canary of L3 adds to the loss of every seed."""
@@ -54,52 +52,13 @@ class Interrupted(Exception):
     """The user pressed Ctrl-C."""
 
 
-def self_test_command(
-    contestants: Sequence[Contestant],
-    *,
-    options: Options,
-    compile_to: CompileTo,
-    on_progress: OnProgress = ignore,
-    custom: CustomModels | None = None,
-) -> int:
-    """Plant the canaries in every program that the compiler emits; print what saw them.
-
-    Args:
-        contestants: The programs.
-        options: Of the comparisons.
-        compile_to: The compiler.
-        on_progress: Called whenever a run begins or ends.
-        custom: The models of a recipe with `model.kind: custom`.
-
-    Returns:
-        0 if every canary was seen by its level, 130 if interrupted.
-
-    Raises:
-        DiagnosticError: CC735 if a level did not see its canary, CC707 without a program to
-            plant anything in.
-    """
-    try:
-        findings = list(
-            self_test(
-                contestants,
-                options=options,
-                compile_to=compile_to,
-                on_progress=on_progress,
-                custom=custom,
-            )
-        )
-    except Interrupted:
-        return EXIT_INTERRUPTED
-    print(*in_words(findings), sep="\n")
-    page = write_report(as_report(findings, contestants[0], options), options.workdir)
-    print(f"html: {page}")
-    missed = [finding for finding in findings if not finding.caught]
-    if missed:
-        words = ", ".join(
-            f"{finding.level} ({finding.program}: {finding.canary})" for finding in missed
-        )
-        raise _failed(f"a planted bug was not detected by {words}")
-    return EXIT_PASSED
+def missed(findings: Sequence[Finding]) -> list[Diagnostic]:
+    """Return CC735 if a level did not see its canary."""
+    blind = [finding for finding in findings if not finding.caught]
+    if not blind:
+        return []
+    words = ", ".join(f"{finding.level} ({finding.program}: {finding.canary})" for finding in blind)
+    return [_failed(f"a planted bug was not detected by {words}")]
 
 
 def as_report(
@@ -250,7 +209,9 @@ def _findings(
     own = _failed_levels(report.entrant(program.name).checks)
     if own or report.reference != program.name:
         found = f"fails {', '.join(own)}" if own else "came to no end"
-        raise _failed(f"{program.name} {found} although it contains no planted bug")
+        raise DiagnosticError(
+            _failed(f"{program.name} {found} although it contains no planted bug")
+        )
     pairs: dict[str, Pair] = {pair.contestant: pair for pair in report.pairs}
     for name, canary in canaries.items():
         yield Finding(
@@ -268,11 +229,6 @@ def _failed_levels(checks: Sequence[Check]) -> tuple[Level, ...]:
     return tuple(level for level in LEVELS if level in failed)
 
 
-def _failed(message: str) -> DiagnosticError:
-    return DiagnosticError(
-        Diagnostic(
-            code="CC735",
-            message=message,
-            hint="do not trust verdicts of this installation until this is explained",
-        )
-    )
+def _failed(message: str) -> Diagnostic:
+    hint = "do not trust verdicts of this installation until this is explained"
+    return Diagnostic(code="CC735", message=message, hint=hint)

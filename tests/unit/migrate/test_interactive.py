@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app, migrate_review
+from crosscast.cli.migrate import migrate_command
 from crosscast.edits.edit import Edit
 from crosscast.lint.fix import repair
 from crosscast.lint.result import Result
@@ -136,8 +137,6 @@ def test_without_a_terminal_nothing_is_asked(tmp_path: Path) -> None:
 def test_accepted_changes_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from crosscast.cli.migrate_in_place import in_place
-
     path = tmp_path / "train.py"
     path.write_text(migration_sources.APEX)
     monkeypatch.setattr(sys, "stdin", _Terminal(sys.stdin))
@@ -145,16 +144,7 @@ def test_accepted_changes_are_written(
     monkeypatch.setenv("NO_COLOR", "1")
     words = iter(["y"])
     monkeypatch.setattr(migrate_review.ask, "__defaults__", (lambda _prompt: next(words),))
-    code = in_place(
-        [str(path)],
-        "torch.amp",
-        check=False,
-        write=False,
-        verify=False,
-        demand=None,
-        json=False,
-        interactive=True,
-    )
+    code = migrate_command([str(path)], ["torch.amp"], interactive=True)
     assert code == 0
     assert "apex" not in path.read_text()
     assert capsys.readouterr().err.startswith("Done: 1 change in 1 file, written\n")

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption, targets_of, warn_of_marks
+from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption
 from crosscast.cli.error_handling import positive
-from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.console import print_json
+from crosscast.messages.console import print_diagnostics, print_json
 from crosscast.messages.missing_packages import parity_missing
 
 
-def check_scaling(
+def check_scaling_command(
     recipe: RecipeArgument,
     to: ToOption,
     processes: Annotated[
@@ -55,47 +52,31 @@ def check_scaling(
     json: JsonOption = False,
 ) -> int:
     """Check that W processes, W-fold accumulation and one large batch train the same."""
-    from crosscast.readers.recipe_yaml import load_placed
+    from crosscast.api.recipes import load
+    from crosscast.api.scaling import check_scaling
 
-    targets = targets_of(to)
-    loaded = load_placed(recipe)
-    warn_of_marks(loaded)
+    loaded = load(recipe)
+    print_diagnostics(loaded.open)
     try:
-        from crosscast_parity.planning.contestants import of_targets
-        from crosscast_parity.planning.options import read_interpreters
         from crosscast_parity.report.progress import progress_on
-        from crosscast_parity.scaling_law.command import check_scaling as check
-        from crosscast_parity.scaling_law.command import exit_code, place
-        from crosscast_parity.scaling_law.recipes import make_subject
-        from crosscast_parity.scaling_law.runs import Settings
     except ModuleNotFoundError as error:
         raise parity_missing("check-scaling needs", error) from None
-    of_targets(targets, loaded.recipe, {})  # refuses targets without a script
-    interpreters = read_interpreters(python or (), targets)
-    subject = make_subject(
-        loaded.recipe,
-        processes=processes,
-        windows=windows,
-        stress=stress,
-        keep_model=keep_model,
-        folder=Path.cwd() if recipe == "-" else Path(recipe).absolute().parent,
-    )
-    with ExitStack() as stack:
-        folder = (
-            place(output)
-            if output
-            else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crosscast-")))
-        )
-        settings = Settings(
-            folder=folder,
-            compile_to=compile_to_folders,
-            on_progress=stack.enter_context(progress_on(sys.stderr)),
-            stall=timeout,
+    with progress_on(sys.stderr) as on_progress:
+        found = check_scaling(
+            loaded,
+            to,
+            processes=processes,
+            windows=windows,
+            stress=stress,
+            keep_model=keep_model,
+            timeout=timeout,
             half=half,
+            python=python or (),
+            out=output,
+            on_progress=on_progress,
         )
-        report = check(loaded.recipe, subject, targets, settings, interpreters)
     if json:
-        print_json(report.to_json())
+        print_json(found.to_json())
     else:
-        print(*report.lines(), sep="\n")
-    return exit_code(report)
+        print(*found.lines, sep="\n")
+    return found.exit_code

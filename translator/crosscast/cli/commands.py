@@ -49,69 +49,69 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
 
             return compile_command
         case "check":
-            from crosscast.cli.compile import check
+            from crosscast.cli.compile import check_command
 
-            return check
+            return check_command
         case "show":
-            from crosscast.cli.compile import show
+            from crosscast.cli.compile import show_command
 
-            return show
+            return show_command
         case "explain":
-            from crosscast.cli.compile import explain
+            from crosscast.cli.compile import explain_command
 
-            return explain
+            return explain_command
         case "explore":
             from crosscast.cli.explore import explore
 
             return explore
         case "lift":
-            from crosscast.cli.lift import lift
+            from crosscast.cli.lift import lift_command
 
-            return lift
+            return lift_command
         case "lint":
-            from crosscast.cli.lint import lint
+            from crosscast.cli.lint import lint_command
 
-            return lint
+            return lint_command
         case "diff":
-            from crosscast.cli.diff import diff
+            from crosscast.cli.diff import diff_command
 
-            return diff
+            return diff_command
         case "migrate":
-            from crosscast.cli.migrate import migrate
+            from crosscast.cli.migrate import migrate_command
 
-            return migrate
+            return migrate_command
         case "plan":
-            from crosscast.cli.plan import plan
+            from crosscast.cli.plan import plan_command
 
-            return plan
+            return plan_command
         case "parity":
-            from crosscast.cli.parity import parity
+            from crosscast.cli.parity import parity_command
 
-            return parity
+            return parity_command
         case "check-scaling":
-            from crosscast.cli.check_scaling import check_scaling
+            from crosscast.cli.check_scaling import check_scaling_command
 
-            return check_scaling
+            return check_scaling_command
         case "sweep":
-            from crosscast.cli.sweep import sweep
+            from crosscast.cli.sweep import sweep_command
 
-            return sweep
+            return sweep_command
         case "init":
-            from crosscast.cli.environment import init
+            from crosscast.cli.environment import init_command
 
-            return init
+            return init_command
         case "schema":
-            from crosscast.cli.environment import schema
+            from crosscast.cli.environment import schema_command
 
-            return schema
+            return schema_command
         case "matrix":
-            from crosscast.cli.environment import matrix
+            from crosscast.cli.environment import matrix_command
 
-            return matrix
+            return matrix_command
         case "doctor":
-            from crosscast.cli.environment import doctor
+            from crosscast.cli.environment import doctor_command
 
-            return doctor
+            return doctor_command
         case "data":
             from crosscast.cli.data import data_app
 

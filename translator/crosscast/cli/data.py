@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crosscast.messages.console import print_diagnostics
+
 if TYPE_CHECKING:
-    from crosscast.data import Columns, Dataset, Labels, PairFile
+    from crosscast.api.datasets import EncodedData
 
 data_app = typer.Typer(no_args_is_help=True, help="Write the .npz data sets that scripts train on.")
 
@@ -46,29 +46,18 @@ def synthetic_command(
     force: Force = False,
 ) -> None:
     """Write a learnable three-class task: train.npz, eval.npz and dataset.json."""
-    _require_numpy()
-    from crosscast.data import nli_synthetic
-    from crosscast.data.files import write_files
-    from crosscast.data.synthetic import LABEL_NOISE, LABELS
+    from crosscast.api.datasets import data_nli_synthetic
 
-    splits = {
-        "train": nli_synthetic(train_rows, sequence_length, vocab_size, seed, split="train"),
-        "eval": nli_synthetic(eval_rows, sequence_length, vocab_size, seed, split="eval"),
-    }
-    described = {
-        "format": 1,
-        "generator": "nli-synthetic",
-        "seed": seed,
-        "label_noise": LABEL_NOISE,
-        "vocab_size": vocab_size,
-        "sequence_length": sequence_length,
-        "labels": list(LABELS),
-        "splits": {name: _described(f"{name}.npz", part) for name, part in splits.items()},
-    }
-    contents = {output / f"{name}.npz": part.to_bytes() for name, part in splits.items()}
-    contents[output / "dataset.json"] = (json.dumps(described, indent=2) + "\n").encode()
-    write_files(contents, force=force)
-    for name, part in splits.items():
+    made = data_nli_synthetic(
+        train_rows=train_rows,
+        eval_rows=eval_rows,
+        sequence_length=sequence_length,
+        vocab_size=vocab_size,
+        seed=seed,
+        out=output,
+        force=force,
+    )
+    for name, part in made.splits.items():
         typer.echo(f"{output / name}.npz: {len(part)} rows of {sequence_length} ids")
 
 
@@ -86,12 +75,19 @@ def xnli_command(
     force: Force = False,
 ) -> None:
     """Encode an XNLI file such as xnli.dev.tsv."""
-    _require_numpy()
-    from crosscast.data import read_xnli
+    from crosscast.api.datasets import data_xnli
 
-    chosen = None if language == "all" else language
-    pairs = read_xnli(file, language=chosen, skip_unlabelled=skip_unlabelled)
-    _encode(pairs, vocab, output, sequence_length, lower_case, force)
+    made = data_xnli(
+        file,
+        vocab,
+        language=language,
+        sequence_length=sequence_length,
+        lower_case=lower_case,
+        skip_unlabelled=skip_unlabelled,
+        out=output,
+        force=force,
+    )
+    _print(made, output)
 
 
 @data_app.command("tsv")
@@ -112,12 +108,23 @@ def tsv_command(
     force: Force = False,
 ) -> None:
     """Encode a tab-separated file of sentence pairs; quotes have no special meaning."""
-    _require_numpy()
-    from crosscast.data import read_tsv
+    from crosscast.api.datasets import data_tsv
 
-    columns = _columns(first, second, label)
-    pairs = read_tsv(file, columns, labels=_labels(label_words, skip_unlabelled), header=header)
-    _encode(pairs, vocab, output, sequence_length, lower_case, force)
+    made = data_tsv(
+        file,
+        vocab,
+        first=first,
+        second=second,
+        label=label,
+        label_words=label_words,
+        header=header,
+        sequence_length=sequence_length,
+        lower_case=lower_case,
+        skip_unlabelled=skip_unlabelled,
+        out=output,
+        force=force,
+    )
+    _print(made, output)
 
 
 @data_app.command("jsonl")
@@ -135,63 +142,24 @@ def jsonl_command(
     force: Force = False,
 ) -> None:
     """Encode a file with one JSON object per line."""
-    _require_numpy()
-    from crosscast.data import Columns, read_jsonl
+    from crosscast.api.datasets import data_jsonl
 
-    columns = Columns(first, second, label)
-    pairs = read_jsonl(file, columns, labels=_labels(label_words, skip_unlabelled))
-    _encode(pairs, vocab, output, sequence_length, lower_case, force)
-
-
-def _require_numpy() -> None:
-    from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-
-    if importlib.util.find_spec("numpy") is None:
-        message = "writing data sets needs the package numpy"
-        hint = 'pip install "crosscast[data]"'
-        raise DiagnosticError(Diagnostic(code="CC401", message=message, hint=hint))
-
-
-def _columns(first: str, second: str, label: str) -> Columns:
-    from crosscast.data import Columns
-
-    def place(given: str) -> str | int:
-        return int(given) if given.isascii() and given.isdigit() else given
-
-    return Columns(place(first), place(second), place(label))
-
-
-def _labels(words: str, skip_unlabelled: bool) -> Labels:
-    from crosscast.data import Labels
-    from crosscast.data.pairs import NLI_LABELS
-
-    if not words:
-        return Labels(NLI_LABELS, skip_unlabelled)
-    return Labels.of(words.split(","), skip_unlabelled=skip_unlabelled)
-
-
-def _encode(
-    read: PairFile,
-    vocab: Path,
-    output: Path,
-    sequence_length: int,
-    lower_case: bool,
-    force: bool,
-) -> None:
-    from crosscast.data import Vocabulary, encode_pairs
-    from crosscast.messages.diagnostics import render
-
-    if read.notes:
-        typer.echo(render(read.notes), err=True)
-    vocabulary = Vocabulary.read(vocab)
-    encoded = encode_pairs(read.pairs, vocabulary, sequence_length, lower_case=lower_case)
-    encoded.dataset.save(output, force=force)
-    typer.echo(
-        f"{output}: {len(encoded.dataset)} rows of {sequence_length} ids, "
-        f"vocabulary {vocabulary.size}, {encoded.shortened} truncated, "
-        f"{encoded.unknown_share:.1%} unknown pieces, {read.unlabelled} unlabelled skipped"
+    made = data_jsonl(
+        file,
+        vocab,
+        first=first,
+        second=second,
+        label=label,
+        label_words=label_words,
+        sequence_length=sequence_length,
+        lower_case=lower_case,
+        skip_unlabelled=skip_unlabelled,
+        out=output,
+        force=force,
     )
+    _print(made, output)
 
 
-def _described(file: str, part: Dataset) -> dict[str, Any]:
-    return {"file": file, "rows": len(part), "sha256": part.sha256()}
+def _print(made: EncodedData, output: Path) -> None:
+    print_diagnostics(made.diagnostics)
+    typer.echo(f"{output}: {made.summary}")

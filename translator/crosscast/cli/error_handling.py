@@ -10,14 +10,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 import typer
 
-from crosscast.messages.console import EXIT_INTERRUPTED, exit_code, print_diagnostics
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
+from crosscast.messages.console import EXIT_INTERRUPTED, print_diagnostics
+from crosscast.messages.diagnostics import DiagnosticError, os_failure, refuse_null
 
 LARGEST = 2**31 - 1
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -31,14 +30,15 @@ def guarded(command: Command) -> Command:
         if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may be in no encoding
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            _refuse_null(kwargs)
+            for value in kwargs.values():
+                refuse_null(value if isinstance(value, list | tuple) else (value,))
             _refuse_numbers(kwargs)
             with _termination_as_interrupt():
                 code = command(*args, **kwargs) or 0
             sys.stdout.flush()
         except DiagnosticError as error:
             print_diagnostics(error.diagnostics, as_json=bool(kwargs.get("json")))
-            code = exit_code(error.diagnostics)
+            code = error.exit_code
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             code = EXIT_INTERRUPTED
@@ -47,26 +47,12 @@ def guarded(command: Command) -> Command:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
         except OSError as error:
-            # A name that is too long, a full disk: nothing that the command could know before.
-            where = f"{error.filename}: " if error.filename else ""
-            problem = Diagnostic(code="CC504", message=f"{where}{error.strerror or error}")
-            print_diagnostics([problem], as_json=bool(kwargs.get("json")))
-            code = exit_code([problem])
+            failed = os_failure(error)
+            print_diagnostics(failed.diagnostics, as_json=bool(kwargs.get("json")))
+            code = failed.exit_code
         raise typer.Exit(code)
 
     return wrapper  # type: ignore[return-value]
-
-
-def _refuse_null(arguments: Mapping[str, Any]) -> None:
-    """Refuse names with a null character, which no system call takes.
-
-    Raises:
-        DiagnosticError: CC504.
-    """
-    for value in arguments.values():
-        for part in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(part, str | Path) and "\0" in str(part):
-                raise failure("CC504", f"{str(part)!r} contains a null character")
 
 
 def _refuse_numbers(arguments: Mapping[str, Any]) -> None:

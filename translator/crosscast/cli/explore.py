@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosscast.cli.compile import targets_of
-from crosscast.cli.lift import VersionOption, named_versions
+from crosscast.api.calls import named_versions, targets_of
+from crosscast.cli.lift import VersionOption
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, print_diagnostics
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crosscast.cli.compile import JsonOption
 from crosscast.cli.error_handling import positive
-from crosscast.messages.console import (
-    EXIT_FINDINGS,
-    EXIT_OK,
-    EXIT_USAGE,
-    exit_code,
-    print_diagnostics,
-    print_json,
-    print_table,
-    print_text,
-)
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.cli.progress import progress_bar
+from crosscast.messages.console import print_diagnostics, print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from crosscast.lift.report import Report
-    from crosscast.messages.source import Source
-
-_MANY = 20
-"""Minimum number of groups of sources for a progress display."""
+    from crosscast.api.lifting import Lift
+    from crosscast.lift.run_proof import RunProof
 
 VersionOption = Annotated[
     list[str] | None,
@@ -37,7 +22,7 @@ VersionOption = Annotated[
 ]
 
 
-def lift(
+def lift_command(
     paths: Annotated[
         list[str],
         typer.Argument(
@@ -88,143 +73,82 @@ def lift(
     json: JsonOption = False,
 ) -> int:
     """Extract the recipe that training scripts and configurations encode."""
-    from crosscast.lift.batch import groups_of, read_sources
+    from crosscast.api.lifting import lift
 
-    versions = named_versions(version or [])
-    if run:
-        from crosscast.cli.lift_run import lift_and_run
-        from crosscast.lift.run_proof import Demand
-
-        demand = Demand(
-            command=run,
+    with progress_bar("reading") as progress:
+        found = lift(
+            paths,
+            version=version or (),
+            jobs=jobs,
+            run=run,
+            correct=correct,
             python=python,
             device=device,
             updates=updates,
             timeout=timeout,
             memory=memory,
-        )
-        write = partial(_write_one, output=output, force=force) if output else None
-        return lift_and_run(
-            paths, demand, versions=versions, correct=correct, json=json, write=write
-        )
-    if correct:
-        message = "--correct needs --run"
-        raise DiagnosticError(Diagnostic(code="CC919", message=message))
-    sources, problems = read_sources(paths)
-    groups = groups_of(sources, paths)
-    reports = _lifted(groups, versions, jobs)
-    found = [*problems, *(diagnostic for report in reports for diagnostic in report.diagnostics)]
-    if not reports and not problems:
-        found.append(
-            Diagnostic(
-                code="CC915",
-                message=f"{', '.join(paths)}: no file belongs to a training run",
-            )
+            progress=progress,
+            on_run=on_run,
         )
     if json:
-        print_json(
-            {
-                "version": 1,
-                "groups": [report.data for report in reports],
-                "diagnostics": [problem.to_json() for problem in problems],
-            }
-        )
+        print_json(found.to_json())
+    if found.proof and found.proof.printed:
+        _print_of_program(found.proof)
     if output:
-        _write(reports, output, force=force)
+        _write(found, output, force=force)
     elif not json:
-        _show(reports)
+        _show(found)
     if not json:
-        print_diagnostics(found)
-    if any(problem.code.startswith("CC0") for problem in problems):
-        return EXIT_USAGE
-    unread = any(_is_unread(report, paths) for report in reports)
-    return EXIT_FINDINGS if unread or exit_code(found) else EXIT_OK
+        print_diagnostics(found.diagnostics)
+        if found.proof:
+            _print_verdict(found.proof)
+    return found.exit_code
 
 
-def _is_unread(report: Report, paths: Sequence[str]) -> bool:
-    """Whether the user named a program that cannot be read, and nothing else was found."""
-    from crosscast.lift.drafting import is_unread
-
-    named = any(source in paths for source in report.sources)
-    return named and not report.rows and is_unread(report.diagnostics)
+def on_run(name: str) -> None:
+    """Print what is executed on a terminal."""
+    if sys.stderr.isatty():
+        print(f"running the {name}", file=sys.stderr)
 
 
-def named_versions(texts: Sequence[str]) -> dict[str, str]:
-    """Return package to version from `NAME=VERSION` options.
-
-    Raises:
-        DiagnosticError: CC919 for another syntax.
-    """
-    versions = {}
-    for text in texts:
-        name, equals, number = text.partition("=")
-        if not equals or not name.strip() or not number.strip()[:1].isdigit():
-            message = f"--version {text!r} is not NAME=VERSION"
-            raise DiagnosticError(Diagnostic(code="CC919", message=message, hint="torch=2.1"))
-        versions[name.strip()] = number.strip()
-    return versions
-
-
-def _lifted(
-    groups: Sequence[tuple[Source, ...]], versions: Mapping[str, str], jobs: int
-) -> list[Report]:
-    """Read everything, with progress on a terminal."""
-    from crosscast.lift.batch import lift_groups
-
-    if len(groups) < _MANY or not sys.stderr.isatty():
-        return lift_groups(groups, versions, jobs=jobs)
-    from rich.console import Console
-    from rich.progress import Progress
-
-    # Without a refresh thread, because processes are forked meanwhile.
-    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as shown:
-        task = shown.add_task("reading", total=len(groups))
-
-        def progress(done: int, total: int) -> None:
-            shown.update(task, completed=done, refresh=True)
-
-        return lift_groups(groups, versions, jobs=jobs, progress=progress)
-
-
-def _show(reports: Sequence[Report]) -> None:
+def _show(found: Lift) -> None:
+    from crosscast.api.lifting import RUN_COLUMNS
     from crosscast.lift.report import COLUMNS
 
-    for index, report in enumerate(report for report in reports if report.rows):
-        if len(reports) > 1:
-            print(f"{'' if not index else chr(10)}== {', '.join(report.sources)}")
-        print_table(COLUMNS, report.rows, long=("from",))
-        if report.summary:
-            print_text(report.summary)
+    if found.proof:
+        from crosscast.lift.run_proof import run_cells
+
+        if found.proof.fields:
+            print_table(RUN_COLUMNS, list(run_cells(found.proof)), long=("evidence",))
+        return
+    for index, run in enumerate(run for run in found.runs if run.rows):
+        if len(found.runs) > 1:
+            print(f"{'' if not index else chr(10)}== {', '.join(run.sources)}")
+        print_table(COLUMNS, run.rows, long=("from",))
+        if run.counts:
+            print_text(run.counts)
 
 
-def _write_one(report: Report, *, output: str, force: bool) -> None:
-    _write([report], output, force=force)
-
-
-def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:
-    from crosscast.messages.output import OutputFile, write_files
-
-    written = [report for report in reports if report.text]
+def _write(found: Lift, output: str, *, force: bool) -> None:
+    written = [run for run in found.runs if run.text]
     if output == "-":
-        print("---\n".join(report.text for report in written), end="")
-        print(*filter(None, (report.summary for report in written)), sep="\n", file=sys.stderr)
+        print(found.text, end="")
+        print(*filter(None, (run.counts for run in written)), sep="\n", file=sys.stderr)
         return
-    path = Path(output)
-    if path.is_dir() or output.endswith("/"):
-        names: dict[str, OutputFile] = {}
-        for report in written:
-            stem = Path(report.name.strip("<>")).stem
-            name, count = f"{stem}.recipe.yaml", 2
-            while name in names:
-                name, count = f"{stem}-{count}.recipe.yaml", count + 1
-            names[name] = OutputFile(report.text)
-        write_files(path, names, force=force, manifest=False)
-        for name, report in zip(names, written, strict=True):
-            print(*filter(None, (f"{path / name}:", report.summary)))
-        return
-    if len(written) != 1:
-        message = f"-o names a single file, but {len(written)} runs were found"
-        hint = "pass a folder to -o, or name the files of one run"
-        raise DiagnosticError(Diagnostic(code="CC919", message=message, hint=hint))
-    write_files(path.parent, {path.name: OutputFile(written[0].text)}, force=force, manifest=False)
-    print(*filter(None, (f"{path}:", written[0].summary)))
+    for path, run in zip(found.write(output, force=force), written, strict=True):
+        print(*filter(None, (f"{path}:", run.counts)))
+
+
+def _print_of_program(proof: RunProof) -> None:
+    """Print the end of what the user's program printed, as the program's own words."""
+    print(f"--- {proof.command} printed:", file=sys.stderr)
+    print(proof.printed, file=sys.stderr)
+    print("---", file=sys.stderr)
+
+
+def _print_verdict(proof: RunProof) -> None:
+    if proof.where:
+        print(f"ran: {proof.command} ({proof.where})", file=sys.stderr)
+    print(f"{proof.sentence}", file=sys.stderr)
+    for note in proof.notes:
+        print(f"  {note}", file=sys.stderr)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import targets_of
 from crosscast.cli.error_handling import positive
-from crosscast.cli.lift import VersionOption, named_versions
-from crosscast.messages.console import EXIT_OK, print_table
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.cli.lift import VersionOption, on_run
+from crosscast.cli.migrate_across import print_across, progress_of
+from crosscast.cli.migrate_in_place import print_in_place
+from crosscast.cli.migrate_review import answers_on_terminal, show_refusals
+from crosscast.messages.console import EXIT_OK, print_json, print_table
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 
 if TYPE_CHECKING:
-    from crosscast.migrate.codemod import Api
+    from crosscast.api.migrated import Migration
 
 
-def migrate(
+def migrate_command(
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="PATH...", help="Files and folders.")
     ] = None,
@@ -115,120 +119,102 @@ def migrate(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Update programs to the current API of their framework, or with -o to another framework."""
-    from crosscast.migrate.codemod import APIS
-
     if list_changes:
         return _list_changes()
-    if not paths or not to:
-        message = "name at least one file or folder, and with --to what to migrate it to"
-        raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    if run and not verify:
-        raise DiagnosticError(Diagnostic(code="CC970", message="--run needs --verify"))
-    if (python or old_python) and not run:
-        message = "--python and --old-python need --run"
-        raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    in_place = [name for name in to if name in APIS]
-    if in_place and (output or say or keep_bugs or force or version or explore or len(to) > 1):
-        message = (
-            f"--to {in_place[0]} migrates in place: remove -o, --set, --keep-bugs, --force, "
-            "--version, --explore and other targets"
-        )
-        raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    if in_place:
-        if sum((diff, check, write, interactive)) > 1 or (interactive and json):
-            message = "choose only one of --diff, --check, --write and --interactive, the last "
-            message += "without --json"
-            raise DiagnosticError(Diagnostic(code="CC970", message=message))
-        from crosscast.cli.migrate_in_place import in_place as command
-        from crosscast.migrate.allowed_changes import allowed
-        from crosscast.migrate.executed_proof import Demand
+    from crosscast.api.migrated_across import Across
+    from crosscast.api.migrated_in_place import InPlace
+    from crosscast.api.migrating import migrate
 
-        demand = Demand(
-            command=run,
+    _check_choices(to or (), output, diff, check, write, interactive, json, explore)
+    found: Migration
+    with progress_of(verify and bool(output)) as on_progress:
+        found = migrate(
+            paths or (),
+            to or (),
+            out=output or None,
+            write=write or interactive,
+            check=check,
+            ask=answers_on_terminal() if interactive and "-" not in (paths or ()) else None,
+            verify=verify,
+            run=run,
             python=python,
             old_python=old_python,
             device=device,
             updates=updates,
             timeout=timeout,
             memory=memory,
+            allow=allow or (),
+            keep_bugs=keep_bugs,
+            set=say or (),
+            version=version or (),
+            force=force,
+            on_run=on_run,
+            on_progress=on_progress,
         )
-        return command(
-            paths,
-            _api(to[0]),
-            allowed=allowed(allow or (), _api(to[0])),
-            check=check,
-            write=write,
-            verify=verify,
-            demand=demand if run else None,
-            json=json,
-            interactive=interactive,
-        )
-    if not output:
+    if explore and isinstance(found, Across):
+        from crosscast.cli.explore import write_page
+
+        targets = [entry["target"] for entry in found.report["targets"]]
+        write_page([found.side], targets, explore, force=force)
+    if json:
+        print_json(found.to_json())
+    elif isinstance(found, Across):
+        print_across(found, Path(output))
+    elif isinstance(found, InPlace):
+        left = show_refusals(found.refusals) if interactive else found.refusals
+        print_in_place(found, left)
+    return found.exit_code
+
+
+def _check_choices(
+    to: Sequence[str],
+    output: str,
+    diff: bool,
+    check: bool,
+    write: bool,
+    interactive: bool,
+    json: bool,
+    explore: str,
+) -> None:
+    """Refuse options of which one has no meaning beside the others.
+
+    Raises:
+        DiagnosticError: CC970.
+    """
+    from crosscast.migrate.codemod import APIS
+
+    if any(name in APIS for name in to):
+        if sum((diff, check, write, interactive)) > 1 or (interactive and json):
+            message = "choose only one of --diff, --check, --write and --interactive, the last "
+            message += "without --json"
+            raise failure("CC970", message)
+        if explore:
+            raise failure("CC970", "--explore applies only to a migration to a target, with -o")
+    elif to and not output:
         raise DiagnosticError(_no_folder(to))
-    if diff or check or write or interactive or old_python or allow:
-        message = (
-            "--diff, --check, --write, --interactive, --old-python and --allow apply only to a "
-            "migration in place"
-        )
-        raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    from crosscast.cli.migrate_across import migrate_to_targets
-    from crosscast.lift.run_proof import Demand as Reading
-
-    reading = Reading(
-        command=run,
-        python=python,
-        device=device,
-        updates=updates,
-        timeout=timeout,
-        memory=memory,
-    )
-
-    return migrate_to_targets(
-        paths,
-        targets_of(to),
-        output,
-        versions=named_versions(version or []),
-        settings=say or (),
-        keep_bugs=keep_bugs,
-        verify=verify,
-        reading=reading if run else None,
-        explore=explore,
-        force=force,
-        json=json,
-    )
+    elif diff:
+        raise failure("CC970", "--diff applies only to a migration in place")
 
 
 def _list_changes() -> int:
-    from crosscast.migrate.allowed_changes import CHANGES
+    from crosscast.api.migrating import CHANGE_COLUMNS, migrate_changes
 
-    rows = [
-        (name, change.api, change.before, change.after) for name, change in sorted(CHANGES.items())
-    ]
-    print_table(("name", "to", "before", "after"), rows, long=("before", "after"))
+    print_table(CHANGE_COLUMNS, migrate_changes().rows, long=("before", "after"))
     return EXIT_OK
 
 
-def _no_folder(to: list[str]) -> Diagnostic:
-    from crosscast.migrate.codemod import APIS
+def _no_folder(to: Sequence[str]) -> Diagnostic:
+    from crosscast.api.calls import words_of
+    from crosscast.api.migrating import is_target, unknown
     from crosscast.migrate.executed_proof import FRAMEWORK_OF
-    from crosscast.targets.backend import backend_names
 
-    known = {name.partition("@")[0] for text in to for name in text.split(",")}
-    if known <= set(backend_names()):
-        here = [api for api, framework in FRAMEWORK_OF.items() if framework in known]
-        return Diagnostic(
-            code="CC970",
-            message=f"--to {', '.join(to)} is another framework: choose a folder with -o",
-            hint=f"to update programs in place: --to {' or '.join(here)}" if here else "",
-        )
+    words = words_of(to)
+    if not is_target(words):
+        return unknown(words)
+    known = {name.partition("@")[0] for name in words}
+    here = [api for api, framework in FRAMEWORK_OF.items() if framework in known]
     return Diagnostic(
         code="CC970",
-        message=f"--to {', '.join(to)}: unknown API or target",
-        hint=f"choose one of {', '.join(APIS)}; with -o one of {', '.join(backend_names())}",
+        message=f"--to {', '.join(to)} is another framework: choose a folder with -o",
+        hint=f"to update programs in place: --to {' or '.join(here)}" if here else "",
     )
-
-
-def _api(name: str) -> Api:
-    from crosscast.migrate.codemod import APIS
-
-    return next(api for api in APIS if api == name)

@@ -11,7 +11,7 @@ from crosscast.messages.diagnostics import failure
 
 if TYPE_CHECKING:
     from crosscast.lint.result import Result
-    from crosscast.migrate.interactive import Answer, Question, Review
+    from crosscast.migrate.interactive import Answer, Question
 
 _ANSWERS: dict[str, Answer] = {"y": "yes", "n": "no", "a": "all", "q": "quit"}
 _HELP = """\
@@ -22,18 +22,16 @@ q - leave this place and all that follow as they are"""
 Read = Callable[[str], str]
 
 
-def review_on_terminal() -> Review:
-    """Return a review that asks the person at the terminal.
+def answers_on_terminal() -> Callable[[Question], Answer]:
+    """Return what asks the person at the terminal.
 
     Raises:
         DiagnosticError: CC970 if there is no terminal to ask in.
     """
-    from crosscast.migrate.interactive import Review
-
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         message = "--interactive needs a terminal for questions and answers"
         raise failure("CC970", message, "use --diff to see the changes, --write to make them")
-    return Review(ask=ask)
+    return ask
 
 
 def ask(question: Question, read: Read = input) -> Answer:

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import RecipeArgument, ToOption, targets_of, warn_of_marks
+from crosscast.cli.compile import RecipeArgument, ToOption
 from crosscast.cli.error_handling import positive
-from crosscast.cli.module_parity import EXIT_DIFFERENT, compare_models
-from crosscast.emit.folders import compile_to_folders
+from crosscast.messages.console import print_diagnostics
 from crosscast.messages.missing_packages import parity_missing
 
 if TYPE_CHECKING:
-    from crosscast.recipe.document import Recipe
+    from crosscast.api.parity import Parity
 
 ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
-BERT_ONLY = ("stress", "save_reference", "reference_run")
-"""Parameters that a comparison of custom models does not use."""
 
 
-def parity(
-    context: typer.Context,
+def parity_command(
     recipe: RecipeArgument,
     to: ToOption,
     output: Annotated[
@@ -105,96 +99,62 @@ def parity(
     ] = None,
 ) -> int:
     """Train programs on the same weights and batches and compare them, level by level."""
-    from crosscast.readers.recipe_yaml import load_placed
+    from crosscast.api.parity import parity
+    from crosscast.api.recipes import load
 
-    targets = targets_of(to)
-    placed = load_placed(recipe)
-    warn_of_marks(placed)
-    loaded = placed.recipe
+    loaded = load(recipe)
+    print_diagnostics(loaded.open)
     try:
-        from crosscast_parity.compare import command
-        from crosscast_parity.planning.contestants import (
-            check_custom,
-            of_targets,
-            parse_contestant,
-        )
-        from crosscast_parity.planning.options import make_options, read_interpreters
-        from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.report.progress import progress_on
-        from crosscast_parity.runs.kept_reference import stored_contestant
-        from crosscast_parity.self_test.experiments import self_test_command
-        from crosscast_parity.weights.command import Request
     except ModuleNotFoundError as error:
         raise parity_missing("the parity harness needs", error) from None
-    options = make_options(
-        output,
-        check=check,
-        windows=windows,
-        twins=twins,
-        threads=threads,
-        jobs=jobs,
-        timeout=timeout,
-        memory=memory,
-        device=device,
-        reference=reference,
-        faults=fault,
-        half=half,
-        cache=cache,
-        stress=stress,
-        bisect=bisect,
-        save_reference=save_reference,
-    )
-    interpreters = read_interpreters(python or (), targets)
-    contestants = of_targets(targets, loaded, interpreters)
-    contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
-    custom = None
-    if loaded.model.kind == "custom":
-        request = Request(
-            recipe=loaded,
-            folder=Path.cwd() if recipe == "-" else Path(recipe).absolute().parent,
-            targets=targets,
-            python=interpreters,
-            timeout=timeout,
-            seeds=seeds_of(loaded, check),
-        )
-        unused = _given(context, BERT_ONLY)
-        frameworks = [target.partition("@")[0] for target in targets]
-        check_custom(contestants, frameworks, request.folder)
-        result = compare_models(request, output, unused=unused)
-        if not result.same:
-            return EXIT_DIFFERENT
-        custom = result.trained
-        options = replace(options, reference=reference or targets[0])
-    if reference_run:
-        kept = stored_contestant(reference_run, {contestant.name for contestant in contestants})
-        contestants.append(kept)
-        options = replace(options, reference=reference or kept.name)
     with progress_on(sys.stderr) as on_progress:
-        arguments: dict[str, Any] = {
-            "options": options,
-            "compile_to": compile_to_folders,
-            "on_progress": on_progress,
-            "custom": custom,
-        }
-        if self_test:
-            passed: int = self_test_command(contestants, **arguments)
-            return passed
-        typed = shlex.join(["crosscast", *sys.argv[1:]])
-        return command.parity_command(contestants, **arguments, command=typed)
+        found = parity(
+            loaded,
+            to,
+            check=check,
+            stress=stress,
+            add=add or (),
+            reference=reference,
+            bisect=bisect,
+            self_test=self_test,
+            windows=windows,
+            twins=twins,
+            fault=fault,
+            threads=threads,
+            jobs=jobs,
+            timeout=timeout,
+            memory=memory,
+            device=device,
+            half=half,
+            save_reference=save_reference,
+            reference_run=reference_run,
+            python=python or (),
+            cache=cache,
+            out=output,
+            command=shlex.join(["crosscast", *sys.argv[1:]]),
+            on_progress=on_progress,
+        )
+    _print(found, output)
+    print_diagnostics(found.diagnostics)
+    return found.exit_code
 
 
-def _given(context: typer.Context, names: Collection[str]) -> list[str]:
-    """Return the options on the command line, of those of some parameters."""
-    return [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name in names
-        and (source := context.get_parameter_source(parameter.name)) is not None
-        and source.name == "COMMANDLINE"
-    ]
+def _print(found: Parity, output: Path) -> None:
+    """Print what was found, and where more is written."""
+    from crosscast_parity.report.terminal import print_summary
 
+    if found.models is not None:
+        from crosscast_parity.modules.report import text_of
 
-def _read(path: Path) -> Recipe:
-    from crosscast.readers.recipe_yaml import load
+        print(*text_of(found.models), sep="\n")
+        if found.models.matched:
+            from crosscast.weights.document import NAME
 
-    return load(str(path))
+            print(f"weights were matched on the way: {output / NAME}")
+        print(f"report: {output / 'modules.txt'}", flush=True)
+    if found.self_test:
+        print(*found.lines, sep="\n")
+        print(f"html: {found.page}")
+    elif found.report is not None:
+        print_summary(found.report, files=[found.page] if found.page else [])

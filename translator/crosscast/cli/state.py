@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,13 +10,12 @@ from crosscast.cli.compile import JsonOption
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 if TYPE_CHECKING:
-    from crosscast.state.convert import Outcome
+    from crosscast.api.states import State
 
 state_app = typer.Typer(
     no_args_is_help=True, help="Inspect training states and convert them to another framework."
 )
 
-_COLUMNS = ("part", "number", "verdict", "how")
 Checkpoint = Annotated[
     str,
     typer.Argument(
@@ -82,14 +80,13 @@ def convert_command(
     json: JsonOption = False,
 ) -> int:
     """Convert a training state to another framework: weights, moments, loss scale, position."""
-    from crosscast.state.convert import as_json, convert
-    from crosscast.state.sources import Request
+    from crosscast.api.states import state_convert
 
-    request = Request(
-        source=checkpoint,
-        of=of,
-        to=to,
-        output=output,
+    found = state_convert(
+        checkpoint,
+        of,
+        to,
+        out=output,
         recipe=recipe,
         layout=layout,
         like=like,
@@ -98,12 +95,11 @@ def convert_command(
         rows=rows,
         force=force,
     )
-    outcome = convert(request)
     if json:
-        print_json(as_json(outcome, request))
+        print_json(found.to_json())
         return 0
-    _print(outcome)
-    print(f"written: {outcome.output}")
+    _print(found)
+    print(f"written: {found.written}")
     return 0
 
 
@@ -120,35 +116,26 @@ def show_command(
     json: JsonOption = False,
 ) -> int:
     """Validate a training state and print its contents."""
-    from crosscast.state.convert import as_json, show
-    from crosscast.state.sources import Request, keys_of
+    from crosscast.api.states import state_show
 
-    request = Request(checkpoint, of, recipe=recipe, windows=windows, updates=updates, rows=rows)
-    keys = keys_of(request)
-    if keys is not None:
-        _print_keys(keys, as_json=json)
-        return 0
-    outcome = show(request)
+    found = state_show(checkpoint, of, recipe=recipe, windows=windows, updates=updates, rows=rows)
     if json:
-        print_json(as_json(outcome, request))
-        return 0
-    _print(outcome)
+        print_json(found.to_json())
+    elif found.state is None:
+        from crosscast.state.outline import COLUMNS
+
+        print_table(COLUMNS, [[str(cell) for cell in key] for key in found.keys])
+    else:
+        _print(found)
     return 0
 
 
-def _print_keys(keys: Sequence[tuple[str, int, int, str]], *, as_json: bool) -> None:
-    from crosscast.state.outline import COLUMNS
+def _print(found: State) -> None:
+    from crosscast.api.states import COLUMNS
 
-    if as_json:
-        print_json({"version": 1, "keys": [dict(zip(COLUMNS, key, strict=True)) for key in keys]})
-    else:
-        print_table(COLUMNS, [(key, str(t), str(n), taken) for key, t, n, taken in keys])
-
-
-def _print(outcome: Outcome) -> None:
-    rows = [(row.part, str(row.count), row.verdict, row.how) for row in outcome.rows]
-    print_table(_COLUMNS, rows, long=("how",))
-    if outcome.position:
-        print(f"next window: {outcome.position}")
-    print(f"recipe: {outcome.state.recipe}")
-    print_diagnostics(outcome.notes)
+    print_table(COLUMNS, found.rows, long=("how",))
+    if found.position:
+        print(f"next window: {found.position}")
+    assert found.state is not None
+    print(f"recipe: {found.state.recipe}")
+    print_diagnostics(found.diagnostics)

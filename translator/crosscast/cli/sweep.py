@@ -7,14 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import JsonOption, ToOption, targets_of, warn_of_marks
+from crosscast.cli.compile import JsonOption, ToOption
 from crosscast.cli.error_handling import positive
-from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.console import print_json, print_table
+from crosscast.messages.console import print_diagnostics, print_json, print_table
 from crosscast.messages.missing_packages import parity_missing
 
 
-def sweep(
+def sweep_command(
     recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files.")],
     to: ToOption,
     output: Annotated[
@@ -80,51 +79,42 @@ def sweep(
     json: JsonOption = False,
 ) -> int:
     """Train recipes x targets x seeds x settings; repeat the command to continue."""
-    from crosscast.readers.recipe_yaml import load_placed
+    from crosscast.api.recipes import load
+    from crosscast.api.sweeping import sweep
 
-    targets = targets_of(to)
+    for path in recipes:
+        print_diagnostics(load(path).open)
     try:
-        from crosscast_parity.planning.options import read_interpreters
-        from crosscast_parity.sweep.command import SweepOptions, exit_code, sweep_command
-        from crosscast_parity.sweep.executor import Resources
-        from crosscast_parity.sweep.grid import make_grid, parse_seeds, parse_settings
-        from crosscast_parity.sweep.prepare import Training
         from crosscast_parity.sweep.progress import make_watch
         from crosscast_parity.sweep.table import COLUMNS
     except ModuleNotFoundError as error:
         raise parity_missing("sweeps need", error) from None
-    for path in recipes:
-        warn_of_marks(load_placed(path))
-    axes = parse_settings(set_ or ())
-    points = make_grid(recipes, targets, parse_seeds(seeds) if seeds else (), axes)
-    options = SweepOptions(
-        folder=output.absolute(),
-        training=Training(
-            windows=windows,
-            threads=threads,
-            device=device,
-            timeout=timeout,
-            checkpoint_every=checkpoint_every,
-            python=read_interpreters(python or (), targets),
-        ),
-        resources=Resources(
-            folder=output.absolute() / "executor",
-            jobs=jobs,
-            cpus=threads,
-            minutes=time,
-            memory=mem,
-            partition=partition,
-            options=dict(text.partition("=")[::2] for text in option or ()),
-        ),
+    found = sweep(
+        recipes,
+        to,
+        out=output,
+        seeds=seeds or (),
+        set=set_ or (),
+        windows=windows,
         executor=executor,
+        jobs=jobs,
+        threads=threads,
+        timeout=timeout,
         retries=retries,
+        checkpoint_every=checkpoint_every,
+        device=device,
+        python=python or (),
+        partition=partition,
+        time=time,
+        mem=mem,
+        option=option or (),
+        watch=make_watch(),
     )
-    table = sweep_command(points, options, compile_to=compile_to_folders, watch=make_watch())
     if json:
-        print_json(table.to_json())
-        return exit_code(table)
-    print_table(COLUMNS, table.lines(), long=("settings",))
-    for comparison in table.comparisons():
+        print_json(found.to_json())
+        return found.exit_code
+    print_table(COLUMNS, found.table.lines(), long=("settings",))
+    for comparison in found.comparisons:
         print(comparison)
     print(f"cells: {output / 'sweep.csv'}, {output / 'sweep.json'}")
-    return exit_code(table)
+    return found.exit_code

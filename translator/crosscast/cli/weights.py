@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from crosscast.cli.compile import JsonOption, RecipeArgument, targets_of
+from crosscast.cli.compile import JsonOption, RecipeArgument
 from crosscast.cli.error_handling import positive
-from crosscast.messages.console import exit_code, print_diagnostics, print_json, print_table
-from crosscast.messages.missing_packages import parity_missing
-
-if TYPE_CHECKING:
-    from crosscast_parity.weights.command import Request
+from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 weights_app = typer.Typer(
     no_args_is_help=True,
@@ -54,29 +50,21 @@ def match_command(
     json: JsonOption = False,
 ) -> int:
     """Match the weights of a recipe's models, prove it by running them, and write the map."""
-    request = _request(recipe, to, rows, python, timeout)
-    from crosscast.messages.output import OutputFile, write_files
+    from crosscast.api.recipes import folder_of
+    from crosscast.api.weights import COLUMNS, weights_match
     from crosscast.weights.document import NAME
-    from crosscast.weights.writer import text_of
-    from crosscast_parity.weights.command import match
-    from crosscast_parity.weights.report import as_json, found_problems, summary, table
 
-    path = output or request.folder / NAME
-    if path.exists() and not force:
-        from crosscast.messages.diagnostics import failure
-
-        raise failure("CC501", f"{path} exists", "use --force, or -o FILE")
-    found = match(request)
-    problems = found_problems(found)
-    files = {path.name: OutputFile(text_of(found.known))}
-    write_files(path.parent, files, force=force, manifest=False)
+    path = output or folder_of(recipe) / NAME
+    found = weights_match(
+        recipe, to, rows=rows, python=python or (), timeout=timeout, out=path, force=force
+    )
     if json:
-        print_json(as_json(found.known, found.proof, problems, found) | {"output": str(path)})
-        return exit_code(problems)
-    print_table(("framework", "tensors", "matched", "how"), table(found), long=("how",))
-    print(*summary(found.known, found.proof), f"written: {path}", sep="\n")
-    print_diagnostics(problems)
-    return exit_code(problems)
+        print_json(found.to_json() | {"output": str(path)})
+        return found.exit_code
+    print_table(COLUMNS, found.rows, long=("how",))
+    print(found.summary, f"written: {path}", sep="\n")
+    print_diagnostics(found.diagnostics)
+    return found.exit_code
 
 
 @weights_app.command("check")
@@ -96,40 +84,12 @@ def check_command(
     json: JsonOption = False,
 ) -> int:
     """Check a map of weights, such as an edited one, on the models, and prove it again."""
-    request = _request(recipe, to, rows, python, timeout)
-    from crosscast.weights.document import NAME
-    from crosscast_parity.weights.command import check
-    from crosscast_parity.weights.report import as_json, problems, summary
+    from crosscast.api.weights import weights_check
 
-    checked = check(request, weights or str(request.folder / NAME))
-    found = problems(checked.known, checked.proof, corrections=checked.corrections)
+    found = weights_check(recipe, weights, to, rows=rows, python=python or (), timeout=timeout)
     if json:
-        print_json(as_json(checked.known, checked.proof, found))
-        return exit_code(found)
-    print(*summary(checked.known, checked.proof), sep="\n")
-    print_diagnostics(found)
-    return exit_code(found)
-
-
-def _request(
-    recipe: str,
-    to: list[str] | None,
-    rows: Path | None,
-    python: list[str] | None,
-    timeout: float,
-) -> Request:
-    from crosscast.readers.recipe_yaml import load
-
-    targets = targets_of(to) if to else []
-    loaded = load(recipe)
-    try:
-        from crosscast_parity.planning.options import read_interpreters
-        from crosscast_parity.weights.command import Request, targets_of_models
-    except ModuleNotFoundError as error:
-        raise parity_missing("matching weights needs", error) from None
-    folder = Path.cwd() if recipe == "-" else Path(recipe).absolute().parent
-    request = Request(recipe=loaded, folder=folder, targets=targets, rows=rows, timeout=timeout)
-    from dataclasses import replace
-
-    interpreters = read_interpreters(python or (), targets_of_models(request))
-    return replace(request, python=interpreters)
+        print_json(found.to_json())
+        return found.exit_code
+    print(found.summary)
+    print_diagnostics(found.diagnostics)
+    return found.exit_code

@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path, PurePath
+from dataclasses import dataclass
+from typing import Any
 
-from crosscast.messages.console import (
-    EXIT_FINDINGS,
-    EXIT_OK,
-    print_diagnostics,
-    print_json,
-    print_table,
-)
+from crosscast.lift.analysis import analyse
+from crosscast.lift.batch import groups_of, read_sources
+from crosscast.lift.drafting import is_unread, lift
+from crosscast.lift.plan_comparison import COLUMNS, Row, beside
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast.sources.files import CONFIG, Text, read_text
-
-_VERSION = re.compile(r"""^[\s{]*["']?version["']?\s*:""", re.MULTILINE)
-"""The first field of every recipe."""
-_PROGRAMS = (".py", ".pyw", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Plan
 
 
-def is_program(path: str) -> bool:
-    """Whether a path names a program or its configuration rather than a recipe."""
-    suffix = PurePath(path).suffix.lower()
-    return suffix in _PROGRAMS or (suffix in CONFIG and _is_foreign(path))
+@dataclass(frozen=True, slots=True)
+class StepBesidePlan:
+    """One training step of a program beside the Plan of its recipe."""
+
+    function: str
+    """Empty for the module level."""
+    rows: tuple[Row, ...]
+    """Part, the plan, the program, its place, and how it is done."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        rows = [dict(zip(COLUMNS, row, strict=True)) for row in self.rows]
+        return {"function": self.function, "rows": rows}
 
 
-def _is_foreign(path: str) -> bool:
-    """Whether a JSON or YAML file is that of another tool."""
-    from crosscast.readers.recipe_yaml import READER
-    from crosscast.readers.registry import text_readers
+@dataclass(frozen=True, slots=True)
+class ProgramSteps:
+    """The Plan of a program's recipe, and every training step of the program beside it."""
 
-    found = read_text(Path(path))
-    if not isinstance(found, Text) or _VERSION.search(found.source.text):
-        return False
-    return any(
-        reader.sniff(found.source) for reader in text_readers() if reader.name != READER.name
-    )
+    plan: Plan
+    steps: tuple[StepBesidePlan, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
 
-def explain_program(path: str, *, json: bool) -> int:
-    """Print the training steps of a program beside the Plan of its recipe.
+def program_steps(path: str) -> ProgramSteps:
+    """Return the training steps of a program beside the Plan of its recipe.
 
     Raises:
         DiagnosticError: CC0xx if the file cannot be read, CC915 if nothing trains there.
     """
-    from crosscast.lift.analysis import analyse
-    from crosscast.lift.batch import groups_of, read_sources
-    from crosscast.lift.drafting import is_unread, lift
-    from crosscast.lift.plan_comparison import COLUMNS, beside
-    from crosscast.plan.canonical import canonical_plan
-
     sources, problems = read_sources([path])
     if not sources:
         raise DiagnosticError(*problems)
@@ -67,19 +60,7 @@ def explain_program(path: str, *, json: bool) -> int:
             *lifted.diagnostics, Diagnostic(code="CC915", message=message, hint=hint)
         )
     plan = canonical_plan(lifted.recipe)
-    tables = [(step, list(beside(step, plan, lifted.fields))) for step in steps]
-    if json:
-        shown = [
-            {
-                "function": step.function,
-                "rows": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
-            }
-            for step, rows in tables
-        ]
-        print_json({"plan": plan.to_json(), "steps": shown})
-        return EXIT_OK
-    for index, (step, rows) in enumerate(tables):
-        print(f"{'' if not index else chr(10)}== {step.function or 'module level'}")
-        print_table(COLUMNS, rows, long=("how",))
-    print_diagnostics(lifted.diagnostics)
-    return EXIT_FINDINGS if any(d.severity == "error" for d in lifted.diagnostics) else EXIT_OK
+    found = (
+        StepBesidePlan(step.function, tuple(beside(step, plan, lifted.fields))) for step in steps
+    )
+    return ProgramSteps(plan, tuple(found), lifted.diagnostics)

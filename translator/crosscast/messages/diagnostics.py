@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crosscast.messages.console import Exit
 
 
 class Severity(StrEnum):
@@ -49,16 +53,49 @@ class Diagnostic:
 
 
 class DiagnosticError(Exception):
-    """Raised when a pass cannot continue; contains all diagnostics found so far."""
+    """Raised when a pass cannot continue; contains all diagnostics found so far.
+
+    `str()` is what the command line prints: location, code, message, source line and hint.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    """What went wrong, and what was noticed before; at least one of them is an error."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
-        super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
-        self.diagnostics: tuple[Diagnostic, ...] = diagnostics
+        super().__init__(*diagnostics)
+        self.diagnostics = diagnostics
+
+    @property
+    def exit_code(self) -> Exit:
+        """What a command would end with."""
+        from crosscast.messages.console import exit_code
+
+        return exit_code(self.diagnostics)
+
+    def __str__(self) -> str:
+        return render(self.diagnostics)
 
 
 def failure(code: str, message: str, hint: str = "") -> DiagnosticError:
     """Return the error of one diagnostic."""
     return DiagnosticError(Diagnostic(code=code, message=message, hint=hint))
+
+
+def os_failure(error: OSError) -> DiagnosticError:
+    """Return an error of the system, such as a name that is too long or a full disk: CC504."""
+    where = f"{error.filename}: " if error.filename else ""
+    return failure("CC504", f"{where}{error.strerror or error}")
+
+
+def refuse_null(texts: Iterable[object]) -> None:
+    """Refuse names with a null character, which no system call takes; what is no name passes.
+
+    Raises:
+        DiagnosticError: CC504.
+    """
+    for text in texts:
+        if isinstance(text, str | PurePath) and "\0" in str(text):
+            raise failure("CC504", f"{str(text)!r} contains a null character")
 
 
 @dataclass(slots=True)

@@ -37,6 +37,11 @@ RECIPE_CODES = (
     Code("CC014", "control character", "The text contains a character that YAML does not allow."),
     Code("CC015", "empty recipe", "Start from `crosscast init`."),
     Code(
+        "CC016",
+        "value of an argument",
+        "A function of the Python API was called with a value that its argument does not have.",
+    ),
+    Code(
         "CC020",
         "no complete recipe in the source",
         "A page needs a recipe that can be compiled. The other messages say what could not be "

@@ -1,0 +1,144 @@
+"""Arguments of public functions, and what all of them raise."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import ParamSpec, TypeVar
+
+from crosscast.messages.diagnostics import (
+    Collector,
+    Diagnostic,
+    DiagnosticError,
+    failure,
+    os_failure,
+    refuse_null,
+)
+
+Path = str | os.PathLike[str]
+Paths = Path | Sequence[Path]
+Words = str | Sequence[str]
+"""Words separated by commas, or a list of them."""
+Texts = str | Sequence[str]
+"""A text, or a list of texts."""
+P = ParamSpec("P")
+Returned = TypeVar("Returned")
+
+
+def public(function: Callable[P, Returned]) -> Callable[P, Returned]:
+    """Make a function part of the Python API: what fails is a `DiagnosticError`.
+
+    An error of the system becomes CC504, as on the command line.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Returned:
+        for value in (*args, *kwargs.values()):
+            refuse_null(value if isinstance(value, list | tuple) else (value,))
+        try:
+            return function(*args, **kwargs)
+        except OSError as error:
+            raise os_failure(error) from error
+
+    return call
+
+
+def paths_of(paths: Paths) -> list[str]:
+    """Return one or several paths as texts."""
+    if isinstance(paths, str | os.PathLike):
+        return [os.fspath(paths)]
+    return [os.fspath(path) for path in paths]
+
+
+def words_of(words: Words | None) -> list[str]:
+    """Return words that were given as a list or separated by commas."""
+    texts = [words] if isinstance(words, str) else words or ()
+    return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+def texts_of(texts: Texts | Sequence[int] | None) -> list[str]:
+    """Return one or several texts as a list."""
+    return [texts] if isinstance(texts, str) else [str(text) for text in texts or ()]
+
+
+def targets_of(to: Words) -> list[str]:
+    """Return the names of targets; an unknown or repeated name is a diagnostic.
+
+    Raises:
+        DiagnosticError: CC106.
+    """
+    from crosscast.targets.backend import find_target
+
+    names = words_of(to)
+    collect = Collector()
+    for name in names:
+        try:
+            find_target(name)
+        except DiagnosticError as error:
+            collect.found += error.diagnostics
+    if not names or len(set(names)) != len(names):
+        message = "--to needs at least one target" if not names else "--to names a target twice"
+        collect.add(Diagnostic(code="CC106", message=message))
+    collect.raise_errors()
+    return names
+
+
+def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
+    """Refuse a value that is none of the choices of an argument.
+
+    Raises:
+        DiagnosticError: CC016.
+    """
+    known = tuple(choices)
+    if value not in known:
+        from crosscast.recipe.suggestions import suggest
+
+        near = suggest(str(value), known)
+        hint = f"did you mean {near!r}?" if near else f"choose one of {', '.join(known)}"
+        raise failure("CC016", f"{name}={value!r}: not a value of this argument", hint)
+
+
+LARGEST = 2**31 - 1
+
+
+def check_range(**given: tuple[float | None, float] | tuple[float | None, float, float]) -> None:
+    """Refuse numbers out of the range that an argument takes; None is no number.
+
+    Args:
+        given: name of the argument to its value, the least and the largest value.
+
+    Raises:
+        DiagnosticError: CC016.
+    """
+    for name, (value, least, *most) in given.items():
+        largest = most[0] if most else LARGEST
+        if value is not None and not least <= value <= largest:
+            message = f"{name}={value!r}: not a number from {least:.12g} to {largest:.12g}"
+            raise failure("CC016", message)
+
+
+def check_positive(**given: float | None) -> None:
+    """Refuse 0 and less; None is no number.
+
+    Raises:
+        DiagnosticError: CC016.
+    """
+    for name, value in given.items():
+        if value is not None and not 0 < value <= LARGEST:
+            raise failure("CC016", f"{name}={value!r}: must be more than 0")
+
+
+def named_versions(versions: Texts) -> dict[str, str]:
+    """Return package to version from `NAME=VERSION` texts.
+
+    Raises:
+        DiagnosticError: CC919 for another syntax.
+    """
+    found = {}
+    for text in texts_of(versions):
+        name, equals, number = text.partition("=")
+        if not equals or not name.strip() or not number.strip()[:1].isdigit():
+            raise failure("CC919", f"--version {text!r} is not NAME=VERSION", "torch=2.1")
+        found[name.strip()] = number.strip()
+    return found

@@ -1,0 +1,201 @@
+"""Recipes to scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from crosscast.api import html
+from crosscast.api.calls import (
+    Words,
+    check_choice,
+    public,
+    targets_of,
+)
+from crosscast.api.files import Files, counted
+from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded
+from crosscast.api.result import Result
+from crosscast.messages.console import EXIT_OK, Exit, cell_text
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+
+if TYPE_CHECKING:
+    from crosscast.targets.capability import Judgement
+
+RECIPE = "recipe.yaml"
+"""The file among the compiled ones that holds the recipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldVerdict:
+    """How a target implements a field of a recipe."""
+
+    target: str
+    field: str
+    value: Any
+    verdict: str
+    """exact, adapted, approximate or unsupported."""
+    code: str
+    """Code of the diagnostic that explains it; empty for exact."""
+    evidence: str
+    how: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+COLUMNS = ("target", "field", "verdict", "code", "value", "how")
+LONG = ("value", "how")
+
+
+def verdicts_of(target: str, judgements: Iterable[Judgement]) -> Iterator[FieldVerdict]:
+    """Yield the verdict on every field."""
+    for found in judgements:
+        row = found.row
+        yield FieldVerdict(
+            target=target,
+            field=found.path,
+            value=_plain(found.value),
+            verdict=str(row.verdict),
+            code=row.code,
+            evidence=str(row.evidence),
+            how=row.how,
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a field as JSON knows it."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def cells(verdicts: Iterable[FieldVerdict]) -> Iterator[list[str]]:
+    """Yield the rows of a table of verdicts."""
+    for verdict in verdicts:
+        yield [cell_text(getattr(verdict, name)) for name in COLUMNS]
+
+
+def verdict_tables(verdicts: tuple[FieldVerdict, ...]) -> Iterator[str]:
+    """Yield what a notebook shows of verdicts: first what is not exact."""
+    for title, shown in (
+        ("not exact", [v for v in verdicts if v.verdict != "exact"]),
+        ("exact", [v for v in verdicts if v.verdict == "exact"]),
+    ):
+        if shown:
+            body = html.table(COLUMNS, cells(shown), long=LONG)
+            yield body if title == "not exact" else html.folded(f"{len(shown)} {title}", body)
+
+
+def counts(verdicts: Iterable[FieldVerdict]) -> str:
+    """Return how many fields have which verdict."""
+    found = [verdict.verdict for verdict in verdicts]
+    order = ("exact", "adapted", "approximate", "unsupported")
+    return ", ".join(f"{found.count(word)} {word}" for word in order if word in found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Compilation(Result):
+    """The scripts of a recipe, which are not on disk unless `out` was given."""
+
+    recipe: LoadedRecipe
+    targets: tuple[str, ...]
+    files: Files
+    """`recipe.yaml`, and a folder for every target."""
+    verdicts: tuple[FieldVerdict, ...]
+    """How every target implements every field."""
+    diagnostics: tuple[Diagnostic, ...]
+    """Warnings about the recipe, and what targets do not implement exactly."""
+    written: tuple[Path, ...] = ()
+    """The files that were written because of `out`."""
+
+    def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> tuple[Path, ...]:
+        """Write all files into a folder, or none; return their paths. See `Files.write`."""
+        return self.files.write(folder, force=force)
+
+    @property
+    def exit_code(self) -> Exit:
+        """Always 0: a recipe that a target cannot express is an error."""
+        return EXIT_OK
+
+    @property
+    def summary(self) -> str:
+        """What was compiled for which targets, and the numbers of verdicts."""
+        what = f"{self.recipe.name} for {', '.join(self.targets)}"
+        return f"{what}: {counted(len(self.files), 'file')}; {counts(self.verdicts)}"
+
+    def _html(self) -> Iterator[str]:
+        yield from verdict_tables(self.verdicts)
+        yield self.files._repr_html_()
+
+
+@public
+def compile(
+    recipe: RecipeLike,
+    to: Words,
+    *,
+    form: Literal["script", "step"] = "script",
+    strict: bool = False,
+    allow_fill_in: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> Compilation:
+    """Compile a recipe to training scripts or configurations, one folder per target.
+
+    Args:
+        recipe: the recipe or its path.
+        to: targets: NAME, NAME@VERSION or NAME@DIALECT.
+        form: a complete training script, or only the training step.
+        strict: reject every field whose verdict is not exact.
+        allow_fill_in: accept values that are still marked FILL IN.
+        out: folder to write the files to; without it, nothing is written.
+        force: overwrite files that crosscast did not write.
+
+    Raises:
+        DiagnosticError: the recipe is invalid, a target cannot express it, or the files cannot be
+            written.
+    """
+    from crosscast.emit.compiler import compile_recipe
+    from crosscast.messages.output import OutputFile
+    from crosscast.recipe.fill_in import still_open
+
+    check_choice("form", form, ("script", "step"))
+    targets = targets_of(to)
+    if out is not None:
+        check_folder(out)
+    given = loaded(recipe)
+    marks = given.placed.document.marks
+    if marks and not allow_fill_in:
+        raise DiagnosticError(*still_open(marks))
+    try:
+        compiled = compile_recipe(given.fields, targets, form=form, strict=strict)
+    except DiagnosticError as error:
+        raise given.placed.placed(error) from None
+    files = {RECIPE: OutputFile(given.text)}
+    verdicts: list[FieldVerdict] = []
+    for built in compiled:
+        files |= {f"{built.target.folder}/{path}": file for path, file in built.files.items()}
+        verdicts += verdicts_of(built.target.name, built.judgements)
+    made = Files(files)
+    return Compilation(
+        recipe=given,
+        targets=tuple(targets),
+        files=made,
+        verdicts=tuple(verdicts),
+        diagnostics=(*given.diagnostics, *(d for built in compiled for d in built.diagnostics)),
+        written=made.write(out, force=force) if out is not None else (),
+    )
+
+
+def check_folder(out: str | os.PathLike[str]) -> None:
+    """Refuse a folder without a name.
+
+    Raises:
+        DiagnosticError: CC503.
+    """
+    if not os.fspath(out):
+        message = "-o needs a folder; use . for the current one"
+        raise DiagnosticError(Diagnostic(code="CC503", message=message))

@@ -1,0 +1,111 @@
+"""Parts of what results show in a notebook: self-contained, without scripts, in light and dark."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Iterable, Sequence
+
+from crosscast.messages.diagnostics import Diagnostic, render, sort_key
+
+MARKS = {
+    "exact": "good",
+    "adapted": "good",
+    "approximate": "doubt",
+    "unsupported": "bad",
+    "equivalent": "good",
+    "equal": "good",
+    "same": "good",
+    "proven": "good",
+    "different": "bad",
+    "contradicted": "bad",
+    "inconclusive": "doubt",
+    "not tested": "doubt",
+    "unknown": "doubt",
+    "error": "bad",
+    "warning": "doubt",
+}
+"""Words of verdicts to what they mean, in any case."""
+_COLOURS = {"good": "#2a8a4a", "doubt": "#a87400", "bad": "#d13b35"}
+"""Readable on white and on black."""
+_CELL = "text-align:left;vertical-align:top;padding:2px 8px"
+_WORD, _LINES = "white-space:nowrap", "white-space:pre-line"
+_PRE = "overflow:auto;max-height:30em;text-align:left"
+
+
+def block(*parts: str) -> str:
+    """Return what a notebook shows of a result."""
+    return f'<div class="crosscast">{"".join(parts)}</div>'
+
+
+def paragraph(text: str) -> str:
+    """Return a paragraph with the lines of a text."""
+    return f'<p style="{_LINES}">{html.escape(text)}</p>'
+
+
+def pre(text: str) -> str:
+    """Return a text as it is, such as a recipe or a diff."""
+    return f'<pre style="{_PRE}">{html.escape(text)}</pre>'
+
+
+def folded(title: str, body: str) -> str:
+    """Return a part that opens when its title is chosen."""
+    return f"<details><summary>{html.escape(title)}</summary>{body}</details>"
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, long: Collection[str] = ()
+) -> str:
+    """Return a table; words of verdicts are coloured.
+
+    Args:
+        columns: names of the columns.
+        rows: cells of one row each.
+        long: names of columns with sentences, which may be wrapped.
+    """
+    heads = "".join(f'<th style="{_CELL}">{html.escape(name)}</th>' for name in columns)
+    lines = (
+        "".join(_cell(text, name in long) for name, text in zip(columns, row, strict=True))
+        for row in rows
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(text: str, long: bool) -> str:
+    mark = MARKS.get(text.lower())
+    style = f"{_CELL};{_LINES if long else _WORD}"
+    shown = html.escape(text)
+    if mark:
+        shown = f'<b style="color:{_COLOURS[mark]}">{shown}</b>'
+    return f'<td style="{style}">{shown}</td>'
+
+
+def problems(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return diagnostics as a table, each with its place and what to do; empty without any."""
+    if not diagnostics:
+        return ""
+    columns = ("", "code", "place", "message")
+    rows = (
+        (
+            str(found.severity),
+            found.code,
+            str(found.span or found.path or ""),
+            render([_without_place(found)]).partition(": ")[2],
+        )
+        for found in sorted(diagnostics, key=sort_key)
+    )
+    return table(columns, rows, long=("message",))
+
+
+def _without_place(diagnostic: Diagnostic) -> Diagnostic:
+    from dataclasses import replace
+
+    return replace(diagnostic, span=None)
+
+
+def page(text: str, title: str) -> str:
+    """Return a whole HTML page in a frame of its own, so that its styles stay in it."""
+    return (
+        f'<iframe title="{html.escape(title)}" sandbox="allow-scripts" width="100%" height="600" '
+        f'style="border:1px solid #888" srcdoc="{html.escape(text)}"></iframe>'
+    )

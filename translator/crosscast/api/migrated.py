@@ -1,0 +1,49 @@
+"""What migrations in place and across frameworks have in common."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosscast.api.result import Result
+
+if TYPE_CHECKING:
+    from crosscast.migrate.summary import Summary
+
+
+class Migration(Result):
+    """Programs that were moved to another API or framework."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def said(self) -> Summary:
+            """What was done, what to decide, and what is at risk: a sentence for each."""
+
+    @property
+    def summary(self) -> str:
+        """What was done, what to decide, and what is at risk, in three lines."""
+        return "\n".join(self.said.lines)
+
+    @abstractmethod
+    def write(
+        self, folder: str | os.PathLike[str] | None = None, *, force: bool = False
+    ) -> tuple[Path, ...]:
+        """Write what was migrated; return the paths.
+
+        Args:
+            folder: of a migration to another framework; one in place changes the files themselves.
+            force: overwrite files that crosscast did not write.
+
+        Raises:
+            DiagnosticError: CC501 to CC503 if they cannot be written, CC016 for a folder where
+                there is none, or none where there is one.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data as `schema/migrate-v1.json` describes it."""

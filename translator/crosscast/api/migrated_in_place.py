@@ -1,0 +1,314 @@
+"""Programs with the current API of their framework."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from crosscast.api import html
+from crosscast.api.calls import public
+from crosscast.api.files import counted
+from crosscast.api.migrated import Migration
+from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, Exit
+from crosscast.messages.console import exit_code as exit_code_of
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
+
+if TYPE_CHECKING:
+    from crosscast.lint.result import Result as Finding
+    from crosscast.migrate.before_after import Comparison
+    from crosscast.migrate.chosen_proof import ChosenProof
+    from crosscast.migrate.codemod import Api
+    from crosscast.migrate.executed_proof import Demand
+    from crosscast.migrate.in_place import InPlaceMigration
+    from crosscast.migrate.interactive import Answer, Question
+    from crosscast.migrate.summary import Summary
+    from crosscast.sources.files import Text
+    from crosscast_parity.side_by_side.proof import Execution
+
+Mode = Literal["diff", "check", "write", "interactive"]
+CHANGES = ("place", "code", "change")
+COMPARED = ("file", "field", "verdict", "why")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class InPlace(Migration):
+    """A migration in place. The files are unchanged unless `write` was asked for."""
+
+    said: Summary
+    """What was done, what to decide, and what is at risk: a sentence for each."""
+    mode: Mode
+    verified: bool
+    """Whether both sides were compared."""
+    compared: tuple[Comparison, ...] = ()
+    """Every field that was read of both sides, if they were compared."""
+    execution: Execution | None = None
+    """What came of the runs of both sides, with `run`."""
+    proof: ChosenProof
+    """The strongest proof that could be had."""
+    problems: tuple[Diagnostic, ...] = ()
+    """What failed: reading, changing, writing."""
+    unread: tuple[Diagnostic, ...] = ()
+    """Files that are no programs that can be read."""
+    diagnostics: tuple[Diagnostic, ...]
+    """All problems, and what the runs showed."""
+    _files: Mapping[str, Text]
+    _migrated: InPlaceMigration
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """Changed file to its new text."""
+        return dict(self._migrated.texts)
+
+    @property
+    def added(self) -> dict[str, str]:
+        """New file to its text: modules that the changed programs import."""
+        return dict(self._migrated.added)
+
+    @property
+    def changes(self) -> tuple[Finding, ...]:
+        """What was changed, with place, message and hint."""
+        return self._migrated.changes
+
+    @property
+    def refusals(self) -> tuple[Finding, ...]:
+        """What a person must decide, with place, message and hint."""
+        return self._migrated.refusals
+
+    @property
+    def diff(self) -> str:
+        """The changes as a unified diff."""
+        from crosscast.lint.fix import diff_of
+
+        return "".join(
+            diff_of(self._files[name].source, text) for name, text in self.changed.items()
+        )
+
+    @public
+    def write(
+        self, folder: str | os.PathLike[str] | None = None, *, force: bool = False
+    ) -> tuple[Path, ...]:
+        """Change the files, all or none; return the paths. See `Migration.write`.
+
+        Raises:
+            DiagnosticError: CC502 if a file cannot be written or was changed in the meantime, CC016
+                for a folder.
+        """
+        if folder is not None or force:
+            raise failure("CC016", "a migration in place changes the files themselves")
+        from crosscast.migrate.write_back import write_back
+
+        failed = write_back(self._files, self._migrated)
+        if failed:
+            raise DiagnosticError(*failed)
+        return tuple(Path(name) for name in (*self.changed, *self.added))
+
+    @property
+    def exit_code(self) -> Exit:
+        """0 if nothing is left to decide, and with `check`, nothing changes."""
+        if code := exit_code_of(self.diagnostics):
+            return code
+        if self.execution is not None and self.execution.outcome == "cannot be verified here":
+            return EXIT_CANNOT_RUN
+        other = any(comparison.verdict == "different" for comparison in self.compared)
+        undecided = self.refusals or self.unread or failures(self.problems)
+        open_ = undecided or (self.mode == "check" and self.changed) or other
+        return EXIT_FINDINGS if open_ else EXIT_OK
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data as `schema/migrate-v1.json` describes it."""
+        data: dict[str, Any] = {
+            "summary": self.said.to_json(),
+            "files": {
+                name: {"changed": name in self.changed, "text": self.changed.get(name)}
+                for name in self._files
+            },
+            "added": self.added,
+            "changes": _plain(self.changes),
+            "refusals": _plain(self.refusals),
+            "problems": [problem.to_json() for problem in self.diagnostics],
+        }
+        if self.verified:
+            from crosscast.migrate.executed_proof import plain
+
+            data["proof"] = self.proof.to_json()
+            data["verification"] = [asdict(comparison) for comparison in self.compared]
+            data["execution"] = None if self.execution is None else plain(self.execution)
+        return data
+
+    def _html(self) -> Iterator[str]:
+        if self.changed:
+            files = counted(len(self.changed), "changed file")
+            yield html.folded(files, html.pre(self.diff))
+        if self.changes:
+            title = counted(len(self.changes), "change")
+            yield html.folded(title, _table(self.changes))
+        if self.refusals:
+            yield html.paragraph("To decide:") + _table(self.refusals)
+        if self.compared:
+            rows = [(c.name, c.field, str(c.verdict), c.why) for c in self.compared]
+            yield html.folded("compared", html.table(COMPARED, rows, long=("why",)))
+
+
+def _table(found: tuple[Finding, ...]) -> str:
+    rows = [(str(f.span or ""), f.code, f"{f.message}\n{f.hint}") for f in found]
+    return html.table(CHANGES, rows, long=("change",))
+
+
+def _plain(results: tuple[Finding, ...]) -> list[dict[str, Any]]:
+    return [result.diagnostic().to_json() | {"name": result.name} for result in results]
+
+
+def failures(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the problems that are more than notes."""
+    return [problem for problem in problems if problem.severity is not Severity.NOTE]
+
+
+def in_place(
+    paths: list[str],
+    api: Api,
+    *,
+    allowed: frozenset[str],
+    mode: Mode,
+    verify: bool,
+    demand: Demand | None,
+    ask: Callable[[Question], Answer] | None,
+    on_run: Callable[[str], None],
+) -> InPlace:
+    """Change programs, or compute what would change.
+
+    Args:
+        paths: files and folders.
+        api: the API to migrate to.
+        allowed: names of changes of meaning that may be made.
+        mode: whether to write the files, unless a run shows that they train differently.
+        verify: compare both sides.
+        demand: the script to execute, if any.
+        ask: decides about every change.
+        on_run: called with what is executed.
+
+    Raises:
+        DiagnosticError: the demand is invalid, a requirement is missing, or standard input cannot
+            be changed.
+    """
+    from crosscast.migrate.chosen_proof import in_place_proof
+    from crosscast.migrate.imported_files import left_out
+    from crosscast.migrate.in_place import migrate_in_place
+    from crosscast.migrate.interactive import Review
+    from crosscast.migrate.nothing import unread_programs
+    from crosscast.migrate.registry import codemods_to
+    from crosscast.migrate.summary import in_place_summary
+    from crosscast.sources.files import read_all
+
+    write = mode in ("write", "interactive")
+    if "-" in paths and write:
+        message = "the text of standard input cannot be changed in place"
+        raise failure("CC970", message, "name a file, or use --diff")
+    files, problems = read_all(paths)
+    sources = [file.source for file in files.values()]
+    review = Review(ask=ask) if ask else None
+    codemods = codemods_to(api)
+    migrated = migrate_in_place(sources, codemods, allowed=allowed, review=review)
+    problems += migrated.problems
+    problems += left_out(sources, codemods)
+    unread = unread_programs(sources, paths, codemods)
+    if not migrated.texts and not migrated.refusals:
+        return _nothing(files, migrated, problems, unread, api, mode=mode, verify=verify)
+    compared: list[Comparison] = []
+    execution: Execution | None = None
+    ran: list[Diagnostic] = []
+    if verify:
+        from crosscast.migrate.before_after import compare_texts
+
+        compared = compare_texts(sources, migrated.texts)
+    if demand and migrated.texts:
+        from crosscast.migrate.executed_proof import diagnostics_of, execute, with_execution
+
+        execution = execute(files, migrated.texts, migrated.added, api, demand, on_run)
+        compared = with_execution(compared, execution)
+        ran = diagnostics_of(execution)
+    written = execution is None or execution.outcome != "different"
+    if write and written:
+        from crosscast.migrate.write_back import write_back
+
+        failed = write_back(files, migrated)
+        problems += failed
+        written = not failed
+    proof = in_place_proof(
+        verify=verify,
+        changed=bool(migrated.texts),
+        compared=any(comparison.verdict != "not comparable" for comparison in compared),
+        execution=execution,
+    )
+    said = in_place_summary(
+        migrated,
+        problems=problems,
+        unread=list(unread),
+        mode=mode,
+        written=written,
+        compared=compared,
+        proof=proof.words,
+    )
+    return InPlace(
+        said=said,
+        mode=mode,
+        verified=verify,
+        compared=tuple(compared),
+        execution=execution,
+        proof=proof,
+        problems=tuple(problems),
+        unread=tuple(unread.values()),
+        diagnostics=(*problems, *unread.values(), *ran),
+        _files=files,
+        _migrated=migrated,
+    )
+
+
+def _nothing(
+    files: Mapping[str, Text],
+    migrated: InPlaceMigration,
+    problems: Sequence[Diagnostic],
+    unread: Mapping[str, Diagnostic],
+    api: Api,
+    *,
+    mode: Mode,
+    verify: bool,
+) -> InPlace:
+    """Say why there is nothing to change; that is fine only for programs of the present API."""
+    from crosscast.migrate.chosen_proof import in_place_proof
+    from crosscast.migrate.codemod import APIS
+    from crosscast.migrate.in_place import migrate_in_place
+    from crosscast.migrate.nothing import MODULES, already_there, nothing_for, programs_of
+    from crosscast.migrate.registry import codemods_to
+    from crosscast.migrate.summary import NO_RISK, NOTHING, Summary, decisions
+
+    sources = [file.source for file in files.values()]
+    programs = programs_of(sources)
+    programs.unread |= unread
+    failed = bool(failures(problems))
+    words = already_there(programs, api)
+    others: dict[Api, int] = {}
+    for other in APIS:
+        related = set(MODULES[other]) & set(MODULES[api])
+        if other != api and (related or not words):
+            there = migrate_in_place(sources, codemods_to(other))
+            others[other] = len(there.changes) + len(there.refusals)
+    fits = any(others.values())
+    found, decide = [*problems, *unread.values()], decisions((), problems, list(unread))
+    if not failed and (fits or not words):  # a file that is missing says enough
+        found.append(nothing_for(programs, api, others))
+        decide = found[-1].hint
+    done = NOTHING if failed or fits or not words else words
+    return InPlace(
+        said=Summary(done=done, decide=decide, risk=NO_RISK),
+        mode=mode,
+        verified=verify,
+        proof=in_place_proof(verify=True, changed=False, compared=False, execution=None),
+        problems=tuple(problems),
+        unread=tuple(unread.values()),
+        diagnostics=tuple(found),
+        _files=files,
+        _migrated=migrated,
+    )

@@ -1,0 +1,288 @@
+"""Move programs to another API or framework."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from crosscast.api import html
+from crosscast.api.calls import (
+    Paths,
+    Texts,
+    Words,
+    check_choice,
+    check_positive,
+    check_range,
+    named_versions,
+    paths_of,
+    public,
+    targets_of,
+    texts_of,
+    words_of,
+)
+from crosscast.api.files import counted
+from crosscast.api.result import Result
+from crosscast.messages.console import EXIT_OK, Exit
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
+
+if TYPE_CHECKING:
+    from crosscast.api.migrated import Migration
+    from crosscast.api.migrated_in_place import InPlace
+    from crosscast.migrate.allowed_changes import AllowedChange
+    from crosscast.migrate.codemod import Api
+    from crosscast.migrate.interactive import Answer, Question
+
+CHANGE_COLUMNS = ("name", "to", "before", "after")
+
+
+@overload
+def migrate(
+    paths: Paths,
+    to: Api,
+    *,
+    write: bool = False,
+    check: bool = False,
+    ask: Callable[[Question], Answer] | None = None,
+    verify: bool = False,
+    run: str = "",
+    python: str = "",
+    old_python: str = "",
+    device: Literal["cpu", "gpu"] = "cpu",
+    updates: int = 100,
+    timeout: float = 600.0,
+    memory: float = 0.0,
+    allow: Words = (),
+    on_run: Callable[[str], None] | None = None,
+) -> InPlace: ...
+
+
+@overload
+def migrate(
+    paths: Paths,
+    to: Words,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    write: bool = False,
+    check: bool = False,
+    ask: Callable[[Question], Answer] | None = None,
+    verify: bool = False,
+    run: str = "",
+    python: str = "",
+    old_python: str = "",
+    device: Literal["cpu", "gpu"] = "cpu",
+    updates: int = 100,
+    timeout: float = 600.0,
+    memory: float = 0.0,
+    allow: Words = (),
+    keep_bugs: bool = False,
+    set: Texts = (),
+    version: Texts = (),
+    force: bool = False,
+    on_run: Callable[[str], None] | None = None,
+    on_progress: Callable[[Any], None] | None = None,
+) -> Migration: ...
+
+
+@public
+def migrate(
+    paths: Paths,
+    to: Words,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    write: bool = False,
+    check: bool = False,
+    ask: Callable[[Question], Answer] | None = None,
+    verify: bool = False,
+    run: str = "",
+    python: str = "",
+    old_python: str = "",
+    device: Literal["cpu", "gpu"] = "cpu",
+    updates: int = 100,
+    timeout: float = 600.0,
+    memory: float = 0.0,
+    allow: Words = (),
+    keep_bugs: bool = False,
+    set: Texts = (),
+    version: Texts = (),
+    force: bool = False,
+    on_run: Callable[[str], None] | None = None,
+    on_progress: Callable[[Any], None] | None = None,
+) -> Migration:
+    """Update programs to the current API of their framework, or move them to another framework.
+
+    Programs are only parsed; `run` and `verify` execute them.
+
+    Args:
+        paths: files and folders.
+        to: in place: torch.amp, keras3, paddle3 or tf.compat.v1; else targets, as for `compile`.
+        out: to another framework: folder to write the scripts and the report to; without it,
+            nothing is written.
+        write: in place: change the files, unless a run shows that they train differently.
+        check: in place: whether changes make the result not `ok`.
+        ask: in place: decides about every change; returns "yes", "no", "all" or "quit".
+        verify: verify the migration: in place, compare what is read of both sides; else run the new
+            script.
+        run: with `verify`: a script with its arguments to execute. In place before and after the
+            migration, to compare every update; else to prove what was read.
+        python: with `run`: the interpreter; without it, the current one.
+        old_python: with `run`: an interpreter with the old API.
+        device: with `run`: `cpu` hides the GPUs from the script.
+        updates: with `run`: number of updates after which a run ends.
+        timeout: with `run`: time limit of a run in seconds.
+        memory: with `run`: memory limit of a run in GiB; 0 for none.
+        allow: in place: changes of meaning that may be made, see `migrate_changes`.
+        keep_bugs: to another framework: keep mistakes that a recipe can express.
+        set: to another framework: recipe fields that no source contains, as FIELD=VALUE.
+        version: versions of packages, such as `torch=2.1`.
+        force: overwrite files that crosscast did not write.
+        on_run: called with what is executed in place.
+        on_progress: called whenever a run of the new script begins or ends.
+
+    Returns:
+        An `InPlace` or an `Across`.
+
+    Raises:
+        DiagnosticError: an argument is invalid, the sources cannot be read or hold no training, a
+            target cannot express it, or files cannot be written. What is left to a person is part
+            of the result.
+    """
+    from crosscast.migrate.codemod import APIS
+
+    check_range(updates=(updates, 1), memory=(memory, 0))
+    check_positive(timeout=timeout)
+    check_choice("device", device, ("cpu", "gpu"))
+    named, wanted = paths_of(paths), words_of(to)
+    if not named or not wanted:
+        message = "name at least one file or folder, and with --to what to migrate it to"
+        raise failure("CC970", message)
+    if run and not verify:
+        raise failure("CC970", "--run needs --verify")
+    if (python or old_python) and not run:
+        raise failure("CC970", "--python and --old-python need --run")
+    apis = [name for name in wanted if name in APIS]
+    if apis:
+        refused = out is not None or texts_of(set) or keep_bugs or force or texts_of(version)
+        if refused or len(wanted) > 1:
+            message = (
+                f"--to {apis[0]} migrates in place: remove -o, --set, --keep-bugs, --force, "
+                "--version and other targets"
+            )
+            raise failure("CC970", message)
+        if check and (write or ask):
+            raise failure("CC970", "choose only one of check, write and ask")
+        from crosscast.api.migrated_in_place import in_place
+        from crosscast.migrate.allowed_changes import allowed
+        from crosscast.migrate.executed_proof import Demand
+
+        api: Api = next(api for api in APIS if api == apis[0])
+        demand = Demand(
+            command=run,
+            python=python,
+            old_python=old_python,
+            device=device,
+            updates=updates,
+            timeout=timeout,
+            memory=memory,
+        )
+        interactive = ask is not None and write
+        return in_place(
+            named,
+            api,
+            allowed=allowed(words_of(allow), api),
+            mode="interactive" if interactive else "write" if write else _shown(check),
+            verify=verify,
+            demand=demand if run else None,
+            ask=ask,
+            on_run=on_run or (lambda name: None),
+        )
+    if not is_target(wanted):
+        raise DiagnosticError(unknown(wanted))
+    if check or write or ask or old_python or words_of(allow):
+        message = (
+            "--diff, --check, --write, --interactive, --old-python and --allow apply only to a "
+            "migration in place"
+        )
+        raise failure("CC970", message)
+    from crosscast.api.migrated_across import across
+    from crosscast.lift.run_proof import Demand as Reading
+
+    reading = Reading(
+        command=run,
+        python=python,
+        device=device,
+        updates=updates,
+        timeout=timeout,
+        memory=memory,
+    )
+    return across(
+        named,
+        targets_of(wanted),
+        versions=named_versions(version),
+        settings=texts_of(set),
+        keep_bugs=keep_bugs,
+        verify=verify,
+        reading=reading if run else None,
+        out=Path(out) if out is not None else None,
+        force=force,
+        on_progress=on_progress or (lambda progress: None),
+    )
+
+
+def _shown(check: bool) -> Literal["check", "diff"]:
+    return "check" if check else "diff"
+
+
+def is_target(words: list[str]) -> bool:
+    """Whether all words are names of targets, with or without a version."""
+    from crosscast.targets.backend import backend_names
+
+    return {name.partition("@")[0] for name in words} <= {*backend_names()}
+
+
+def unknown(words: list[str]) -> Diagnostic:
+    """Return the diagnostic about what is neither an API nor a target."""
+    from crosscast.migrate.codemod import APIS
+    from crosscast.targets.backend import backend_names
+
+    return Diagnostic(
+        code="CC970",
+        message=f"--to {', '.join(words)}: unknown API or target",
+        hint=f"choose one of {', '.join(APIS)}; with -o one of {', '.join(backend_names())}",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AllowedChanges(Result):
+    """Changes of meaning that a migration in place may be allowed to make."""
+
+    changes: tuple[AllowedChange, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """Name, API, and the meaning before and after."""
+        return [(change.name, change.api, change.before, change.after) for change in self.changes]
+
+    @property
+    def exit_code(self) -> Exit:
+        """Always 0."""
+        return EXIT_OK
+
+    @property
+    def summary(self) -> str:
+        """The number of changes."""
+        return counted(len(self.changes), "change")
+
+    def _html(self) -> Iterator[str]:
+        yield html.table(CHANGE_COLUMNS, self.rows, long=("before", "after"))
+
+
+@public
+def migrate_changes() -> AllowedChanges:
+    """Return the changes of meaning that `migrate` makes only if they are allowed."""
+    from crosscast.migrate.allowed_changes import CHANGES
+
+    return AllowedChanges(tuple(change for _, change in sorted(CHANGES.items())))

@@ -1,0 +1,386 @@
+"""Make a recipe fit a memory limit."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from crosscast.api import html
+from crosscast.api.calls import (
+    Texts,
+    Words,
+    check_choice,
+    check_positive,
+    check_range,
+    public,
+    targets_of,
+    texts_of,
+)
+from crosscast.api.files import Files
+from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded
+from crosscast.api.result import Result
+from crosscast.messages.console import Exit
+from crosscast.messages.console import exit_code as exit_code_of
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
+
+if TYPE_CHECKING:
+    from crosscast.fit.devices import GpuModel
+    from crosscast.fit.measured_peak import MeasuredPeak
+    from crosscast.fit.model_traces import Estimates, Seen
+    from crosscast.fit.solver import Outcome, Request
+    from crosscast.memory.records import Estimate
+    from crosscast.recipe.document import Recipe
+
+MOST_ANSWERS = 100
+NEEDS_LIMIT = "no memory limit: pass --memory SIZE or --device GPU"
+_NOT_FOR_IT = ("CC305", "CC401", "CC451")
+"""Codes of default targets to skip: no model factory, no framework, or no memory model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Result):
+    """Settings with which a recipe fits a memory limit, for every target."""
+
+    recipe: LoadedRecipe
+    targets: tuple[str, ...]
+    outcomes: tuple[Outcome, ...] = ()
+    """What was found for every target with a memory model; empty without a limit."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    request: Request | None = None
+    """The limit."""
+    measured: MeasuredPeak | None = None
+    """The peak in the trace of a run, with `measured`."""
+    estimate: Estimate | None = None
+    """The estimate of the unchanged recipe, with `measured`."""
+
+    @property
+    def files(self) -> Files:
+        """Every answer as a copy of the recipe with the changed values."""
+        from crosscast.fit.candidates import changes
+        from crosscast.fit.editing import edited
+        from crosscast.messages.output import OutputFile
+        from crosscast.recipe.yaml_text import recipe_text
+
+        files: dict[str, OutputFile] = {}
+        for name, outcome, number in self._answers():
+            answer = outcome.answers[number]
+            changed = changes(self.recipe.fields, answer.candidate)
+            text = edited(self.recipe.source.text, changed, answer.recipe, recipe_text)
+            files[name] = OutputFile(text)
+        return Files(files)
+
+    def names(self, target: str) -> tuple[str, ...]:
+        """Return the names of the files with the answers for a target, in their order."""
+        return tuple(name for name, outcome, _ in self._answers() if outcome.target == target)
+
+    def _answers(self) -> Iterator[tuple[str, Outcome, int]]:
+        from crosscast.targets.backend import find_target
+
+        for outcome in self.outcomes:
+            folder = find_target(outcome.target).folder
+            for number in range(len(outcome.answers)):
+                yield f"{folder}/answer-{number + 1}.yaml", outcome, number
+
+    def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> tuple[Path, ...]:
+        """Write every answer as a recipe. See `Files.write`."""
+        return self.files.write(folder, force=force)
+
+    @public
+    def plot(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Plot memory by component to a .png or .html file.
+
+        Raises:
+            DiagnosticError: CC401 without the harness, CC463 for another ending, CC501 if the file
+                exists.
+        """
+        from crosscast.messages.missing_packages import parity_missing
+
+        check_plot(path)
+        try:
+            from crosscast_parity.memory.plot import write_plot
+        except ModuleNotFoundError as error:
+            raise parity_missing("--plot needs", error) from None
+        write_plot(self.outcomes, self.recipe.name, Path(path), force=force)
+
+    @property
+    def exit_code(self) -> Exit:
+        """1 if a target does not fit."""
+        return exit_code_of(self.diagnostics)
+
+    @property
+    def summary(self) -> str:
+        """Whether the unchanged recipe fits, for every target."""
+        nothing = f"nothing was planned for {self.recipe.name}"
+        return "\n".join(map(fit_words, self.outcomes)) or nothing
+
+    def to_json(self, names: dict[str, list[str]] | None = None) -> dict[str, Any]:
+        """Return plain data.
+
+        Args:
+            names: of files with answers, by target.
+        """
+        from crosscast.fit.measured_peak import measured_json
+        from crosscast.fit.outcome_tables import to_json
+
+        data: dict[str, Any] = {"recipe": self.recipe.name}
+        if self.measured is not None and self.estimate is not None:
+            data["measured"] = measured_json(self.measured, self.estimate)
+        if self.request is not None:
+            data["limit_bytes"] = self.request.limit
+            data["device"] = self.request.device.name if self.request.device else None
+            data["targets"] = to_json(self.recipe.fields, self.outcomes, names or {})
+        return data | {"diagnostics": [found.to_json() for found in self.diagnostics]}
+
+    def _html(self) -> Iterator[str]:
+        from crosscast.fit.measured_peak import measured_rows
+        from crosscast.fit.outcome_tables import ANSWERS, answer_rows, component_table
+
+        if self.measured is not None and self.estimate is not None:
+            yield html.table(("", "bytes", "error"), measured_rows(self.measured, self.estimate))
+        for outcome in self.outcomes:
+            yield html.paragraph(f"{outcome.target}:")
+            yield html.table(ANSWERS, answer_rows(outcome))
+            yield html.folded("memory by component", html.table(*component_table(outcome)))
+
+
+def fit_words(outcome: Outcome) -> str:
+    """Say whether the unchanged recipe fits."""
+    from crosscast.fit.memory_sizes import show_bytes
+
+    needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
+    fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
+    return f"{outcome.target}: the unchanged recipe needs {needs} and {fits} into {limit}"
+
+
+def check_plot(path: str | os.PathLike[str]) -> None:
+    """Refuse a name that is that of no plot.
+
+    Raises:
+        DiagnosticError: CC463.
+    """
+    if Path(path).suffix.lower() not in (".png", ".html"):
+        raise failure("CC463", f"--plot {os.fspath(path)}: must end in .png or .html")
+
+
+@public
+def plan(
+    recipe: RecipeLike,
+    to: Words | None = None,
+    *,
+    memory: str | None = None,
+    device: str | None = None,
+    allow: Literal["precision"] | None = None,
+    answers: int = 5,
+    measured: str | os.PathLike[str] | None = None,
+    trace: bool = False,
+    python: Texts = (),
+    timeout: float = 600.0,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    plot: str | os.PathLike[str] | None = None,
+) -> Plan:
+    """Find micro-batch size, accumulation and checkpointing that fit a memory limit.
+
+    Global batch size and schedule do not change.
+
+    Args:
+        recipe: the recipe or its path.
+        to: targets; without it, all with a memory model.
+        memory: memory limit of a process, such as 16GiB or 16GB.
+        device: take the limit from a GPU: T4, V100, A100-40, H100, ...
+        allow: allow other changes: precision changes the numerical results.
+        answers: maximum number of answers, at most 100.
+        measured: compare the estimate with the peak in the trace of a run.
+        trace: trace your model (PyTorch) or train it for some windows (others). This runs your
+            code.
+        python: with `trace`: interpreters as TARGET=PATH.
+        timeout: time limit of a trace or run in seconds.
+        out: folder to write every answer to as a recipe; without it, nothing is written.
+        force: overwrite files that crosscast did not write.
+        plot: plot memory by component to this .png or .html file.
+
+    Raises:
+        DiagnosticError: the recipe or an argument is invalid, a requirement is missing, or a file
+            cannot be written. That a target does not fit is part of the result.
+    """
+    from crosscast.fit.measured_peak import read_measured
+    from crosscast.targets.backend import program_names
+
+    check_range(answers=(answers, 1, MOST_ANSWERS))
+    check_positive(timeout=timeout)
+    if allow is not None:
+        check_choice("allow", allow, ("precision",))
+    targets = targets_of(to) if to else program_names()
+    given = loaded(recipe)
+    message = ""
+    if not (memory or device) and not measured:
+        message = NEEDS_LIMIT
+    elif not (memory or device) and (out is not None or plot is not None):
+        message = "-o and --plot need --memory or --device"
+    elif measured and len(targets) != 1:
+        message = "--measured needs exactly one target: choose it with --to"
+    elif out is not None and not os.fspath(out):
+        message = "-o needs a folder; use . for the current one"
+    if message:
+        raise failure("CC463", message)
+    if plot is not None:
+        check_plot(plot)
+    request = _request(memory, device, bool(allow), answers) if memory or device else None
+    estimates = _estimates(
+        given, targets, texts_of(python), timeout, request.device if request else None, trace=trace
+    )
+    found = list(given.diagnostics)
+    peak = read_measured(os.fspath(measured), given.fields) if measured else None
+    estimate = None
+    if peak:
+        found += peak.warnings
+        try:
+            estimate = estimates.of(given.fields, targets[0])
+        except DiagnosticError as error:
+            raise given.placed.placed(error) from None
+    outcomes: list[Outcome] = []
+    if request:
+        outcomes = _solve_all(given, targets, bool(to), request, found, estimates)
+    planned = Plan(
+        recipe=given,
+        targets=tuple(targets),
+        outcomes=tuple(outcomes),
+        diagnostics=tuple(found),
+        request=request,
+        measured=peak,
+        estimate=estimate,
+    )
+    if any(solved.answers for solved in outcomes):
+        if plot is not None:
+            planned.plot(plot, force=force)
+        if out is not None:
+            planned.write(out, force=force)
+    return planned
+
+
+def _request(memory: str | None, device: str | None, precision: bool, most: int) -> Request:
+    from crosscast.fit.devices import find_device
+    from crosscast.fit.memory_sizes import parse_memory
+    from crosscast.fit.solver import Request
+
+    model = find_device(device) if device else None
+    if memory:
+        limit = parse_memory(memory)
+    else:
+        assert model is not None
+        limit = model.usable_bytes
+    return Request(limit=limit, device=model, precision=precision, most=most)
+
+
+def _estimates(
+    recipe: LoadedRecipe,
+    targets: Sequence[str],
+    python: Sequence[str],
+    timeout: float,
+    gpu: GpuModel | None,
+    *,
+    trace: bool,
+) -> Estimates:
+    """Return the estimator, which runs the user's model only with `trace`.
+
+    Raises:
+        DiagnosticError: CC463 for invalid options, CC401 without the harness, CC707 for an
+            interpreter without a target.
+    """
+    from crosscast.fit.model_traces import Estimates
+    from crosscast.recipe.document import BertModel
+
+    if trace and isinstance(recipe.fields.model, BertModel):
+        raise failure(
+            "CC463", "--trace is for custom models; the memory of the shipped BERT is known"
+        )
+    if python and not trace:
+        raise failure("CC463", "--python needs --trace")
+    if not trace:
+        return Estimates(None, gpu)
+    try:
+        from crosscast_parity.memory.processes import trace_model
+        from crosscast_parity.memory.short_runs import measure_model
+        from crosscast_parity.planning.options import read_interpreters
+    except ModuleNotFoundError as error:
+        from crosscast.messages.missing_packages import parity_missing
+
+        raise parity_missing("--trace needs", error) from None
+    interpreters = read_interpreters(python, targets)
+
+    def look(recipe: Recipe, target: str, traced: bool) -> Seen:
+        interpreter = interpreters.get(target, sys.executable)
+        if traced:
+            return trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
+        return measure_model(recipe, target, interpreter, folder=Path(), timeout=timeout)
+
+    return Estimates(look, gpu)
+
+
+def _solve_all(
+    given: LoadedRecipe,
+    targets: Sequence[str],
+    chosen: bool,
+    request: Request,
+    found: list[Diagnostic],
+    estimates: Estimates,
+) -> list[Outcome]:
+    """Solve for every target; problems go to `found`. One of a target does not affect the others.
+
+    `chosen`: whether the user named the targets.
+    """
+    from crosscast.fit.explanations import cannot_fit, not_native
+    from crosscast.fit.outcome_tables import remarks
+
+    recipe = given.fields
+    foreign = not_native(recipe, request)
+    if foreign:
+        raise given.placed.placed(DiagnosticError(foreign))
+    outcomes: list[Outcome] = []
+    skipped: list[Diagnostic] = []
+    for target in targets:
+        try:
+            outcome = _solve(recipe, target, request, estimates)
+        except DiagnosticError as error:
+            placed = given.placed.placed(error).diagnostics
+            problems = [problem for problem in placed if problem.severity is Severity.ERROR]
+            skip = not chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
+            kept = skipped if skip else found
+            kept += [problem for problem in problems if problem not in kept]
+            continue
+        outcomes.append(outcome)
+        if not outcome.answers:
+            # Short runs take too long to be made for a hint.
+            asks = not request.precision and outcome.now.estimate.evidence != "measured"
+            helps = asks and _fits_otherwise(recipe, target, request, estimates)
+            found.append(cannot_fit(outcome, request, with_precision=helps))
+    found += remarks(recipe, outcomes)
+    final = outcomes or exit_code_of(found)
+    found += [replace(problem, severity=Severity.NOTE) if final else problem for problem in skipped]
+    return outcomes
+
+
+def _solve(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> Outcome:
+    from crosscast.emit.compiler import compile_recipe
+    from crosscast.fit.solver import solve
+
+    def check(variant: Recipe) -> None:
+        compile_recipe(variant, [target])
+
+    return solve(
+        recipe, target, request, estimate=lambda variant: estimates.of(variant, target), check=check
+    )
+
+
+def _fits_otherwise(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> bool:
+    """Whether there is an answer with another precision."""
+    try:
+        return bool(
+            _solve(recipe, target, replace(request, precision=True, most=1), estimates).answers
+        )
+    except DiagnosticError:  # a trace in another precision
+        return False

@@ -1,0 +1,242 @@
+"""Recipes: load, show, check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosscast.api import html
+from crosscast.api.calls import (
+    Words,
+    public,
+    targets_of,
+)
+from crosscast.api.files import counted
+from crosscast.api.result import Result
+from crosscast.messages.console import EXIT_OK, Exit
+from crosscast.messages.console import exit_code as exit_code_of
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+
+if TYPE_CHECKING:
+    from crosscast.messages.source import Source
+    from crosscast.readers.recipe_yaml import Loaded
+    from crosscast.recipe.document import Recipe
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LoadedRecipe(Result):
+    """A valid recipe and the text it came from. `str()` is the recipe with every default."""
+
+    source: Source = field(compare=False)
+    """The text and its name."""
+    placed: Loaded = field(compare=False)
+    """The recipe with the place of every field."""
+    fields: Recipe
+    """The values: typed, frozen and complete, such as `recipe.fields.optimizer.learning_rate`."""
+
+    @property
+    def name(self) -> str:
+        """The name of the recipe."""
+        return self.fields.name
+
+    @property
+    def text(self) -> str:
+        """The recipe as YAML with every default and derived value written out."""
+        from crosscast.recipe.yaml_text import recipe_text
+
+        return recipe_text(self.fields, self.placed.document.marks)
+
+    @property
+    def open(self) -> tuple[Diagnostic, ...]:
+        """A warning for every value that is still marked FILL IN."""
+        from crosscast.recipe.fill_in import still_open
+
+        return tuple(still_open(self.placed.document.marks, Severity.WARNING))
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Warnings about the recipe."""
+        return tuple(self.placed.notices())
+
+    @property
+    def exit_code(self) -> Exit:
+        """Always 0: a recipe that cannot be loaded is an error."""
+        return EXIT_OK
+
+    @property
+    def summary(self) -> str:
+        """Name and kind of the recipe."""
+        fields = self.fields
+        return (
+            f"recipe {self.name}: {fields.model.kind} model, {fields.optimizer.name}, "
+            f"{counted(fields.schedule.total_steps, 'step')}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recipe as plain data."""
+        data: dict[str, Any] = self.fields.model_dump(mode="json")
+        return data
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _html(self) -> Iterator[str]:
+        yield html.pre(self.text)
+
+
+RecipeLike = LoadedRecipe | str | os.PathLike[str]
+"""A loaded recipe, or the path of one; `-` is standard input."""
+
+
+def read(source: Source) -> LoadedRecipe:
+    """Return the recipe of a text that was read.
+
+    Raises:
+        DiagnosticError: every problem of the recipe.
+    """
+    from crosscast.readers.recipe_yaml import Loaded
+    from crosscast.recipe.validate import build_recipe
+    from crosscast.recipe.yaml_source import parse
+
+    document = parse(source.text, source.name)
+    fields = build_recipe(document)
+    return LoadedRecipe(source, Loaded(fields, document), fields)
+
+
+def loaded(recipe: RecipeLike) -> LoadedRecipe:
+    """Return a recipe that a public function was given.
+
+    Raises:
+        DiagnosticError: CC0xx for the file, CC1xx for fields, CC2xx for contradictions.
+    """
+    if isinstance(recipe, LoadedRecipe):
+        return recipe
+    from crosscast.messages.source import read_source
+    from crosscast.recipe.yaml_source import MAX_BYTES
+
+    return read(read_source(os.fspath(recipe), max_bytes=MAX_BYTES))
+
+
+def folder_of(recipe: RecipeLike) -> Path:
+    """Return the folder that the paths in a recipe are relative to."""
+    name = recipe.source.name if isinstance(recipe, LoadedRecipe) else os.fspath(recipe)
+    here = name == "-" or name.startswith("<")
+    return Path.cwd() if here else Path(name).absolute().parent
+
+
+@public
+def load(path: str | os.PathLike[str]) -> LoadedRecipe:
+    """Read and validate a recipe file; `-` reads standard input.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DiagnosticError: CC0xx for the file, CC1xx for fields, CC2xx for contradictions; all
+            problems together.
+    """
+    return loaded(path)
+
+
+@public
+def loads(text: str, *, name: str = "<text>") -> LoadedRecipe:
+    """Validate a recipe that is a text.
+
+    Args:
+        text: the recipe as YAML.
+        name: what diagnostics call it. The name of a file makes its folder the one that the paths
+            in the recipe are relative to.
+
+    Raises:
+        DiagnosticError: as `load`.
+    """
+    from crosscast.messages.source import Source
+
+    return read(Source(name, text))
+
+
+@public
+def show(recipe: RecipeLike) -> LoadedRecipe:
+    """Return a recipe; its `text` has every default and derived value written out.
+
+    Args:
+        recipe: the recipe or its path.
+
+    Raises:
+        DiagnosticError: as `load`.
+    """
+    return loaded(recipe)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Check(Result):
+    """The problems of recipes."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    recipes: int
+    """Number of recipes."""
+
+    @property
+    def exit_code(self) -> Exit:
+        """0 without errors."""
+        return exit_code_of(self.diagnostics)
+
+    @property
+    def summary(self) -> str:
+        """The numbers of errors, warnings and recipes."""
+        parts = []
+        for severity in (Severity.ERROR, Severity.WARNING):
+            count = sum(found.severity is severity for found in self.diagnostics)
+            if count:
+                parts.append(counted(count, str(severity)))
+        return f"Found {' and '.join(parts) or 'no errors'} in {counted(self.recipes, 'recipe')}."
+
+
+@public
+def check(
+    recipes: RecipeLike | Sequence[RecipeLike],
+    to: Words | None = None,
+    *,
+    strict: bool = False,
+    allow_fill_in: bool = False,
+) -> Check:
+    """Check recipes and report all problems. Errors in a recipe are part of the result.
+
+    Args:
+        recipes: recipes or their paths.
+        to: also check that these targets can express the recipes.
+        strict: reject every field whose verdict is not exact.
+        allow_fill_in: accept values that are still marked FILL IN, with a warning.
+
+    Raises:
+        DiagnosticError: CC106 for an unknown target.
+    """
+    targets = targets_of(to) if to else []
+    if isinstance(recipes, LoadedRecipe | str | os.PathLike):
+        recipes = [recipes]
+    found: list[Diagnostic] = []
+    for recipe in recipes:
+        try:
+            found += _problems(loaded(recipe), targets, strict, allow_fill_in)
+        except DiagnosticError as error:
+            found += error.diagnostics
+    return Check(diagnostics=tuple(found), recipes=len(recipes))
+
+
+def _problems(
+    recipe: LoadedRecipe, targets: list[str], strict: bool, allow_fill_in: bool
+) -> list[Diagnostic]:
+    from crosscast.emit.compiler import check_all_overrides, compile_recipe
+    from crosscast.recipe.fill_in import still_open
+
+    refused = [] if allow_fill_in else still_open(recipe.placed.document.marks)
+    try:
+        check_all_overrides(recipe.fields)
+        compiled = compile_recipe(recipe.fields, targets, strict=strict)
+    except DiagnosticError as error:
+        raise DiagnosticError(*refused, *recipe.placed.placed(error).diagnostics) from None
+    notices = [found for found in recipe.diagnostics if not refused or found.code != "CC109"]
+    return [*refused, *notices, *(found for built in compiled for found in built.diagnostics)]

@@ -1,0 +1,145 @@
+"""Check that processes, accumulation and one large batch train the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
+
+from crosscast.api import html
+from crosscast.api.calls import (
+    Texts,
+    Words,
+    check_choice,
+    check_positive,
+    check_range,
+    public,
+    targets_of,
+    texts_of,
+)
+from crosscast.api.recipes import LoadedRecipe, RecipeLike, folder_of, loaded
+from crosscast.api.result import Result
+from crosscast.emit.folders import compile_to_folders
+from crosscast.messages.console import Exit
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.missing_packages import parity_missing
+
+if TYPE_CHECKING:
+    from crosscast_parity.processes.work_done import Progress
+    from crosscast_parity.scaling_law.report import ScalingReport
+
+COLUMNS = ("target", "verdict", "why")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Scaling(Result):
+    """Whether W processes, W-fold accumulation and one large batch train the same."""
+
+    recipe: LoadedRecipe
+    report: ScalingReport
+    """Every target with its verdict, runs and checks."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def exit_code(self) -> Exit:
+        """0 if all are equal, 3 if a target cannot run here, else 1."""
+        from crosscast_parity.scaling_law.command import exit_code
+
+        return Exit(exit_code(self.report))
+
+    @property
+    def summary(self) -> str:
+        """The verdict on every target."""
+        return "\n".join(f"{t.target}: {t.verdict}: {t.wording}" for t in self.report.targets)
+
+    @property
+    def lines(self) -> list[str]:
+        """The report in lines of at most 80 columns."""
+        return [*self.report.lines()]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data; the keys are described in docs/scaling-law.md."""
+        return self.report.to_json()
+
+    def _html(self) -> Iterator[str]:
+        rows = [(t.target, t.verdict, t.wording) for t in self.report.targets]
+        yield html.table(COLUMNS, rows, long=("why",))
+        yield html.folded("all runs", html.pre("\n".join(self.lines)))
+
+
+@public
+def check_scaling(
+    recipe: RecipeLike,
+    to: Words,
+    *,
+    processes: int | None = None,
+    windows: int = 12,
+    stress: bool = False,
+    keep_model: bool = False,
+    timeout: float = 180.0,
+    half: Literal["auto", "native", "emulated"] = "auto",
+    python: Texts = (),
+    out: str | os.PathLike[str] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Scaling:
+    """Check that W processes, W-fold accumulation and one large batch train the same.
+
+    Args:
+        recipe: the recipe or its path.
+        to: targets to compile to.
+        processes: number of processes; without it, that of the recipe, at least 2.
+        windows: optimizer steps per run.
+        stress: use settings that activate every feature.
+        keep_model: use the recipe's model instead of a tiny one.
+        timeout: terminate a run after this many seconds without a finished window.
+        half: how to compute half precision; auto emulates it.
+        python: interpreters as TARGET=PATH.
+        out: new folder to keep scripts and runs in; without it, they are deleted.
+        on_progress: called whenever a run begins or ends.
+
+    Raises:
+        DiagnosticError: the recipe or an argument is invalid, or a requirement is missing.
+    """
+    check_range(processes=(processes, 2), windows=(windows, 4))
+    check_positive(timeout=timeout)
+    check_choice("half", half, ("auto", "native", "emulated"))
+    targets = targets_of(to)
+    given = loaded(recipe)
+    try:
+        from crosscast_parity.compare.harness import ignore
+        from crosscast_parity.planning.contestants import of_targets
+        from crosscast_parity.planning.options import read_interpreters
+        from crosscast_parity.scaling_law.command import check_scaling as check
+        from crosscast_parity.scaling_law.command import place
+        from crosscast_parity.scaling_law.recipes import make_subject
+        from crosscast_parity.scaling_law.runs import Settings
+    except ModuleNotFoundError as error:
+        raise parity_missing("check-scaling needs", error) from None
+    of_targets(targets, given.fields, {})  # refuses targets without a script
+    interpreters = read_interpreters(texts_of(python), targets)
+    subject = make_subject(
+        given.fields,
+        processes=processes,
+        windows=windows,
+        stress=stress,
+        keep_model=keep_model,
+        folder=folder_of(recipe),
+    )
+    with ExitStack() as stack:
+        if out is None:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="crosscast-")))
+        else:
+            folder = place(Path(out))
+        settings = Settings(
+            folder=folder,
+            compile_to=compile_to_folders,
+            on_progress=on_progress or ignore,
+            stall=timeout,
+            half=half,
+        )
+        report = check(given.fields, subject, targets, settings, interpreters)
+    return Scaling(recipe=given, report=report, diagnostics=given.open)

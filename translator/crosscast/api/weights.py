@@ -1,0 +1,209 @@
+"""Which weight of one framework's model is which of another's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosscast.api import html
+from crosscast.api.calls import (
+    Texts,
+    Words,
+    check_positive,
+    public,
+    targets_of,
+    texts_of,
+)
+from crosscast.api.recipes import RecipeLike, folder_of, loaded
+from crosscast.api.result import Result
+from crosscast.messages.console import Exit
+from crosscast.messages.console import exit_code as exit_code_of
+from crosscast.messages.diagnostics import Diagnostic, failure
+from crosscast.messages.missing_packages import parity_missing
+
+if TYPE_CHECKING:
+    from crosscast.weights.document import WeightsMap
+    from crosscast_parity.weights.command import Request
+    from crosscast_parity.weights.proof import Proof
+    from crosscast_parity.weights.search import Found
+
+COLUMNS = ("framework", "tensors", "matched", "how")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Weights(Result):
+    """A map of weights, with its proof: the models were run with the same weights."""
+
+    known: WeightsMap
+    """The map."""
+    proof: Proof
+    found: Found | None = None
+    """What a search found; None if a map was checked."""
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def text(self) -> str:
+        """The map as YAML."""
+        from crosscast.weights.writer import text_of
+
+        return text_of(self.known)
+
+    @public
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the map; return the path.
+
+        Raises:
+            DiagnosticError: CC501 if the file exists, CC502 if it cannot be written.
+        """
+        from crosscast.messages.output import OutputFile, write_files
+
+        place = check_new(path, force=force)
+        files = {place.name: OutputFile(self.text)}
+        write_files(place.parent, files, force=force, manifest=False)
+        return place
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """How many tensors of which framework were matched, and how; empty for a check."""
+        from crosscast_parity.weights.report import table
+
+        return table(self.found) if self.found else []
+
+    @property
+    def exit_code(self) -> Exit:
+        """0 if every weight has its counterpart and that is proven."""
+        return exit_code_of(self.diagnostics)
+
+    @property
+    def summary(self) -> str:
+        """What was proved, in lines."""
+        from crosscast_parity.weights.report import summary
+
+        return "\n".join(summary(self.known, self.proof))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        from crosscast_parity.weights.report import as_json
+
+        return as_json(self.known, self.proof, [*self.diagnostics], self.found)
+
+    def _html(self) -> Iterator[str]:
+        if self.found:
+            yield html.table(COLUMNS, self.rows, long=("how",))
+        yield html.folded("the map", html.pre(self.text))
+
+
+def check_new(path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Return a path as one that may be written.
+
+    Raises:
+        DiagnosticError: CC501 if there is such a file.
+    """
+    place = Path(path)
+    if place.exists() and not force:
+        raise failure("CC501", f"{place} exists", "use --force, or -o FILE")
+    return place
+
+
+@public
+def weights_match(
+    recipe: RecipeLike,
+    to: Words | None = None,
+    *,
+    rows: str | os.PathLike[str] | None = None,
+    python: Texts = (),
+    timeout: float = 300.0,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> Weights:
+    """Match the weights of a recipe's models, and prove it by running them.
+
+    Args:
+        recipe: a recipe with `model.kind: custom`, or its path.
+        to: targets; without it, all that have a factory in the recipe.
+        rows: .npz file with rows for the models; without it, those of the recipe.
+        python: interpreters as TARGET=PATH.
+        timeout: time limit of a step of a process in seconds.
+        out: file to write the map to; without it, nothing is written.
+        force: overwrite an existing file.
+
+    Raises:
+        DiagnosticError: the recipe, its models or an argument are invalid, a requirement is
+            missing, or the file exists.
+    """
+    request = _request(recipe, to, rows, python, timeout)
+    from crosscast_parity.weights.command import match
+    from crosscast_parity.weights.report import found_problems
+
+    if out is not None:
+        check_new(out, force=force)
+    found = match(request)
+    weights = Weights(
+        known=found.known, proof=found.proof, found=found, diagnostics=tuple(found_problems(found))
+    )
+    if out is not None:
+        weights.write(out, force=force)
+    return weights
+
+
+@public
+def weights_check(
+    recipe: RecipeLike,
+    weights: str | os.PathLike[str] = "",
+    to: Words | None = None,
+    *,
+    rows: str | os.PathLike[str] | None = None,
+    python: Texts = (),
+    timeout: float = 300.0,
+) -> Weights:
+    """Check a map of weights, such as an edited one, on the models, and prove it again.
+
+    Args:
+        recipe: a recipe with `model.kind: custom`, or its path.
+        weights: the map; without it, weights.yaml beside the recipe.
+        to: versions of the frameworks in the file.
+        rows: .npz file with rows for the models; without it, those of the recipe.
+        python: interpreters as TARGET=PATH.
+        timeout: time limit of a step of a process in seconds.
+
+    Raises:
+        DiagnosticError: the recipe, its models, the map or an argument are invalid, or a
+            requirement is missing.
+    """
+    request = _request(recipe, to, rows, python, timeout)
+    from crosscast.weights.document import NAME
+    from crosscast_parity.weights.command import check
+    from crosscast_parity.weights.report import problems
+
+    checked = check(request, os.fspath(weights) or str(request.folder / NAME))
+    found = problems(checked.known, checked.proof, corrections=checked.corrections)
+    return Weights(known=checked.known, proof=checked.proof, diagnostics=tuple(found))
+
+
+def _request(
+    recipe: RecipeLike,
+    to: Words | None,
+    rows: str | os.PathLike[str] | None,
+    python: Sequence[str],
+    timeout: float,
+) -> Request:
+    check_positive(timeout=timeout)
+    targets = targets_of(to) if to else []
+    given = loaded(recipe).fields
+    try:
+        from crosscast_parity.planning.options import read_interpreters
+        from crosscast_parity.weights.command import Request, targets_of_models
+    except ModuleNotFoundError as error:
+        raise parity_missing("matching weights needs", error) from None
+    request = Request(
+        recipe=given,
+        folder=folder_of(recipe),
+        targets=targets,
+        rows=Path(rows) if rows is not None else None,
+        timeout=timeout,
+    )
+    interpreters = read_interpreters(texts_of(python), targets_of_models(request))
+    return replace(request, python=interpreters)
