@@ -1,7 +1,7 @@
 """crosscast: one training recipe, compiled to PyTorch, TensorFlow/Keras and Paddle.
 
-`import crosscast as cc` offers every command as a function, see docs/reference/python.md. What a name needs
-is imported when the name is used first.
+`import crosscast as cc` offers every command as a function, see docs/reference/python.md. What a
+name needs is imported when the name is used first.
 """
 
 from __future__ import annotations
