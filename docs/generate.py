@@ -21,6 +21,7 @@ from crosscast.targets.backend import backend_names, load_backend
 from crosscast.targets.default_tables import defaults_page
 from crosscast.targets.matrix import markdown_page
 from crosscast_parity.recipes.derived import with_dtype
+from drift_page import drift_page
 from lint_page import lint_page
 from recipe_page import recipe_page
 
@@ -38,6 +39,7 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "diagnostics.md": codes_page(backends),
         ROOT / "docs" / "recipe.md": recipe_page(),
+        ROOT / "docs" / "drift.md": drift_page(),
         ROOT / "docs" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "lint-rules.md": lint_page(all_rules().values()),
     }

@@ -18,6 +18,7 @@ CORE = {
     "facts": "messages",
     "recipe": "messages",
     "data": "messages",
+    "drift": "messages",
     "variations": "recipe",
     "plan": "messages recipe",
     "reference": "messages plan",
@@ -36,7 +37,8 @@ CORE = {
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",
     "migrate": "messages facts recipe variations plan targets emit pysource trainstep edits readers"
     " sources lint lift",
-    "cli": "messages recipe data targets emit readers sources weights state fit lint lift migrate",
+    "cli": "messages recipe data drift targets emit readers sources weights state fit lint lift"
+    " migrate",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""

@@ -28,6 +28,7 @@ NAMES = (
     "init",
     "schema",
     "matrix",
+    "drift",
     "doctor",
     "data",
     "state",
@@ -103,6 +104,10 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.environment import matrix
 
             return matrix
+        case "drift":
+            from crosscast.cli.drift import drift
+
+            return drift
         case "doctor":
             from crosscast.cli.environment import doctor
 
