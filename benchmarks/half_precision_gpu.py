@@ -203,7 +203,11 @@ def parse_arguments() -> argparse.Namespace:
     add("--windows", type=int, default=10, help="windows of a round")
     add("--rounds", type=int, default=7)
     add("--json", type=Path, help="write the figures to this file")
-    add("--docs", action="store_true", help=f"write docs/{DATA.name} and docs/{PAGE.name}")
+    add(
+        "--docs",
+        action="store_true",
+        help=f"write {DATA.name} and {PAGE.name} in docs/measurements",
+    )
     options = parser.parse_args()
     for name, known in (("sizes", SIZES), ("precisions", PRECISIONS)):
         chosen = getattr(options, name).split(",")

@@ -1,4 +1,4 @@
-"""Generate docs/half-precision-gpu.md, with or without measurements."""
+"""Generate docs/measurements/half-precision-gpu.md, with or without measurements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE = DOCS / "half-precision-gpu.md"
-DATA = DOCS / "half-precision-gpu.json"
+PAGE = DOCS / "measurements" / "half-precision-gpu.md"
+DATA = DOCS / "measurements" / "half-precision-gpu.json"
 HEAD = """\
 # Half precision on a GPU
 
@@ -37,7 +37,7 @@ and the batch sizes.
 
 The benchmark is tested on a CPU with BERT-tiny (`--device cpu --sizes tiny`). Its figures say
 nothing about GPUs and are not published here. For the cost of emitted loops on a CPU compared with
-hand-written ones see [performance](performance.md).
+hand-written ones see [performance](../explanation/performance.md).
 """
 READING = """
 On this machine PyTorch needs {us:.1f} microseconds to start an operation on a few numbers. Where a

@@ -1,8 +1,11 @@
 """Predicted against measured peak memory of emitted scripts, and other estimators beside it.
 
-`python benchmarks/memory.py --results docs/memory.json --docs docs/memory.md`. Every case is a
-process of its own: two windows of the emitted script under a watch on the framework's allocator.
-`--docs` writes the tables of the page between its markers, also from results that are there.
+    python benchmarks/memory.py --results docs/explanation/memory.json \\
+      --docs docs/explanation/memory.md
+
+Every case is a process of its own: two windows of the emitted script under a watch on the
+framework's allocator. `--docs` writes the tables of the page between its
+markers, also from results that are there.
 """
 
 from __future__ import annotations
@@ -87,7 +90,7 @@ def cases(framework: str) -> list[dict[str, Any]]:
 
 
 def others(recipe: Recipe, accelerate: int) -> dict[str, int]:
-    """Published memory formulas, in bytes; docs/memory.md lists their sources."""
+    """Published memory formulas, in bytes; docs/explanation/memory.md lists their sources."""
     model = recipe.model
     assert isinstance(model, BertModel)
     count, rows = parameter_count(model), recipe.batch.micro_batch_size
@@ -195,7 +198,7 @@ def write_page(path: Path, results: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frameworks", default="torch", help="joined by commas")
-    parser.add_argument("--results", type=Path, default=Path("docs/memory.json"))
+    parser.add_argument("--results", type=Path, default=Path("docs/explanation/memory.json"))
     parser.add_argument("--docs", type=Path)
     options = parser.parse_args()
     run([name for name in options.frameworks.split(",") if name], options.results)

@@ -9,7 +9,7 @@ from crosscast.targets.backend import Backend
 
 
 def codes_page(backends: Sequence[Backend]) -> str:
-    """Return the docs page docs/diagnostics.md."""
+    """Return the docs page docs/reference/diagnostics.md."""
     table: dict[str, Code] = dict(CODES)
     for backend in backends:
         table |= {code.code: code for code in backend.codes}

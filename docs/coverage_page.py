@@ -76,7 +76,7 @@ def runs_of(recipe: Recipe, check: str) -> list[Made]:
 
 
 def coverage_page(recipe: Recipe) -> str:
-    """Return the docs page docs/coverage.md.
+    """Return the docs page docs/reference/coverage.md.
 
     Args:
         recipe: whose runs are listed: in half precision with dynamic loss scaling, and of a model

@@ -35,13 +35,13 @@ def expected() -> dict[Path, str]:
         ROOT / "schema" / "recipe-v1.json": schema_text(),
         ROOT / "schema" / "lift-v1.json": lift_schema_text(),
         ROOT / "schema" / "migrate-v1.json": migrate_schema_text(),
-        ROOT / "docs" / "support-matrix.md": markdown_page(backends),
-        ROOT / "docs" / "defaults.md": defaults_page(backends),
-        ROOT / "docs" / "diagnostics.md": codes_page(backends),
-        ROOT / "docs" / "recipe.md": recipe_page(),
-        ROOT / "docs" / "drift.md": drift_page(),
-        ROOT / "docs" / "coverage.md": coverage_page(half_example()),
-        ROOT / "docs" / "lint-rules.md": lint_page(all_rules().values()),
+        ROOT / "docs" / "reference" / "support-matrix.md": markdown_page(backends),
+        ROOT / "docs" / "reference" / "defaults.md": defaults_page(backends),
+        ROOT / "docs" / "reference" / "diagnostics.md": codes_page(backends),
+        ROOT / "docs" / "reference" / "recipe.md": recipe_page(),
+        ROOT / "docs" / "reference" / "drift.md": drift_page(),
+        ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
+        ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),
     }
 
 

@@ -11,7 +11,7 @@ _FENCE = {"python": "python", "bash": "bash", "json": "json", "yaml": "yaml"}
 
 
 def lint_page(rules: Iterable[Rule]) -> str:
-    """Return the docs page docs/lint-rules.md."""
+    """Return the docs page docs/reference/lint-rules.md."""
     listed = list(rules)
     lines = [
         "# Rules of `crosscast lint`",

@@ -10,7 +10,7 @@ from crosscast.recipe.schema import recipe_schema
 
 
 def recipe_page() -> str:
-    """Return the docs page docs/recipe.md."""
+    """Return the docs page docs/reference/recipe.md."""
     schema = recipe_schema()
     lines = [
         "# Recipe fields",

@@ -33,7 +33,7 @@ To run another example, compile its recipe: `crosscast compile recipe.yaml --to 
 
 In three examples the models are not crosscast's own. Each has `model_torch.py`,
 `model_tensorflow.py` and `model_paddle.py`, one function written three times, and `data.py`, which
-makes its rows; [Own models](../docs/own-models.md) walks through one of them.
+makes its rows; [Own models](../docs/reference/own-models.md) walks through one of them.
 
 - [resnet-cifar](resnet-cifar/recipe.yaml): a ResNet-18 for images of 32 x 32 pixels. Batch
   normalization, SGD with Nesterov momentum, cosine schedule.

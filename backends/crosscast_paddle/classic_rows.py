@@ -2,7 +2,7 @@
 
 The scripts fix their optimizer, clipping, schedules and model; a recipe either says the same or is
 refused. What is approximate holds for every recipe in half precision, see
-docs/paddle-launch-scripts.md.
+docs/reference/paddle-launch-scripts.md.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ holds one for each thread that multiplies: that of forward, that of backward."""
 MARGIN = 0.05
 MARGIN_ON_GPU = 0.1
 """Share of the peak to keep free: what was measured lies within 5 %, on a GPU within 4 %
-(docs/memory.md), where fragments come on top."""
+(docs/explanation/memory.md), where fragments come on top."""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 Sources: `derivatives.yaml` of PyTorch, and the allocations of PyTorch 2.13 on a CPU, which
 `benchmarks/memory.py` and `tests/frameworks/test_memory_torch.py` measure; on a GPU, peaks of whole
-steps of BERT (`tests/gpu/test_memory.py`, docs/memory.md).
+steps of BERT (`tests/gpu/test_memory.py`, docs/explanation/memory.md).
 """
 
 from __future__ import annotations

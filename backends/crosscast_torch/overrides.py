@@ -13,4 +13,4 @@ class TorchOverrides(Section):
     (CC315)."""
     compile: bool = False
     """Compile the model with torch.compile, which gains nothing for small models on a CPU
-    (docs/performance.md); refused for a step, which is given its model."""
+    (docs/explanation/performance.md); refused for a step, which is given its model."""

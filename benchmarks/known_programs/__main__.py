@@ -6,7 +6,8 @@ FILES holds OWNER+NAME@COMMIT8/PATH: all Python files, scripts and configuration
 since what lift reads beside a program depends on them. `programs.json` beside this file names, for
 each program, its repository and commit, a command of its documentation, and the true value of every
 field that the recipe of this command has, from reading the program.
-`--docs` writes docs/known-programs.md. The exit code is 1 if a field is wrong or not judged.
+`--docs` writes docs/measurements/known-programs.md. The exit code is 1 if a field is wrong or not
+judged.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from crosscast.messages.source import Source
 from crosscast.messages.text_tables import layout
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "known-programs.md"
+PAGE = HERE.parents[1] / "docs" / "measurements" / "known-programs.md"
 SCRIPT = "command.sh"
 """The name under which the command is read, in the folder where it is started."""
 COLUMNS = ("program", "right", "FILL IN", "wrong", "not judged")
@@ -129,7 +130,7 @@ def main() -> None:
     parser.add_argument("files", type=Path)
     parser.add_argument("--show", action="store_true", help="every field of every program")
     parser.add_argument("--only", default="", help="a part of the names of the programs")
-    parser.add_argument("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    parser.add_argument("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
     args = parser.parse_args()
     entries = json.loads((HERE / "programs.json").read_text())
     entries = [entry for entry in entries if args.only.lower() in entry["name"].lower()]

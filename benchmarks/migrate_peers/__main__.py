@@ -1,4 +1,4 @@
-"""Put training scripts through the tools for migration; write docs/migration-peers.md.
+"""Put training scripts through the tools for migration; write docs/measurements/migration-peers.md.
 
 python benchmarks/migrate_peers [--paconvert PYTHON] [--ivy PYTHON] [--torchfix PYTHON]
     [--tensorflow-2.5 PYTHON] [--ivy-inputs NAME,...] [--limit SECONDS] [--jobs NUMBER]
@@ -31,8 +31,8 @@ from tools import TOOLS
 
 from crosscast import __version__ as crosscast_version
 
-RESULTS = ROOT / "docs/migration-peers.json"
-PAGE = ROOT / "docs/migration-peers.md"
+RESULTS = ROOT / "docs/measurements/migration-peers.json"
+PAGE = ROOT / "docs/measurements/migration-peers.md"
 PACKAGES = {
     "here": ("torch", "tensorflow-cpu", "keras", "paddlepaddle"),
     "paconvert": ("paconvert",),

@@ -1,4 +1,4 @@
-"""Write docs/migration-peers.md from what was measured."""
+"""Write docs/measurements/migration-peers.md from what was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of docs/migration-peers.md about public programs."""
+"""The part of docs/measurements/migration-peers.md about public programs."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from trial import Trial, tried
 
 from crosscast.messages.text_tables import layout
 
-PAGE = HERE.parents[1] / "docs" / "migrated-programs.md"
+PAGE = HERE.parents[1] / "docs" / "measurements" / "migrated-programs.md"
 WORKS = ("to its end", "20 updates")
 
 
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="run what is written")
     parser.add_argument("--seconds", type=float, default=300.0, help="of one run")
     parser.add_argument("--show", action="store_true", help="every refusal")
-    parser.add_argument("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    parser.add_argument("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
     parser.add_argument("--get", type=Path, help="git directories to take the files from")
     args = parser.parse_args()
     programs = programs_of(args.files, args.era, args.half, args.only)

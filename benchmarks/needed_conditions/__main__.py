@@ -36,7 +36,7 @@ ROOMS = ("lint", "readers")
 TESTED = (*ROOMS, "readings", "lift", "migrate", "pysource", "trainstep")
 TESTS = [f"tests/unit/{room}" for room in TESTED]
 BUILD = ROOT / "build" / "needed-conditions"
-PAGE = ROOT / "docs" / "needed-conditions.md"
+PAGE = ROOT / "docs" / "measurements" / "needed-conditions.md"
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 SLOW = 10
 """How many times the recorded CPU time of its tests a process may use, and 5 seconds."""

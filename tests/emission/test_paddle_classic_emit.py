@@ -96,7 +96,8 @@ def test_paths_of_the_recipe_are_nowhere_in_the_output(script: str, path: str) -
 
 @pytest.mark.parametrize("script", ALL)
 def test_the_recipe_of_the_page_is_expressed(script: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "paddle-launch-scripts.md").read_text()
+    path = Path(__file__).parents[2] / "docs" / "reference" / "paddle-launch-scripts.md"
+    page = path.read_text()
     found = re.search(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert found
     text = found[1]

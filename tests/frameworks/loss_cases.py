@@ -72,7 +72,7 @@ class LossCase:
 
 
 def cross_entropy(smoothing: float = 0.0, weights: tuple[float, ...] = ()) -> Losses:
-    """Return the cross-entropy as docs/recipe.md has it."""
+    """Return the cross-entropy as docs/reference/recipe.md has it."""
 
     def losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
         logits = logits - logits.max(-1, keepdims=True)

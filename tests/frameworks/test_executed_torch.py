@@ -316,7 +316,7 @@ def test_a_wrapped_optimizer_makes_the_same_updates(tmp_path: Path) -> None:
     assert "an injected overflow is skipped by both" in data["execution"]["wording"]
 
 
-PAGE = TESTS.parent / "docs" / "migrating.md"
+PAGE = TESTS.parent / "docs" / "reference" / "migrating.md"
 SHOWN = "$ crosscast migrate cuda_amp.py "
 
 

@@ -16,7 +16,7 @@ from tiers import exhaustive
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "benchmarks" / "half_precision_gpu.py"
-PAGE = ROOT / "docs" / "half-precision-gpu.md"
+PAGE = ROOT / "docs" / "measurements" / "half-precision-gpu.md"
 DATA = PAGE.with_suffix(".json")
 
 

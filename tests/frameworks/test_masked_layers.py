@@ -1,4 +1,4 @@
-"""What docs/parity.md says is reached by given masks, and what is not."""
+"""What docs/reference/parity.md says is reached by given masks, and what is not."""
 
 from __future__ import annotations
 

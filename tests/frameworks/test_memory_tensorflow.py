@@ -15,7 +15,7 @@ from tiers import cases
 pytestmark = pytest.mark.tensorflow
 
 WORST, RECOMPUTED = 0.1, 0.25
-"""The executor may run parts of a layer again while another one still lives (docs/memory.md)."""
+"""The executor may run parts of a layer again while another one still lives (memory.md)."""
 SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 0.1}"
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
 

@@ -186,7 +186,7 @@ def build_model():
 
 @exhaustive("the documented session, as printed")
 def test_the_page_shows_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).parents[2] / "docs" / "planning.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "planning.md"
     lines = page.read_text(encoding="utf-8").splitlines()
     found = blocks(lines)
     at = next(n for n, record in enumerate(found) if record[2] == "text")

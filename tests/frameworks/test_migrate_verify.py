@@ -20,7 +20,7 @@ import migration_sources
 from frameworks.subprocesses import environment, require
 from tiers import exhaustive
 
-PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "migrating.md"
 NUMBER = re.compile(r"\d[\d.e+-]*")
 GIVEN = ("schedule.total_steps=200", "batch.micro_batch_size=4", "accumulation.tail=drop")
 SAID = tuple(word for value in GIVEN for word in ("--set", value))

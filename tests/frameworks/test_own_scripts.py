@@ -1,4 +1,4 @@
-"""A user's own scripts in a comparison: those of docs/parity-contract.md, unchanged."""
+"""A user's own scripts in a comparison: those of docs/reference/parity-contract.md, unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crosscast_parity.planning.stages import START, own_stage
 from frameworks.subprocesses import require, warm
 from tiers import cases, exhaustive
 
-PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "parity-contract.md"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PARTS = dict(BLOCK.findall(PAGE.read_text()))
 WINDOWS = 7

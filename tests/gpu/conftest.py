@@ -1,5 +1,5 @@
-"""Tests that need a GPU; without one they are skipped. docs/half-precision-gpu.md says when they
-ran."""
+"""Tests that need a GPU; without one they are skipped. docs/measurements/half-precision-gpu.md says
+when they ran."""
 
 from __future__ import annotations
 

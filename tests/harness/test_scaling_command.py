@@ -148,7 +148,7 @@ def test_the_report_fits_a_terminal() -> None:
 def test_the_json_of_a_report_is_plain_data() -> None:
     found = json.loads(json.dumps(report("DIFFERENT").to_json()))
     assert found["targets"][0]["runs"][0]["cause"] == "gradients are summed"
-    page = (Path(__file__).parents[2] / "docs" / "scaling-law.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "scaling-law.md").read_text()
     section = page[page.index("`--json` prints") :]
     for keys in (found, found["targets"][0], found["targets"][0]["runs"][0]):
         for key in keys:

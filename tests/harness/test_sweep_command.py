@@ -112,7 +112,7 @@ def test_executors_are_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_executor_in_the_docs_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "sweep.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)

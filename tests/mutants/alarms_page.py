@@ -1,4 +1,4 @@
-"""Generate docs/false-alarms.md."""
+"""Generate docs/measurements/false-alarms.md."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from mutants.journal import Journal
 from mutants.shared_late import CAUSES
 from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe, quick_stages
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "bisection-score.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "bisection-score.md"
 LATE: tuple[Level, ...] = ("L2", "L3")
 
 
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/causes"))
-    add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
     options = parser.parse_args(argv)
     options.output.mkdir(parents=True, exist_ok=True)
     work = make_options(options.output / "work", jobs=options.jobs)

@@ -30,7 +30,7 @@ from mutants.settings import Group, Program, Setting, groups
 from mutants.trials import AT_ONCE, Plant, quick_stages
 
 REFERENCE = "torch"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "false-alarms.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "false-alarms.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--settings", default="", metavar="TEXT", help="what is varied, with this text in its name")
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/false-alarms"))
-    add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
     options = parser.parse_args(argv)
     options.output.mkdir(parents=True, exist_ok=True)
     journal = Journal(RESULTS / "false-alarms.json")

@@ -24,7 +24,7 @@ from mutants.score import page, survivors, to_json, unexpected
 from mutants.trials import CLEAN, REFERENCE, Laboratory, Trial
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutation-score.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "mutation-score.md"
 WANTED = 0.99
 
 
@@ -53,7 +53,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
     add("--no-trials", action="store_true", help="a page of what was tried before")
-    add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
+    add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
     return parser.parse_args(argv)
 
 

@@ -1,4 +1,4 @@
-"""The mutation score as plain data and as the page docs/mutation-score.md."""
+"""The mutation score as plain data and as the page docs/measurements/mutation-score.md."""
 
 from __future__ import annotations
 

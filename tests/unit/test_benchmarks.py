@@ -70,7 +70,7 @@ def test_optional_packages_are_in_the_bench_extra_and_pinned(contestants: Module
 
 
 def test_the_page_shows_every_contestant(contestants: ModuleType) -> None:
-    page = (ROOT / "docs" / "performance.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "performance.md").read_text()
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
     for entry in contestants.CONTESTANTS:
         assert entry.title in rows

@@ -16,7 +16,7 @@ from crosscast_parity.adapters.cases import CASES, START, Seen
 from crosscast_parity.adapters.columns import BY_NAME, COLUMNS, observe
 from crosscast_parity.adapters.questions import QUESTIONS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 STORED: dict[str, Any] = json.loads((DOCS / "conformance.json").read_text(encoding="utf-8"))
 Cases = dict[str, dict[str, Any]]
 
@@ -39,7 +39,7 @@ def falling(*updates: float) -> dict[str, Any]:
 
 def test_page_is_what_the_stored_measurements_say() -> None:
     rebuilt = table.build(STORED["observations"])
-    assert rebuilt == STORED, "docs/conformance.json: run the command that its page names"
+    assert rebuilt == STORED, "docs/reference/conformance.json: run the command that its page names"
     assert (DOCS / "conformance.json").read_text(encoding="utf-8") == table.to_text(STORED)
     assert (DOCS / "conformance.md").read_text(encoding="utf-8") == table.markdown(STORED)
 

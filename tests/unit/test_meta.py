@@ -244,7 +244,11 @@ def test_every_code_that_is_explained_is_used() -> None:
 
 
 def test_codes_in_templates_and_pages_are_explained() -> None:
-    pages = [*(ROOT / "templates").rglob("*.j2"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    pages = [
+        *(ROOT / "templates").rglob("*.j2"),
+        *(ROOT / "docs").rglob("*.md"),
+        ROOT / "README.md",
+    ]
     for path in pages:
         codes = set(re.findall(CODE, path.read_text(encoding="utf-8")))
         assert codes <= set(all_codes()), path

@@ -299,7 +299,7 @@ def test_lengths_and_sizes_of_an_evaluation_may_differ(tmp_path: Path) -> None:
 def test_the_example_of_the_page_reads_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "data.md").read_text()
+    page = (ROOT / "docs" / "reference" / "data.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for split, lengths in (("train", (3, 1, 4)), ("eval", (2, 2))):
         folder = tmp_path / "data" / split

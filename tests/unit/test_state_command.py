@@ -258,7 +258,8 @@ def test_positions_are_those_of_emitted_scripts(tail: str) -> None:
 
 
 def test_the_page_has_the_tables_facts() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "state.md").read_text(encoding="utf-8")
+    path = Path(__file__).parents[2] / "docs" / "reference" / "state.md"
+    page = path.read_text(encoding="utf-8")
     titles = {"torch": "PyTorch", "tensorflow": "TensorFlow", "paddle": "Paddle"}
     for name, title in titles.items():
         framework = load_backend(name).framework

@@ -13,7 +13,7 @@ from crosscast_parity.adapters.columns import BY_NAME
 from crosscast_parity.adapters.questions import HALF_TITLE, QUESTIONS
 
 FORMAT = 1
-COMMAND = "python -m crosscast_parity.adapters.conformance --write docs"
+COMMAND = "python -m crosscast_parity.adapters.conformance --write docs/reference"
 _HEAD = f"""\
 # Trainer conformance
 
@@ -21,7 +21,7 @@ Written by `{COMMAND}`; do not edit.
 
 Behavior of the emitted scripts and of trainers in toy runs with known gradients: one weight, the
 loss of a row is weight * row, the learning rate is 1. **Bold**: differs from the emitted scripts,
-which implement the [neutral meaning](design.md#neutral-meaning). The measurements are in
+which implement the [neutral meaning](../design.md#neutral-meaning). The measurements are in
 [conformance.json](conformance.json); a test repeats them and fails when a trainer's behavior
 changes.
 """

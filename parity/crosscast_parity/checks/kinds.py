@@ -77,7 +77,7 @@ NEEDS: Mapping[Needs, str] = {
     "compiled": "scripts that were compiled here, and edited ones on their own recipe",
     "emitted": "scripts that were compiled here",
 }
-"""What a program must have so that a check can look at it: see docs/parity-contract.md."""
+"""What a check needs of a program; see docs/reference/parity-contract.md."""
 
 
 INIT = "initial or stress"

@@ -1,4 +1,4 @@
-"""The table of all checks, and what no check looks at. docs/coverage.md is made from it."""
+"""The table of all checks, and what no check looks at; the source of docs/reference/coverage.md."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GAPS = (
         " in float32 and rounded.",
         "`--device gpu` where there is one, `--half native`.",
     ),
-    Gap("Time and memory.", "docs/performance.md, docs/memory.md."),
+    Gap("Time and memory.", "docs/explanation/performance.md, docs/explanation/memory.md."),
     Gap(
         "Gradients and weights of windows that are not recorded: only their rows of the trace are"
         " compared.",

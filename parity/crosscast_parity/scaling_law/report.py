@@ -97,7 +97,7 @@ class ScalingReport:
     targets: tuple[TargetReport, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data; the keys are described in docs/scaling-law.md."""
+        """Return plain data; the keys are described in docs/reference/scaling-law.md."""
         first, *others = self.subject.shapes
         return {
             "version": 1,

@@ -22,7 +22,7 @@ def heading(known: WeightsMap, proof: Proof) -> tuple[str, ...]:
     return (
         "Which tensor of one framework is which of the others, in order of execution.",
         "A name alone: the tensor has the canonical layout, which is PyTorch's. Otherwise `axes`,",
-        "`part`, `gates`, … lead from the framework's tensor to it (docs/weights.md).",
+        "`part`, `gates`, … lead from the framework's tensor to it (docs/reference/weights.md).",
         *(
             f"{known.frameworks[0]} and {name}: outputs differ by {far:.1e} of their size (float32)"
             for name, far in proof.outputs.items()

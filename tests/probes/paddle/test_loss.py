@@ -1,4 +1,4 @@
-"""Paddle's cross-entropy on CPU still ends at 64, as docs/emitted-scripts.md says."""
+"""Paddle's cross-entropy on CPU still ends at 64, as docs/reference/emitted-scripts.md says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every trainer still answers as docs/conformance.json says.
+"""Every trainer still answers as docs/reference/conformance.json says.
 
 If one does not, look at what it does now, then regenerate the page with the command it names.
 """
@@ -17,7 +17,9 @@ from frameworks.subprocesses import require, warm
 from tiers import cases
 
 STORED: dict[str, Any] = json.loads(
-    (Path(__file__).parents[3] / "docs" / "conformance.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[3] / "docs" / "reference" / "conformance.json").read_text(
+        encoding="utf-8"
+    )
 )
 MARKED = [
     pytest.param(column, id=column.name, marks=getattr(pytest.mark, column.framework))

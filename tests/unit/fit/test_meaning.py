@@ -47,7 +47,7 @@ class Data:
 
 
 def windows(recipe: Recipe, rows: int) -> list[np.ndarray]:
-    """Rows of every window of the run, as docs/emitted-scripts.md says."""
+    """Rows of every window of the run, as docs/reference/emitted-scripts.md says."""
     whole, tail = recipe.batch.global_batch_size, recipe.accumulation.tail
     found: list[np.ndarray] = []
     left = np.array([], dtype=int)

@@ -9,7 +9,7 @@ import pytest
 from crosscast.fit.devices import DEVICES
 from page_sessions import check_page
 
-PAGE = Path(__file__).parents[3] / "docs" / "planning.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "planning.md"
 
 
 def test_every_command_prints_what_the_page_says(

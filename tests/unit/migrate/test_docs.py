@@ -8,7 +8,7 @@ import pytest
 
 from page_sessions import check_page
 
-PAGE = Path(__file__).parents[3] / "docs" / "migrating.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "migrating.md"
 
 
 def test_every_command_prints_what_the_page_says(

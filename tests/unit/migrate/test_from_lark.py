@@ -14,7 +14,7 @@ from crosscast.cli import app
 from crosscast.messages.source import Source
 from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
 
-PAGE = Path(__file__).parents[3] / "docs" / "from-lark.md"
+PAGE = Path(__file__).parents[3] / "docs" / "tutorial" / "from-lark.md"
 LEFT = {
     *("data.source", "data.train", "data.eval", "data.shuffle", "precision.tf32"),
     *("schedule.total_steps", "batch.micro_batch_size", "accumulation.tail"),

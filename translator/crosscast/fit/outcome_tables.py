@@ -1,4 +1,4 @@
-"""Outcomes as tables and as JSON (docs/planning.md describes both)."""
+"""Outcomes as tables and as JSON (docs/reference/planning.md describes both)."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ RECIPE_CODES = (
     Code(
         "CC220",
         "contradictory launch settings",
-        "Correct the fields that the message names. See docs/launching.md.",
+        "Correct the fields that the message names. See docs/reference/launching.md.",
     ),
     Code(
         "CC300",

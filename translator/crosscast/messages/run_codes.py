@@ -19,8 +19,8 @@ RUN_CODES = (
     Code(
         "CC451",
         "no memory model",
-        "Memory cannot be estimated for this recipe and target. docs/memory.md lists what is "
-        "supported.",
+        "Memory cannot be estimated for this recipe and target. docs/explanation/memory.md "
+        "lists what is supported.",
     ),
     Code(
         "CC452",
@@ -49,7 +49,7 @@ RUN_CODES = (
     Code(
         "CC462",
         "unknown device",
-        "docs/planning.md lists the known devices. For others, pass --memory.",
+        "docs/reference/planning.md lists the known devices. For others, pass --memory.",
     ),
     Code("CC463", "invalid plan option", "The message says what to change."),
     Code(
@@ -155,7 +155,7 @@ RUN_CODES = (
     Code(
         "CC701",
         "invalid trace",
-        "The script wrote a row that violates the contract (docs/parity-contract.md).",
+        "The script wrote a row that violates the contract (docs/reference/parity-contract.md).",
     ),
     Code("CC702", "invalid status", "The script's status.json is missing or invalid."),
     Code(
@@ -277,7 +277,7 @@ RUN_CODES = (
         "CC765",
         "weights not proved",
         "With the same weights, the models compute different outputs or gradients, or a tensor "
-        "has no influence on them. docs/weights.md says what can be the reason.",
+        "has no influence on them. docs/reference/weights.md says what can be the reason.",
     ),
     Code(
         "CC766",

@@ -152,7 +152,7 @@ SOURCE_CODES = (
     Code(
         "CC964",
         "weights cannot be assigned",
-        "Pass a layout map with --layout; docs/state.md has an example.",
+        "Pass a layout map with --layout; docs/reference/state.md has an example.",
     ),
     Code(
         "CC965", "left out of the state", "A checkpoint of an emitted script has no entry for it."

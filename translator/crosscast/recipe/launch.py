@@ -16,7 +16,7 @@ SlurmName = Annotated[str, Field(pattern=SLURM_NAME_PATTERN)]
 
 class Launch(Section):
     """How the processes are started. This does not affect the training: scripts, checkpoints and
-    `crosscast diff` ignore it. See docs/launching.md."""
+    `crosscast diff` ignore it. See docs/reference/launching.md."""
 
     scheduler: Literal["none", "slurm"] = "none"
     """`slurm`: also write job.sbatch, which runs launch.sh on every node of a job."""

@@ -128,7 +128,7 @@ def _place(
     message = f"weights of a custom model differ in name and layout ({_ways(of, to)})"
     hint = (
         "run `crosscast weights match RECIPE` and pass --recipe RECIPE, or write a map by hand: "
-        "--layout MAP.json (docs/state.md)"
+        "--layout MAP.json (docs/reference/state.md)"
     )
     raise failure("CC964", f"{request.source}: {message}", hint)
 

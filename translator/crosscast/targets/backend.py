@@ -88,7 +88,7 @@ class Lowered:
 
 
 class Backend(Protocol):
-    """The interface of a framework package; see docs/adding-a-framework.md."""
+    """The interface of a framework package; see docs/how-to/adding-a-framework.md."""
 
     @property
     def name(self) -> str:

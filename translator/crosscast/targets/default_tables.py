@@ -81,7 +81,7 @@ def value_text(value: Value) -> str:
 
 
 def defaults_page(backends: Sequence[Backend]) -> str:
-    """Return the docs page docs/defaults.md."""
+    """Return the docs page docs/reference/defaults.md."""
     lines = [_HEAD]
     for title, entries in _tables(backends):
         lines += [f"## {title}", "", *table(_COLUMNS, [_line(entry) for entry in entries]), ""]

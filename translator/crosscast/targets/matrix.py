@@ -106,7 +106,7 @@ def _verdicts(rows: Sequence[Row]) -> str:
 
 
 def markdown_page(backends: Sequence[Backend]) -> str:
-    """Return the docs page docs/support-matrix.md."""
+    """Return the docs page docs/reference/support-matrix.md."""
     columns = ("target", "dialect", "title", "versions", "evidence", *map(str, Verdict))
     lines = [_HEAD, "## Targets", "", *table(columns, dialect_rows(backends)), "", _FIELDS]
     layers = [backend for backend in backends if backend.dialects[0].emits == "configuration"]

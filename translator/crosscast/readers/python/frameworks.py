@@ -89,7 +89,7 @@ def retired(program: Program) -> Diagnostic | None:
         severity=Severity.NOTE,
         message=f"this trains with {name}, a retired framework: its training is not read",
         span=span,
-        hint=f"docs/lifting.md says what the calls of {name} mean in a recipe",
+        hint=f"docs/reference/lifting.md says what the calls of {name} mean in a recipe",
     )
 
 
