@@ -17,8 +17,8 @@ def drift_page() -> str:
         "",
         "Generated from observations; do not edit.",
         "",
-        "Each release below was installed and run: the [probes](design.md#tables) were asked what",
-        "it does, and its functions which parameters they have. `crosscast drift` answers",
+        "Each release below was installed and run: the [probes](../design.md#tables) were asked",
+        "what it does, and its functions which parameters they have. `crosscast drift` answers",
         "questions about it, for example which release of Keras changed for which step a schedule",
         "is asked:",
         "",
@@ -26,10 +26,10 @@ def drift_page() -> str:
         "crosscast drift keras 3.4 3.15 --name counted",
         "```",
         "",
-        "Here are all facts that changed, and the parameters of the functions that crosscast reads",
-        "or writes; the command knows the other public functions and classes of these modules, too.",
-        "`make drift` installs the releases and the newest that there are, observes them, and exits",
-        "with 1 if anything differs from what is kept.",
+        "Here are all facts that changed, and the parameters of functions that crosscast reads or",
+        "writes; the command knows the other public functions and classes of these modules, too.",
+        "`make drift` installs the releases and the newest that there are, observes them, and",
+        "exits with 1 if anything differs from what is kept.",
     ]
     for package in PACKAGES:
         lines += ["", *_section(package)]

@@ -20,8 +20,9 @@ from probes.signatures import resolve
 
 def text_of(parameter: inspect.Parameter) -> str:
     """Return a parameter as it is written in a definition."""
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
-    name = stars.get(parameter.kind, "") + parameter.name
+    several, named = parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD
+    stars = "*" if parameter.kind == several else "**" if parameter.kind == named else ""
+    name = f"{stars}{parameter.name}"
     if parameter.default is parameter.empty:
         return name
     return f"{name}={default_text(parameter.default)}"

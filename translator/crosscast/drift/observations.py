@@ -93,7 +93,7 @@ def by_release(found: Observations) -> dict[str, Observation]:
         each[release] = Observation()
         for timeline in found.timelines:
             value = timeline.at(release, found.releases)
-            if value is UNKNOWN or value is ABSENT and timeline.kind == "signature":
+            if value is UNKNOWN or (value is ABSENT and timeline.kind == "signature"):
                 continue
             if timeline.kind == "behavior":
                 each[release].facts[timeline.name] = (timeline.text, value)
