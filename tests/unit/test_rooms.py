@@ -37,8 +37,9 @@ CORE = {
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",
     "migrate": "messages facts recipe variations plan targets emit pysource trainstep edits readers"
     " sources lint lift",
+    "server": "messages recipe targets readers sources lint",
     "cli": "messages recipe data drift targets emit readers sources weights state fit lint lift"
-    " migrate",
+    " migrate server",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""

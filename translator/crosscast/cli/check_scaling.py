@@ -14,7 +14,7 @@ from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption, targets_
 from crosscast.cli.error_handling import positive
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 
 def check_scaling(
@@ -69,7 +69,7 @@ def check_scaling(
         from crosscast_parity.scaling_law.recipes import make_subject
         from crosscast_parity.scaling_law.runs import Settings
     except ModuleNotFoundError as error:
-        raise parity_missing("check-scaling needs", error) from None
+        raise package_missing("check-scaling needs", error) from None
     of_targets(targets, loaded.recipe, {})  # refuses targets without a script
     interpreters = read_interpreters(python or (), targets)
     subject = make_subject(

@@ -30,6 +30,7 @@ NAMES = (
     "matrix",
     "drift",
     "doctor",
+    "server",
     "data",
     "state",
     "weights",
@@ -108,6 +109,10 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.drift import drift
 
             return drift
+        case "server":
+            from crosscast.cli.server import server
+
+            return server
         case "doctor":
             from crosscast.cli.environment import doctor
 

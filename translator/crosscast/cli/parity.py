@@ -15,7 +15,7 @@ from crosscast.cli.compile import RecipeArgument, ToOption, targets_of, warn_of_
 from crosscast.cli.error_handling import positive
 from crosscast.cli.module_parity import EXIT_DIFFERENT, compare_models
 from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
@@ -125,7 +125,7 @@ def parity(
         from crosscast_parity.self_test.experiments import self_test_command
         from crosscast_parity.weights.command import Request
     except ModuleNotFoundError as error:
-        raise parity_missing("the parity harness needs", error) from None
+        raise package_missing("the parity harness needs", error) from None
     options = make_options(
         output,
         check=check,

@@ -218,9 +218,9 @@ def _estimates(
         from crosscast_parity.memory.short_runs import measure_model
         from crosscast_parity.planning.options import read_interpreters
     except ModuleNotFoundError as error:
-        from crosscast.messages.missing_packages import parity_missing
+        from crosscast.messages.missing_packages import package_missing
 
-        raise parity_missing("--trace needs", error) from None
+        raise package_missing("--trace needs", error) from None
     interpreters = read_interpreters(python, selection.targets)
 
     def look(recipe: Recipe, target: str, traced: bool) -> Seen:
@@ -350,12 +350,12 @@ def _print(outcomes: Sequence[Outcome], request: Request) -> None:
 
 
 def _draw(outcomes: Sequence[Outcome], recipe: str, path: Path, *, force: bool) -> None:
-    from crosscast.messages.missing_packages import parity_missing
+    from crosscast.messages.missing_packages import package_missing
 
     try:
         from crosscast_parity.memory.plot import write_plot
     except ModuleNotFoundError as error:
-        raise parity_missing("--plot needs", error) from None
+        raise package_missing("--plot needs", error) from None
     write_plot(outcomes, recipe, path, force=force)
 
 

@@ -11,7 +11,7 @@ from crosscast.cli.compile import JsonOption, ToOption, targets_of, warn_of_mark
 from crosscast.cli.error_handling import positive
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json, print_table
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 
 def sweep(
@@ -92,7 +92,7 @@ def sweep(
         from crosscast_parity.sweep.progress import make_watch
         from crosscast_parity.sweep.table import COLUMNS
     except ModuleNotFoundError as error:
-        raise parity_missing("sweeps need", error) from None
+        raise package_missing("sweeps need", error) from None
     for path in recipes:
         warn_of_marks(load_placed(path))
     axes = parse_settings(set_ or ())

@@ -10,7 +10,7 @@ import typer
 from crosscast.cli.compile import JsonOption, RecipeArgument, targets_of
 from crosscast.cli.error_handling import positive
 from crosscast.messages.console import exit_code, print_diagnostics, print_json, print_table
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 if TYPE_CHECKING:
     from crosscast_parity.weights.command import Request
@@ -126,7 +126,7 @@ def _request(
         from crosscast_parity.planning.options import read_interpreters
         from crosscast_parity.weights.command import Request, targets_of_models
     except ModuleNotFoundError as error:
-        raise parity_missing("matching weights needs", error) from None
+        raise package_missing("matching weights needs", error) from None
     folder = Path.cwd() if recipe == "-" else Path(recipe).absolute().parent
     request = Request(recipe=loaded, folder=folder, targets=targets, rows=rows, timeout=timeout)
     from dataclasses import replace
