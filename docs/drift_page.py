@@ -11,7 +11,7 @@ from crosscast.pysource.libraries.signatures import known_names
 
 
 def drift_page() -> str:
-    """Return the docs page docs/drift.md."""
+    """Return the docs page docs/reference/drift.md."""
     lines = [
         "# What changed between releases",
         "",

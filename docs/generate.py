@@ -5,6 +5,7 @@ With --check nothing is written; the exit code is 1 if a file is not what would 
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,9 @@ from lint_page import lint_page
 from recipe_page import recipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
 
 
 def expected() -> dict[Path, str]:
@@ -65,6 +69,8 @@ def main() -> int:
             path.write_text(wanted[path], encoding="utf-8")
     examples = [sys.executable, str(ROOT / "examples" / "compile.py"), *sys.argv[1:]]
     failed = subprocess.run(examples, check=False).returncode
+    if "--check" not in sys.argv and not is_released():
+        kept_path().write_text(json.dumps(checksums(), indent=0) + "\n")
     return 1 if failed or (stale and "--check" in sys.argv) else 0
 
 

@@ -22,7 +22,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 if TYPE_CHECKING:
     from crosscast.lint.run import Report, Request
 
-Format = Literal["text", "json", "sarif", "github"]
+Format = Literal["text", "json", "sarif", "github", "gitlab"]
 FailOn = Literal["error", "warning", "note"]
 _MANY = 20
 """Minimum number of groups of sources for a progress display."""
@@ -237,6 +237,10 @@ def _print(report: Report, format: Format, output: str, *, to_stderr: bool) -> N
         from crosscast.lint.formats.github import github
 
         text = github(everything)
+    elif format == "gitlab":
+        from crosscast.lint.formats.gitlab import gitlab
+
+        text = gitlab(everything)
     elif format == "sarif":
         from crosscast.lint.formats.sarif import sarif
 
