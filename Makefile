@@ -16,13 +16,15 @@ FUZZ ?= --examples 300
 MUTANTS ?= --docs
 ALARMS ?= --docs
 CAUSES ?= --docs
+# Flags of tests/drift/run.py.
+DRIFT ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start thousands of processes; without bytecode each one compiles what it imports again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check unit probes fuzz mutants causes kills false-alarms nightly \
-  self-test package generate docs bench slurm clean
+.PHONY: help demo test test-all check unit probes drift fuzz mutants causes kills \
+  false-alarms nightly self-test package generate docs bench slurm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +75,9 @@ unit: $(VENV)/.dev ## The tests of `make test` that need no framework
 
 probes: $(VENV)/.dev ## The probes behind the tables, all of them
 	$(BIN)/pytest tests/probes $(PARALLEL)
+
+drift: $(VENV)/.dev ## What changed between releases of the frameworks; installs each (gigabytes)
+	PYTHONPATH=tests $(BIN)/python -m drift.run $(DRIFT)
 
 fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the reference
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(FUZZ)

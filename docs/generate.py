@@ -5,6 +5,7 @@ With --check nothing is written; the exit code is 1 if a file is not what would 
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from crosscast.targets.backend import backend_names, load_backend
 from crosscast.targets.default_tables import defaults_page
 from crosscast.targets.matrix import markdown_page
 from crosscast_parity.recipes.derived import with_dtype
+from drift_page import drift_page
 from index_page import index_page
 from lint_page import lint_page, rule_page
 from python_page import python_page
@@ -29,6 +31,9 @@ from recipe_page import recipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "docs" / "reference" / "rules"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
 
 
 def expected() -> dict[Path, str]:
@@ -45,6 +50,7 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "commands.md": commands_page(),
         ROOT / "docs" / "reference" / "python-reference.md": python_page(),
         ROOT / "docs" / "reference" / "recipe.md": recipe_page(),
+        ROOT / "docs" / "reference" / "drift.md": drift_page(),
         ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),
         **{RULES / f"{rule.code}.md": rule_page(rule) for rule in all_rules().values()},
@@ -75,6 +81,8 @@ def main() -> int:
             path.write_text(wanted[path], encoding="utf-8")
     examples = [sys.executable, str(ROOT / "examples" / "compile.py"), *sys.argv[1:]]
     failed = subprocess.run(examples, check=False).returncode
+    if "--check" not in sys.argv and not is_released():
+        kept_path().write_text(json.dumps(checksums(), indent=0) + "\n")
     return 1 if failed or ((stale or gone) and "--check" in sys.argv) else 0
 
 

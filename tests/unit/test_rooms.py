@@ -18,6 +18,7 @@ CORE = {
     "facts": "messages",
     "recipe": "messages",
     "data": "messages",
+    "drift": "messages",
     "variations": "recipe",
     "plan": "messages recipe",
     "reference": "messages plan",
@@ -40,7 +41,9 @@ CORE = {
     " sources lint lift",
     "api": "messages recipe data plan targets emit memory readers sources weights state fit lint"
     " lift explore migrate",
-    "cli": "messages recipe sources targets weights state fit lint lift explore migrate api",
+    "server": "messages recipe targets readers sources lint",
+    "cli": "messages recipe drift sources targets weights state fit lint lift explore migrate api"
+    " server",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import json
+import math
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ import numpy as np
 import paddle
 
 from crosscast_paddle.inside.on_cpu import enable_scaler
+from probes.fact import Fact, main
 
 INF = float("inf")
 
@@ -105,25 +106,69 @@ def fresh_scaler() -> bool:
     return bool(scaler.is_enable())
 
 
-def scaler_facts() -> dict[str, Any]:
-    """GradScaler, with a GPU pretended."""
-    enable_scaler()
-    never = 2**31 - 1
-    return {
-        "parameters": list(inspect.signature(paddle.amp.GradScaler.__init__).parameters)[1:],
-        "enabled": {"before any": fresh_scaler()}
-        | {dtype: enabled_after(dtype) for dtype in ("float16", "bfloat16")},
-        "floor": scales([INF] * 12, init_loss_scaling=1e-40, decr_ratio=1e-2),
-        "after_zero": after_zero_scale(),
-        "ceiling": scales([0.0] * 5, init_loss_scaling=2.0**125, incr_every_n_steps=1),
-        "interval": scales([1.0] * 6, init_loss_scaling=1.0, incr_every_n_steps=3),
-        "consecutive": scales(
-            [INF, 1.0, INF, 1.0, INF, INF], init_loss_scaling=64.0, decr_every_n_nan_or_inf=2
+def parameters(function: Any) -> list[str]:
+    """Return the names of the parameters of a function."""
+    return list(inspect.signature(function).parameters)
+
+
+def on_gpu(ask: Callable[[], Any]) -> Callable[[], Any]:
+    """Let a scaler work as if there were a GPU while something is asked."""
+
+    def asked() -> Any:
+        enable_scaler()
+        return ask()
+
+    return asked
+
+
+NEVER = 2**31 - 1
+SCALER = {
+    "parameters": Fact(
+        "parameters of GradScaler", lambda: parameters(paddle.amp.GradScaler.__init__)[1:]
+    ),
+    "enabled": Fact(
+        "a scaler is at work before any auto_cast, and after one",
+        on_gpu(
+            lambda: {
+                "before any": fresh_scaler(),
+                **{dtype: enabled_after(dtype) for dtype in ("float16", "bfloat16")},
+            }
         ),
-        "static": constant_scaler(use_dynamic_loss_scaling=False),
-        "never": constant_scaler(incr_every_n_steps=never, decr_every_n_nan_or_inf=never),
-        "new_scale": new_scale(),
-    }
+    ),
+    "floor": Fact(
+        "scale from 1e-40 after twelve overflows with a ratio of 0.01",
+        on_gpu(lambda: scales([INF] * 12, init_loss_scaling=1e-40, decr_ratio=1e-2)),
+    ),
+    "after_zero": Fact("a finite step once the scale has fallen to 0", on_gpu(after_zero_scale)),
+    "ceiling": Fact(
+        "scale from 2^125 after each of five clean steps that all let it grow",
+        on_gpu(lambda: scales([0.0] * 5, init_loss_scaling=2.0**125, incr_every_n_steps=1)),
+    ),
+    "interval": Fact(
+        "scale from 1 after six clean steps, growing after every third",
+        on_gpu(lambda: scales([1.0] * 6, init_loss_scaling=1.0, incr_every_n_steps=3)),
+    ),
+    "consecutive": Fact(
+        "scale from 64 after inf, 1, inf, 1, inf, inf with decr_every_n_nan_or_inf=2",
+        on_gpu(
+            lambda: scales(
+                [INF, 1.0, INF, 1.0, INF, INF], init_loss_scaling=64.0, decr_every_n_nan_or_inf=2
+            )
+        ),
+    ),
+    "static": Fact(
+        "a scaler that is not dynamic after clean, overflow, clean",
+        on_gpu(lambda: constant_scaler(use_dynamic_loss_scaling=False)),
+    ),
+    "never": Fact(
+        "a scaler that never adjusts after clean, overflow, clean",
+        on_gpu(lambda: constant_scaler(incr_every_n_steps=NEVER, decr_every_n_nan_or_inf=NEVER)),
+    ),
+    "new_scale": Fact(
+        "scale as it is told, multiplies and is saved after set_init_loss_scaling(3)",
+        on_gpu(new_scale),
+    ),
+}
 
 
 def clipped(norm: float, limit: float) -> dict[str, float]:
@@ -148,22 +193,27 @@ def large_norms(count: int = 2**20) -> dict[str, float]:
     return {name: float(norm) / exact - 1 for name, norm in found.items()}
 
 
-def clip_facts() -> dict[str, Any]:
-    """The clip functions of paddle.nn.utils."""
+def clipped_values() -> list[float]:
+    """Return the gradients -3, 0.5, inf and nan after clipping to 1."""
     weight = paddle.create_parameter([4], "float32")
     (weight * paddle.to_tensor([-3.0, 0.5, INF, float("nan")])).sum().backward()
     paddle.nn.utils.clip_grad_value_([weight], 1.0)
-    values = weight.grad.tolist()
-    return {
-        "large": large_norms(),
-        "parameters": list(inspect.signature(paddle.nn.utils.clip_grad_norm_).parameters),
-        "above": clipped(5.0, 1.0),
-        "at": clipped(1.0, 1.0),
-        "below": clipped(0.5, 1.0),
-        "tiny": clipped(1e-5, 1e-5),
-        "values": values[:3],
-        "nan_stays": values[3] != values[3],
-    }
+    found: list[float] = weight.grad.tolist()
+    return found
+
+
+CLIP = {
+    "large": Fact("relative errors of the norm of a million numbers", large_norms),
+    "parameters": Fact(
+        "parameters of clip_grad_norm_", lambda: parameters(paddle.nn.utils.clip_grad_norm_)
+    ),
+    "above": Fact("clip_grad_norm_ of a norm of 5 to 1", lambda: clipped(5.0, 1.0)),
+    "at": Fact("clip_grad_norm_ of a norm of 1 to 1", lambda: clipped(1.0, 1.0)),
+    "below": Fact("clip_grad_norm_ of a norm of 0.5 to 1", lambda: clipped(0.5, 1.0)),
+    "tiny": Fact("clip_grad_norm_ of a norm of 1e-5 to 1e-5", lambda: clipped(1e-5, 1e-5)),
+    "values": Fact("clip_grad_value_ of -3, 0.5, inf to 1", lambda: clipped_values()[:3]),
+    "nan_stays": Fact("clip_grad_value_ keeps nan", lambda: math.isnan(clipped_values()[3])),
+}
 
 
 def product(dtype: str) -> dict[str, Any]:
@@ -188,22 +238,28 @@ def told(scaler: Any) -> float | str:
     return scale
 
 
-def amp_facts() -> dict[str, Any]:
-    """auto_cast and GradScaler on CPU as they are."""
+def scaler_on_cpu() -> dict[str, Any]:
+    """Return what a scaler says without a GPU."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         scaler = paddle.amp.GradScaler(init_loss_scaling=8.0)
     return {
-        "device": paddle.device.get_device(),
-        "products": {dtype: product(dtype) for dtype in ("float16", "bfloat16")},
-        "scaler": {
-            "enabled": scaler.is_enable(),
-            "scaled": scaler.scale(paddle.ones([])).item(),
-            "told": told(scaler),
-            "state": scaler.state_dict(),
-            "warnings": [str(diagnostic.message) for diagnostic in caught],
-        },
+        "enabled": scaler.is_enable(),
+        "scaled": scaler.scale(paddle.ones([])).item(),
+        "told": told(scaler),
+        "state": scaler.state_dict(),
+        "warnings": [str(diagnostic.message) for diagnostic in caught],
     }
+
+
+AMP = {
+    "device": Fact("the device", lambda: paddle.device.get_device()),
+    "products": Fact(
+        "a matmul under auto_cast on CPU",
+        lambda: {dtype: product(dtype) for dtype in ("float16", "bfloat16")},
+    ),
+    "scaler": Fact("a GradScaler on CPU", scaler_on_cpu),
+}
 
 
 def decayed(decays: Callable[[str], bool]) -> dict[str, float]:
@@ -237,63 +293,97 @@ def with_factor(factor: float) -> float:
     return 1.0 - float(weight.item())
 
 
-def optimizer_facts() -> dict[str, Any]:
-    """Weight decay by name, rates of parameters, and the names of the moments."""
+def asked_names() -> list[str]:
+    """Return the names with which AdamW asks whether a parameter decays."""
     asked: list[str] = []
+    decayed(lambda name: asked.append(name) or True)  # type: ignore[func-returns-value]
+    return asked
 
-    def by_attribute(name: str) -> bool:
-        asked.append(name)
-        return "bias" not in name
 
-    by_name = decayed(by_attribute)
+def trained() -> tuple[str, dict[str, Any]]:
+    """Return the name of a weight and the optimizer's state after forty steps of Adam."""
     layer = paddle.nn.Linear(1, 1)
     optimizer = paddle.optimizer.Adam(0.1, beta1=0.9, beta2=0.99, parameters=layer.parameters())
     layer(paddle.ones([1, 1])).sum().backward()
     for _ in range(40):
         optimizer.step()
-    held = optimizer.state_dict()
-    suffixes = {key.removeprefix(layer.weight.name) for key in held if layer.weight.name in key}
-    powers = [held[f"{layer.weight.name}_beta{n}_pow_acc_0"].item() for n in (1, 2)]
-    return {
-        "asked": asked,
-        "by_name": by_name,
-        "suffixes": sorted(suffixes),
-        "powers": powers,
-        "with_factor": with_factor(0.25),
-        "kept_by_augment": augmented(),
-    }
+    return layer.weight.name, optimizer.state_dict()
 
 
-def loss_facts() -> dict[str, Any]:
-    """Cross-entropy of rows that the model gets very wrong."""
+def suffixes() -> list[str]:
+    """Return what Adam calls the state of a weight, after the name of the weight."""
+    weight, held = trained()
+    return sorted({key.removeprefix(weight) for key in held if weight in key})
+
+
+def powers() -> list[float]:
+    """Return the powers of the betas after forty steps of Adam."""
+    weight, held = trained()
+    return [held[f"{weight}_beta{n}_pow_acc_0"].item() for n in (1, 2)]
+
+
+OPTIMIZER = {
+    "asked": Fact("names with which AdamW asks whether a parameter decays", asked_names),
+    "by_name": Fact(
+        "weight and bias of 1 after AdamW with a function that exempts the name bias",
+        lambda: decayed(lambda name: "bias" not in name),
+    ),
+    "suffixes": Fact("names in Adam's state", suffixes),
+    "powers": Fact("powers of the betas 0.9, 0.99 after forty steps of Adam", powers),
+    "with_factor": Fact(
+        "how far SGD of rate 0.5 moves a weight with a factor of 0.25", lambda: with_factor(0.25)
+    ),
+    "kept_by_augment": Fact("+= and *= leave a variable at its tensor", augmented),
+}
+
+
+def wrong_rows() -> tuple[Any, Any]:
+    """Return the cross-entropy of rows that the model gets very wrong, and the logits."""
     logits = paddle.to_tensor([[0.0, 50.0], [0.0, 70.0], [0.0, 300.0]], stop_gradient=False)
     labels = paddle.zeros([3], "int64")
     losses = paddle.nn.functional.cross_entropy(logits, labels, reduction="none")
     losses.sum().backward()
-    return {"losses": losses.flatten().tolist(), "gradient": logits.grad.tolist()}
+    return losses, logits
 
 
-def array_facts() -> dict[str, Any]:
-    """Types that NumPy arrays of one number become, by their own; None for those not taken."""
-    found: dict[str, str | None] = {}
-    for name in ("uint16", "uint32", "uint64", ">i4", ">f4"):
-        try:
-            found[name] = str(paddle.to_tensor(np.ones(1, name)).dtype)
-        except ValueError:
-            found[name] = None
-    ones = paddle.to_tensor(np.full(1, 0x3F80, np.uint16))  # the bits of 1 in bfloat16
-    return {"types": found, "labels": ones.astype("int64").tolist()}
+def taken(name: str) -> str | None:
+    """Return the type that a NumPy array of a type becomes; None if it is not taken."""
+    try:
+        return str(paddle.to_tensor(np.ones(1, name)).dtype)
+    except ValueError:
+        return None
 
+
+LOSS = {
+    "losses": Fact(
+        "cross-entropy of rows that are wrong by 50, 70, 300",
+        lambda: wrong_rows()[0].flatten().tolist(),
+    ),
+    "gradient": Fact(
+        "gradient of the cross-entropy of rows that are wrong by 50, 70, 300",
+        lambda: wrong_rows()[1].grad.tolist(),
+    ),
+}
+ARRAYS = {
+    "types": Fact(
+        "types of NumPy arrays",
+        lambda: {name: taken(name) for name in ("uint16", "uint32", "uint64", ">i4", ">f4")},
+    ),
+    "labels": Fact(  # the bits of 1 in bfloat16
+        "a NumPy array of uint16 with 0x3f80 as int64",
+        lambda: paddle.to_tensor(np.full(1, 0x3F80, np.uint16)).astype("int64").tolist(),
+    ),
+}
+FACTS = {  # the first group before the others, which pretend that there is a GPU
+    "amp": AMP,
+    "arrays": ARRAYS,
+    "loss": LOSS,
+    "scaler": SCALER,
+    "clip": CLIP,
+    "optimizer": OPTIMIZER,
+}
 
 if __name__ == "__main__":
-    FACTS = {
-        "arrays": array_facts,
-        "loss": loss_facts,
-        "scaler": scaler_facts,
-        "clip": clip_facts,
-        "amp": amp_facts,
-        "optimizer": optimizer_facts,
-    }
     if sys.argv[1] != "amp":
         warnings.filterwarnings("ignore", "amp_guard can only be enabled")
-    print(json.dumps(FACTS[sys.argv[1]]()))
+    main(FACTS)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import json
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from frozen_models import frozen
+from probes.fact import Fact, main
 
 
 def moved(optimizer: Any, gradients: list[float], start: float = 0.0) -> list[float]:
@@ -138,48 +138,105 @@ def seeded(x: Any) -> Any:
     return tf.nn.experimental.stateless_dropout(x, 0.5, seed=[1, 2])
 
 
-def facts() -> dict[str, Any]:
-    sgd, adam = keras.optimizers.SGD, keras.optimizers.Adam
-    infinity = float("inf")
-    huge = [tf.constant([3e30, 4e30])]
-    layers = keras.layers
-    return {
-        "scales grow": scales(2.0**126, [1.0] * 4),
-        "scales fall": scales(2.0**-125, [infinity] * 3),
-        "scales back off": scales(1024.0, [infinity, 1.0, infinity]),
-        "scaler arguments": parameters(keras.optimizers.LossScaleOptimizer.__init__),
-        "static": moved(sgd(1.0, loss_scale_factor=1024.0), [infinity]),
-        "accumulated": accumulated(),
-        "counted": counted_steps(),
-        "recomputed": {
-            "layer": recomputed(lambda x: layers.Dropout(0.5)(x, training=True)),
-            "function": recomputed(lambda x: tf.nn.dropout(x, 0.5)),
-            "seeded": recomputed(seeded),
+INFINITY = float("inf")
+HUGE = [3e30, 4e30]
+SGD, ADAM, LAYERS = keras.optimizers.SGD, keras.optimizers.Adam, keras.layers
+KERAS = {
+    "scales grow": Fact(
+        "scale from 2^126 after each of four clean steps that all let it grow",
+        lambda: scales(2.0**126, [1.0] * 4),
+    ),
+    "scales fall": Fact(
+        "scale from 2^-125 after three overflows", lambda: scales(2.0**-125, [INFINITY] * 3)
+    ),
+    "scales back off": Fact(
+        "scale from 1024 after inf, 1, inf", lambda: scales(1024.0, [INFINITY, 1.0, INFINITY])
+    ),
+    "scaler arguments": Fact(
+        "parameters of LossScaleOptimizer",
+        lambda: parameters(keras.optimizers.LossScaleOptimizer.__init__),
+    ),
+    "static": Fact(
+        "weight after an overflow with loss_scale_factor",
+        lambda: moved(SGD(1.0, loss_scale_factor=1024.0), [INFINITY]),
+    ),
+    "accumulated": Fact(
+        "weight and scale over accumulated gradients 1, inf, 3, 4, three to a step", accumulated
+    ),
+    "counted": Fact(
+        "the step for which a schedule is asked at updates of four accumulated gradients each",
+        counted_steps,
+    ),
+    "recomputed layer": Fact(
+        "recompute_grad repeats the mask of a Dropout layer",
+        lambda: recomputed(lambda x: LAYERS.Dropout(0.5)(x, training=True)),
+    ),
+    "clipped": Fact(
+        "weight after a gradient of 1e-5 with global_clipnorm=1e-5",
+        lambda: moved(SGD(1.0, global_clipnorm=1e-5), [1e-5]),
+    ),
+    "adam": Fact(
+        "weight after the first step of Adam with a gradient and an epsilon of 1e-3",
+        lambda: moved(ADAM(1.0, epsilon=1e-3), [1e-3]),
+    ),
+    "adam decay": Fact(
+        "weight of 1 after a step of Adam of rate 0.5, weight_decay=0.1 and no gradient",
+        lambda: moved(ADAM(0.5, weight_decay=0.1), [0.0], start=1.0),
+    ),
+    "sgd decay": Fact(
+        "weight of 1 after two steps of SGD of rate 0.5, weight_decay=0.1 and no gradient",
+        lambda: moved(SGD(0.5, momentum=0.5, weight_decay=0.1), [0.0, 0.0], start=1.0),
+    ),
+    "momentum": Fact("weight with momentum 0.5 when the rate falls to 0", rate_falls_to_zero),
+    "adam rounding": Fact(
+        "weight after the first step of Adam with a gradient of 1",
+        lambda: moved(ADAM(1.0, epsilon=1e-30), [1.0]),
+    ),
+    "adam arguments": Fact("parameters of Adam", lambda: parameters(ADAM.__init__)),
+    "lamb": Fact(
+        "weight of 1 after a step of Lamb of rate 0.5, weight_decay=0.1 and no gradient",
+        lambda: moved(keras.optimizers.Lamb(0.5, weight_decay=0.1), [0.0], start=1.0),
+    ),
+    "adafactor": Fact(
+        "weight of 1 after a step of Adafactor of rate 0.5 with a gradient of 1e-3",
+        lambda: moved(keras.optimizers.Adafactor(0.5, epsilon_1=1e-2), [1e-3], start=1.0),
+    ),
+    "averages": Fact(
+        "average of a weight that falls by 1 every second accumulated gradient", averages
+    ),
+    "frozen": Fact("what a frozen layer still changes", lambda: frozen(keras)),
+    "half": Fact(
+        "types of layers in float16, and a weight after a hundred small steps", half_weights
+    ),
+    "names": Fact(
+        "names of the weights of layers",
+        lambda: {
+            "dense": names(LAYERS.Dense(4)),
+            "embedding": names(LAYERS.Embedding(4, 4)),
+            "layer": names(LAYERS.LayerNormalization()),
+            "batch": names(LAYERS.BatchNormalization()),
+            "group": names(LAYERS.GroupNormalization(2)),
         },
-        "clipped": moved(sgd(1.0, global_clipnorm=1e-5), [1e-5]),
-        "clipped huge": tf.clip_by_global_norm(huge, 1.0)[0][0].numpy().tolist(),
-        "clip arguments": parameters(tf.clip_by_global_norm),
-        "adam": moved(adam(1.0, epsilon=1e-3), [1e-3]),
-        "adam decay": moved(adam(0.5, weight_decay=0.1), [0.0], start=1.0),
-        "sgd decay": moved(sgd(0.5, momentum=0.5, weight_decay=0.1), [0.0, 0.0], start=1.0),
-        "momentum": rate_falls_to_zero(),
-        "adam rounding": moved(adam(1.0, epsilon=1e-30), [1.0]),
-        "adam arguments": parameters(adam.__init__),
-        "lamb": moved(keras.optimizers.Lamb(0.5, weight_decay=0.1), [0.0], start=1.0),
-        "adafactor": moved(keras.optimizers.Adafactor(0.5, epsilon_1=1e-2), [1e-3], start=1.0),
-        "averages": averages(),
-        "frozen": frozen(keras),
-        "half": half_weights(),
-        "row_losses": row_losses(),
-        "names": {
-            "dense": names(layers.Dense(4)),
-            "embedding": names(layers.Embedding(4, 4)),
-            "layer": names(layers.LayerNormalization()),
-            "batch": names(layers.BatchNormalization()),
-            "group": names(layers.GroupNormalization(2)),
-        },
-    }
-
+    ),
+}
+TENSORFLOW = {
+    "recomputed function": Fact(
+        "recompute_grad repeats the mask of tf.nn.dropout",
+        lambda: recomputed(lambda x: tf.nn.dropout(x, 0.5)),
+    ),
+    "recomputed seeded": Fact(
+        "recompute_grad repeats the mask of stateless_dropout", lambda: recomputed(seeded)
+    ),
+    "clipped huge": Fact(
+        "clip_by_global_norm of gradients of 3e30 and 4e30",
+        lambda: tf.clip_by_global_norm([tf.constant(HUGE)], 1.0)[0][0].numpy().tolist(),
+    ),
+    "clip arguments": Fact(
+        "parameters of clip_by_global_norm", lambda: parameters(tf.clip_by_global_norm)
+    ),
+    "row_losses": Fact("worst error of a row's cross-entropy in half", row_losses),
+}
+FACTS = {"keras": KERAS, "tensorflow": TENSORFLOW}
 
 if __name__ == "__main__":
-    print(json.dumps(facts()))
+    main(FACTS)

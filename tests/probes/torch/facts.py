@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import json
-import sys
+import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+
+from probes.fact import Fact, main
 
 INF = float("inf")
 
@@ -80,22 +82,45 @@ def fused_momentum(fused: bool) -> dict[str, Any]:
     return {"momentum_nan": bool(momentum.isnan().any()), "weight_nan": bool(weight.isnan().any())}
 
 
-def scaler_facts() -> dict[str, Any]:
-    """GradScaler, with and without fused SGD."""
-    parameters = list(inspect.signature(torch.amp.GradScaler.__init__).parameters)
-    overflow = [INF] * 3
-    return {
-        "parameters": parameters[1:],
-        "always_dynamic": scales([INF, 1.0, 1.0], init_scale=1024.0, growth_interval=1),
-        "first_overflow": scales([1.0, INF, 1.0, INF], init_scale=1024.0, growth_interval=100),
-        "floor": scales(overflow * 4, init_scale=1e-40, backoff_factor=1e-2),
-        "after_zero": after_zero_scale(),
-        "ceiling": scales([1.0] * 140, init_scale=1.0, growth_interval=1),
-        "interval": scales([1.0] * 6, init_scale=1.0, growth_interval=3),
-        "new_scale": new_scale(),
-        "momentum_fused": fused_momentum(True),
-        "momentum_plain": fused_momentum(False),
-    }
+def parameters(function: Any) -> list[str]:
+    """Return the names of the parameters of a function, or of a class."""
+    return list(inspect.signature(function).parameters)
+
+
+OVERFLOWS = [INF] * 12
+SCALER = {
+    "parameters": Fact(
+        "parameters of GradScaler", lambda: parameters(torch.amp.GradScaler.__init__)[1:]
+    ),
+    "always_dynamic": Fact(
+        "scale from 1024 after inf, 1, 1, growing after every clean step",
+        lambda: scales([INF, 1.0, 1.0], init_scale=1024.0, growth_interval=1),
+    ),
+    "first_overflow": Fact(
+        "scale from 1024 after 1, inf, 1, inf",
+        lambda: scales([1.0, INF, 1.0, INF], init_scale=1024.0, growth_interval=100),
+    ),
+    "floor": Fact(
+        "scale from 1e-40 after twelve overflows with a backoff of 0.01",
+        lambda: scales(OVERFLOWS, init_scale=1e-40, backoff_factor=1e-2),
+    ),
+    "after_zero": Fact("a finite step once the scale has fallen to 0", after_zero_scale),
+    "ceiling": Fact(
+        "scale from 1 after each of 140 clean steps that all let it grow",
+        lambda: scales([1.0] * 140, init_scale=1.0, growth_interval=1),
+    ),
+    "interval": Fact(
+        "scale from 1 after six clean steps, growing after every third",
+        lambda: scales([1.0] * 6, init_scale=1.0, growth_interval=3),
+    ),
+    "new_scale": Fact("scale after update(3.0), update(0.75)", new_scale),
+    "momentum_fused": Fact(
+        "momentum of fused SGD after a skipped first step", lambda: fused_momentum(True)
+    ),
+    "momentum_plain": Fact(
+        "momentum of plain SGD after a skipped first step", lambda: fused_momentum(False)
+    ),
+}
 
 
 def clipped(norm: float, limit: float, **settings: Any) -> dict[str, float]:
@@ -106,26 +131,36 @@ def clipped(norm: float, limit: float, **settings: Any) -> dict[str, float]:
     return {"norm": float(total), "factor": float(weight.grad) / norm}
 
 
-def clip_facts() -> dict[str, Any]:
-    """The clip functions of torch.nn.utils."""
+def clipped_values() -> list[float]:
+    """Return the gradients -3, 0.5, inf and nan after clipping to 1."""
     weight = torch.nn.Parameter(torch.zeros(4))
     weight.grad = torch.tensor([-3.0, 0.5, INF, float("nan")])
     torch.nn.utils.clip_grad_value_([weight], 1.0)
-    values = weight.grad
+    found: list[float] = weight.grad.tolist()
+    return found
+
+
+def clipped_together() -> list[float]:
+    """Return the norm of gradients 3 and 4, and these after clipping to 2.5."""
     pair = [torch.nn.Parameter(torch.zeros(())) for _ in range(2)]
     for parameter, gradient in zip(pair, (3.0, 4.0), strict=True):
         parameter.grad = torch.tensor(gradient)
     together = float(torch.nn.utils.clip_grad_norm_(pair, 2.5))
-    return {
-        "together": [together, *(float(parameter.grad) for parameter in pair)],
-        "parameters": list(inspect.signature(torch.nn.utils.clip_grad_norm_).parameters),
-        "above": clipped(5.0, 1.0),
-        "at": clipped(1.0, 1.0),
-        "below": clipped(0.5, 1.0),
-        "tiny": clipped(1e-5, 1e-5),
-        "values": values[:3].tolist(),
-        "nan_stays": bool(values[3].isnan()),
-    }
+    return [together, *(float(parameter.grad) for parameter in pair)]
+
+
+CLIP = {
+    "together": Fact("norm of gradients 3 and 4, and these clipped to 2.5", clipped_together),
+    "parameters": Fact(
+        "parameters of clip_grad_norm_", lambda: parameters(torch.nn.utils.clip_grad_norm_)
+    ),
+    "above": Fact("clip_grad_norm_ of a norm of 5 to 1", lambda: clipped(5.0, 1.0)),
+    "at": Fact("clip_grad_norm_ of a norm of 1 to 1", lambda: clipped(1.0, 1.0)),
+    "below": Fact("clip_grad_norm_ of a norm of 0.5 to 1", lambda: clipped(0.5, 1.0)),
+    "tiny": Fact("clip_grad_norm_ of a norm of 1e-5 to 1e-5", lambda: clipped(1e-5, 1e-5)),
+    "values": Fact("clip_grad_value_ of -3, 0.5, inf to 1", lambda: clipped_values()[:3]),
+    "nan_stays": Fact("clip_grad_value_ keeps nan", lambda: math.isnan(clipped_values()[3])),
+}
 
 
 def stepped(
@@ -156,43 +191,56 @@ def average() -> list[float]:
     return found
 
 
-def optimizer_facts() -> dict[str, Any]:
-    """The optimizers and averages of torch.optim."""
-    optim = torch.optim
-    signature = inspect.signature
-    return {
-        "names": sorted(name.lower() for name in vars(optim)),
-        "adam": list(signature(optim.Adam).parameters),
-        "adamw": list(signature(optim.AdamW).parameters),
-        "sgd": list(signature(optim.SGD).parameters),
-        "adafactor": list(signature(optim.Adafactor).parameters),
-        "momentum": stepped(optim.SGD, 0.25, 0.5, momentum=0.5),
-        "adam_at_once": stepped(optim.Adam, 0.25, betas=(0.5, 0.75), eps=1e-300),
-        "adam_epsilon": stepped(optim.Adam, 0.25, betas=(0.5, 0.75), eps=1.0),
-        "half_weight": stepped(optim.SGD, *[2.0**-12] * 8, dtype=torch.float16),
-        "float32_weight": stepped(optim.SGD, *[2.0**-12] * 8, dtype=torch.float32),
-        "adafactor_step": stepped(optim.Adafactor, 0.25, 0.25, eps=(1e-7, 1e-3), d=1.0),
-        "average": average(),
-    }
-
-
-def array_facts() -> dict[str, str | None]:
-    """Types that NumPy arrays become, by their own; None for those not taken."""
-    found: dict[str, str | None] = {}
-    for name in ("uint16", "uint32", "uint64", ">i4", ">f4", "longdouble"):
-        try:
-            found[name] = str(torch.as_tensor(np.ones(1, name)).dtype)
-        except (TypeError, ValueError):
-            found[name] = None
-    return found
-
-
-FACTS = {
-    "arrays": array_facts,
-    "scaler": scaler_facts,
-    "clip": clip_facts,
-    "optimizer": optimizer_facts,
+SMALL = [2.0**-12] * 8
+OPTIMIZER = {
+    "names": Fact("names of torch.optim", lambda: sorted(n.lower() for n in vars(torch.optim))),
+    "adam": Fact("parameters of Adam", lambda: parameters(torch.optim.Adam)),
+    "adamw": Fact("parameters of AdamW", lambda: parameters(torch.optim.AdamW)),
+    "sgd": Fact("parameters of SGD", lambda: parameters(torch.optim.SGD)),
+    "adafactor": Fact("parameters of Adafactor", lambda: parameters(torch.optim.Adafactor)),
+    "momentum": Fact(
+        "weight of 1 after SGD with momentum 0.5, gradient 1 and rates 0.25, 0.5",
+        lambda: stepped(torch.optim.SGD, 0.25, 0.5, momentum=0.5),
+    ),
+    "adam_at_once": Fact(
+        "weight of 1 after the first step of Adam of rate 0.25",
+        lambda: stepped(torch.optim.Adam, 0.25, betas=(0.5, 0.75), eps=1e-300),
+    ),
+    "adam_epsilon": Fact(
+        "weight of 1 after the first step of Adam of rate 0.25 with an epsilon of 1",
+        lambda: stepped(torch.optim.Adam, 0.25, betas=(0.5, 0.75), eps=1.0),
+    ),
+    "half_weight": Fact(
+        "float16 weight of 1 after eight steps of 2^-12",
+        lambda: stepped(torch.optim.SGD, *SMALL, dtype=torch.float16),
+    ),
+    "float32_weight": Fact(
+        "float32 weight of 1 after eight steps of 2^-12",
+        lambda: stepped(torch.optim.SGD, *SMALL, dtype=torch.float32),
+    ),
+    "adafactor_step": Fact(
+        "weight of 1 after two steps of Adafactor of rate 0.25",
+        lambda: stepped(torch.optim.Adafactor, 0.25, 0.25, eps=(1e-7, 1e-3), d=1.0),
+    ),
+    "average": Fact("AveragedModel over a weight of 1, 2, 3, half kept", average),
 }
 
+
+def taken(name: str) -> str | None:
+    """Return the type that a NumPy array of a type becomes; None if it is not taken."""
+    try:
+        return str(torch.as_tensor(np.ones(1, name)).dtype)
+    except (TypeError, ValueError):
+        return None
+
+
+ARRAYS = {
+    name: Fact(f"type of a NumPy array of {name}", partial(taken, name))
+    for name in ("uint16", "uint32", "uint64", ">i4", ">f4", "longdouble")
+}
+
+
+FACTS = {"arrays": ARRAYS, "scaler": SCALER, "clip": CLIP, "optimizer": OPTIMIZER}
+
 if __name__ == "__main__":
-    print(json.dumps(FACTS[sys.argv[1]]()))
+    main(FACTS)

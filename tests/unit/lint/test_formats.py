@@ -13,6 +13,7 @@ import pytest
 from crosscast.edits.edit import Edit
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.formats.github import github
+from crosscast.lint.formats.gitlab import gitlab
 from crosscast.lint.formats.paths import relative, uri
 from crosscast.lint.formats.plain import as_json
 from crosscast.lint.formats.sarif import sarif
@@ -95,6 +96,34 @@ def test_github_escapes(name: str) -> None:
     assert unquote(properties["file"]) == name
     assert set(properties) == {"title", "file", "line", "col"}
     assert unquote(message).startswith(f"100% of\r\n{name}: x")
+
+
+# GitLab
+
+
+def test_gitlab() -> None:
+    (entry,) = json.loads(gitlab([result()]))
+    assert entry.pop("fingerprint")
+    assert entry == {
+        "description": "CL001 rule-cl001: it is bad (be good)",
+        "check_name": "CL001",
+        "severity": "minor",
+        "location": {"path": "pkg/a b.py", "lines": {"begin": 3}},
+    }
+    (entry,) = json.loads(gitlab([FAILURE]))
+    assert (entry["severity"], entry["location"]["path"]) == ("major", ".")
+    assert json.loads(gitlab([])) == []
+
+
+def test_gitlab_knows_a_result_again_on_another_line() -> None:
+    def prints(*lines: int) -> list[str]:
+        found = [result(span=Span("a.py", line, 1, 2, " x = BAD")) for line in lines]
+        return [entry["fingerprint"] for entry in json.loads(gitlab(found))]
+
+    assert prints(3) == prints(30)
+    assert len({*prints(3, 9)}) == 2
+    assert prints(3, 9) == prints(4, 10)
+    assert prints(3)[0] != json.loads(gitlab([result()]))[0]["fingerprint"]
 
 
 # paths

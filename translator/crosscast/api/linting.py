@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crosscast.lint.rule import Rule
     from crosscast.lint.run import Report, Request
 
-Format = Literal["text", "json", "sarif", "github"]
+Format = Literal["text", "json", "sarif", "github", "gitlab"]
 FailOn = Literal["error", "warning", "note"]
 RANKS = ("error", "warning", "note")
 COLUMNS = ("place", "severity", "code", "message")
@@ -102,7 +102,7 @@ class Lint(Result):
         """
         from crosscast.lint.result import of_diagnostic
 
-        check_choice("format", format, ("text", "json", "sarif", "github"))
+        check_choice("format", format, ("text", "json", "sarif", "github", "gitlab"))
         everything = [*self.findings, *map(of_diagnostic, self.problems)]
         if format == "json":
             from crosscast.lint.formats.plain import as_json
@@ -112,6 +112,10 @@ class Lint(Result):
             from crosscast.lint.formats.github import github
 
             return github(everything)
+        if format == "gitlab":
+            from crosscast.lint.formats.gitlab import gitlab
+
+            return gitlab(everything)
         if format == "sarif":
             from crosscast.lint.formats.sarif import sarif
 

@@ -26,7 +26,7 @@ from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_INTERRUPTED, Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 from crosscast.messages.output import OutputFile, write_files
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def parity(
     try:
         from crosscast_parity.planning.options import make_options, read_interpreters
     except ModuleNotFoundError as error:
-        raise parity_missing("the parity harness needs", error) from None
+        raise package_missing("the parity harness needs", error) from None
     with ExitStack() as stack:
         folder = out
         if folder is None:

@@ -97,13 +97,13 @@ class Plan(Result):
             DiagnosticError: CC401 without the harness, CC463 for another ending, CC501 if the file
                 exists.
         """
-        from crosscast.messages.missing_packages import parity_missing
+        from crosscast.messages.missing_packages import package_missing
 
         check_plot(path)
         try:
             from crosscast_parity.memory.plot import write_plot
         except ModuleNotFoundError as error:
-            raise parity_missing("--plot needs", error) from None
+            raise package_missing("--plot needs", error) from None
         write_plot(self.outcomes, self.recipe.name, Path(path), force=force)
 
     @property
@@ -307,9 +307,9 @@ def _estimates(
         from crosscast_parity.memory.short_runs import measure_model
         from crosscast_parity.planning.options import read_interpreters
     except ModuleNotFoundError as error:
-        from crosscast.messages.missing_packages import parity_missing
+        from crosscast.messages.missing_packages import package_missing
 
-        raise parity_missing("--trace needs", error) from None
+        raise package_missing("--trace needs", error) from None
     interpreters = read_interpreters(python, targets)
 
     def look(recipe: Recipe, target: str, traced: bool) -> Seen:

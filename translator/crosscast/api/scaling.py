@@ -26,7 +26,7 @@ from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import Exit
 from crosscast.messages.diagnostics import Diagnostic
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 if TYPE_CHECKING:
     from crosscast_parity.processes.work_done import Progress
@@ -118,7 +118,7 @@ def check_scaling(
         from crosscast_parity.scaling_law.recipes import make_subject
         from crosscast_parity.scaling_law.runs import Settings
     except ModuleNotFoundError as error:
-        raise parity_missing("check-scaling needs", error) from None
+        raise package_missing("check-scaling needs", error) from None
     of_targets(targets, given.fields, {})  # refuses targets without a script
     interpreters = read_interpreters(texts_of(python), targets)
     subject = make_subject(

@@ -27,7 +27,7 @@ from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import Exit
 from crosscast.messages.diagnostics import Diagnostic
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 if TYPE_CHECKING:
     from crosscast_parity.sweep.driver import Watch
@@ -140,7 +140,7 @@ def sweep(
         from crosscast_parity.sweep.prepare import Training
         from crosscast_parity.sweep.progress import Lines
     except ModuleNotFoundError as error:
-        raise parity_missing("sweeps need", error) from None
+        raise package_missing("sweeps need", error) from None
     paths = paths_of(recipes)
     warnings = tuple(found for path in paths for found in loaded(path).open)
     axes = parse_settings(texts_of(set))

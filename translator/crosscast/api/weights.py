@@ -22,7 +22,7 @@ from crosscast.api.result import Result
 from crosscast.messages.console import Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 if TYPE_CHECKING:
     from crosscast.weights.document import WeightsMap
@@ -197,7 +197,7 @@ def _request(
         from crosscast_parity.planning.options import read_interpreters
         from crosscast_parity.weights.command import Request, targets_of_models
     except ModuleNotFoundError as error:
-        raise parity_missing("matching weights needs", error) from None
+        raise package_missing("matching weights needs", error) from None
     request = Request(
         recipe=given,
         folder=folder_of(recipe),

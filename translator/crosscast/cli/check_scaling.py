@@ -11,7 +11,7 @@ import typer
 from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption
 from crosscast.cli.error_handling import positive
 from crosscast.messages.console import print_diagnostics, print_json
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 
 def check_scaling_command(
@@ -60,7 +60,7 @@ def check_scaling_command(
     try:
         from crosscast_parity.report.progress import progress_on
     except ModuleNotFoundError as error:
-        raise parity_missing("check-scaling needs", error) from None
+        raise package_missing("check-scaling needs", error) from None
     with progress_on(sys.stderr) as on_progress:
         found = check_scaling(
             loaded,

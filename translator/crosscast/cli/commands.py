@@ -29,7 +29,9 @@ NAMES = (
     "init",
     "schema",
     "matrix",
+    "drift",
     "doctor",
+    "server",
     "data",
     "state",
     "weights",
@@ -108,6 +110,14 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.environment import matrix_command
 
             return matrix_command
+        case "drift":
+            from crosscast.cli.drift import drift
+
+            return drift
+        case "server":
+            from crosscast.cli.server import server
+
+            return server
         case "doctor":
             from crosscast.cli.environment import doctor_command
 

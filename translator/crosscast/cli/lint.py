@@ -23,7 +23,7 @@ from crosscast.messages.diagnostics import DiagnosticError, failure
 if TYPE_CHECKING:
     from crosscast.api.linting import Lint
 
-Format = Literal["text", "json", "sarif", "github"]
+Format = Literal["text", "json", "sarif", "github", "gitlab"]
 FailOn = Literal["error", "warning", "note"]
 
 

@@ -12,7 +12,7 @@ import typer
 from crosscast.cli.compile import RecipeArgument, ToOption
 from crosscast.cli.error_handling import positive
 from crosscast.messages.console import print_diagnostics
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 if TYPE_CHECKING:
     from crosscast.api.parity import Parity
@@ -107,7 +107,7 @@ def parity_command(
     try:
         from crosscast_parity.report.progress import progress_on
     except ModuleNotFoundError as error:
-        raise parity_missing("the parity harness needs", error) from None
+        raise package_missing("the parity harness needs", error) from None
     with progress_on(sys.stderr) as on_progress:
         found = parity(
             loaded,

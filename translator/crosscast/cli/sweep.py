@@ -10,7 +10,7 @@ import typer
 from crosscast.cli.compile import JsonOption, ToOption
 from crosscast.cli.error_handling import positive
 from crosscast.messages.console import print_diagnostics, print_json, print_table
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 
 
 def sweep_command(
@@ -88,7 +88,7 @@ def sweep_command(
         from crosscast_parity.sweep.progress import make_watch
         from crosscast_parity.sweep.table import COLUMNS
     except ModuleNotFoundError as error:
-        raise parity_missing("sweeps need", error) from None
+        raise package_missing("sweeps need", error) from None
     found = sweep(
         recipes,
         to,

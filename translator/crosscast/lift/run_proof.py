@@ -16,7 +16,7 @@ from crosscast.lift.frameworks import backend_for
 from crosscast.lift.recipe_draft import KINDS, Filled
 from crosscast.lift.step_sections import looking, word
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 from crosscast.sources.run_command import parse_command
 from crosscast.targets.backend import harness_of
 
@@ -120,7 +120,7 @@ def prove_by_run(
         from crosscast_parity.reading.verdict import hold
         from crosscast_parity.side_by_side.running import MOST_COPIED, Limits, Program, size_of
     except ModuleNotFoundError as error:
-        raise parity_missing("running the program needs", error) from None
+        raise package_missing("running the program needs", error) from None
     nothing = RunProof(command=demand.command, fields={}, lifted=lifted, corrected=lifted)
     if lifted.recipe is None:
         return replace(nothing, problem="there is no recipe to hold against a run")

@@ -35,7 +35,7 @@ _DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "gr
 """Start of a line of a diff to its style; the first that fits."""
 _FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC021", "CC106", "CC108", "CC5")
 _CALL_USAGE = ("CC016",)
-_READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970")
+_READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970", "CC980")
 _PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
 _DATA_USAGE = ("CC601", "CC610", "CC641")
 _PARITY_USAGE = ("CC705", "CC707", "CC708", "CC710", "CC748")

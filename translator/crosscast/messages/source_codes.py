@@ -238,4 +238,9 @@ SOURCE_CODES = (
         "the run shows nothing",
         "The reading is not proven. The message says why; what the program printed precedes it.",
     ),
+    Code(
+        "CC980",
+        "release not observed",
+        "`make drift` observes releases and keeps what they show.",
+    ),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.codemod import Api
 from crosscast.sources.files import Text, path_of
@@ -77,7 +77,7 @@ def execute(
         from crosscast_parity.side_by_side.proof import Execution, prove
         from crosscast_parity.side_by_side.running import MOST_COPIED, Limits, Program, size_of
     except ModuleNotFoundError as error:
-        raise parity_missing("running both sides needs", error) from None
+        raise package_missing("running both sides needs", error) from None
     before = {_below(folder, files[name].path): _bytes(files[name]) for name in texts}
     after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
     new = {_below(folder, path_of(name)): text.encode() for name, text in added.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
-from crosscast.messages.missing_packages import parity_missing
+from crosscast.messages.missing_packages import package_missing
 from crosscast.migrate.across_frameworks import CrossMigration
 from crosscast.migrate.chosen_proof import across_proof
 
@@ -36,7 +36,7 @@ def verify(
     try:
         from crosscast_parity.compare.migration_proof import prove
     except ModuleNotFoundError as error:
-        raise parity_missing("the parity harness needs", error) from None
+        raise package_missing("the parity harness needs", error) from None
     proofs = []
     for arrival in across.arrived:
         target = arrival.compiled.target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -47,8 +48,8 @@ def _describe(schema: dict[str, Any]) -> None:
         classes += cls.__subclasses__()
     by_name = {cls.__name__: cls for cls in classes if cls.__module__.startswith("crosscast.")}
     for name, target in {"Recipe": schema, **schema["$defs"]}.items():
-        for field, text in field_docs(by_name[name]).items():
-            target["properties"][field]["description"] = text
+        for known, text in field_docs(by_name[name]).items():
+            target["properties"][known]["description"] = text
 
 
 def _tuples_as_draft7(node: Any) -> None:
@@ -85,6 +86,92 @@ def field_names(path: PathKey, data: Any) -> list[str]:
         data = data.get(key) if isinstance(data, Mapping) else None
         node = _resolve(schema, node.get("properties", {}).get(key, {}), data)
     return list(node.get("properties", {}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaNode:
+    """What may stand at a path of a recipe."""
+
+    text: str = ""
+    """The documentation of the field."""
+    kind: str = ""
+    """The type of the value in words; empty if it is a section of one kind."""
+    words: tuple[str, ...] = ()
+    """The values that are allowed, if they are words."""
+    default: str = ""
+    """The default as JSON; empty if there is none."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Name to documentation, for a section."""
+
+
+@cache
+def _described() -> dict[str, Any]:
+    return recipe_schema()
+
+
+def schema_at(path: PathKey, data: Any) -> SchemaNode:
+    """Return what may stand at a path, with variants selected by the tags in `data`."""
+    schema = _described()
+    section = given = schema
+    words: list[str] = []
+    for key in path:
+        tag = given.get("discriminator", {}).get("propertyName", "")
+        data = data.get(key) if isinstance(data, Mapping) else None
+        items = section.get("items", {})
+        above, given = (
+            given,
+            items if isinstance(key, int) else section.get("properties", {}).get(key, {}),
+        )
+        section = _content(schema, given, data)
+        words = [*above["discriminator"]["mapping"]] if tag and key == tag else []
+    default = json.dumps(given["default"]) if "default" in given else ""
+    fields = {n: f.get("description", "") for n, f in section.get("properties", {}).items()}
+    if not fields and "discriminator" in given:
+        fields = {given["discriminator"]["propertyName"]: ""}
+    return SchemaNode(
+        text=given.get("description", "") if path else "",
+        kind=" or ".join(dict.fromkeys(_kinds(schema, given))),
+        words=tuple(words or dict.fromkeys(_words(schema, given))),
+        default=default if default != "null" else "",
+        fields=fields,
+    )
+
+
+def _content(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[str, Any]:
+    """Return the alternative of a node that has fields or items, selected by the tag in `data`."""
+    if "discriminator" in node:
+        return _resolve(schema, node, data)
+    found = _alternatives(schema, node)
+    return next((each for each in found if "properties" in each or "items" in each), {})
+
+
+def _alternatives(schema: dict[str, Any], node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the alternatives of a node, with references followed."""
+    if "$ref" in node:
+        node = schema["$defs"].get(node["$ref"].removeprefix("#/$defs/"), {})
+    several = node.get("anyOf") or node.get("oneOf") or node.get("allOf")
+    if not several:
+        return [node]
+    return [found for each in several for found in _alternatives(schema, each)]
+
+
+def _kinds(schema: dict[str, Any], node: dict[str, Any]) -> list[str]:
+    if "discriminator" in node:
+        return []
+    found = []
+    for each in _alternatives(schema, node):
+        if "type" in each and not each.get("properties"):
+            found.append({"array": "list", "object": "mapping"}.get(each["type"], each["type"]))
+    return found
+
+
+def _words(schema: dict[str, Any], node: dict[str, Any]) -> list[str]:
+    found: list[str] = []
+    for each in _alternatives(schema, node):
+        values = each.get("enum", [each["const"]] if "const" in each else [])
+        found += [value for value in values if isinstance(value, str)]
+        found += ["true", "false"] if each.get("type") == "boolean" else []
+    return found
 
 
 def _resolve(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""The docs page about what releases of the frameworks do differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.drift.changes import Change, changes, observed
+from crosscast.drift.observations import PACKAGES
+from crosscast.drift.words import counts, step_text, value_text
+from crosscast.pysource.libraries.signatures import known_names
+
+
+def drift_page() -> str:
+    """Return the docs page docs/reference/drift.md."""
+    lines = [
+        "# What changed between releases",
+        "",
+        "Generated from observations; do not edit.",
+        "",
+        "Each release below was installed and run: the [probes](../design.md#tables) were asked",
+        "what it does, and its functions which parameters they have. `crosscast drift` answers",
+        "questions about it, for example which release of Keras changed for which step a schedule",
+        "is asked:",
+        "",
+        "```",
+        "crosscast drift keras 3.4 3.15 --name counted",
+        "```",
+        "",
+        "Here are all facts that changed, and the parameters of functions that crosscast reads or",
+        "writes; the command knows the other public functions and classes of these modules, too.",
+        "`make drift` installs the releases and the newest that there are, observes them, and",
+        "exits with 1 if anything differs from what is kept.",
+    ]
+    for package in PACKAGES:
+        lines += ["", *_section(package)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(package: str) -> Iterator[str]:
+    found, known = observed(package), {*known_names()}
+    different = changes(found, found.releases[0], found.releases[-1])
+    yield f"## {package}"
+    yield ""
+    yield f"Observed: {', '.join(found.releases)}. From the first to the last: {counts(different)}."
+    facts = [change for change in different if change.kind == "behavior"]
+    asked = sum(timeline.kind == "behavior" for timeline in found.timelines)
+    yield ""
+    yield f"Of {asked} facts, {len(facts)} changed."
+    if facts:
+        yield from ("", "| fact | release | answer |", "|---|---|---|")
+        for change in facts:
+            yield from _rows(change)
+    named = [change for change in different if change.name in known]
+    if named:
+        yield from ("", "| name | release | parameters |", "|---|---|---|")
+        for change in named:
+            pairs = zip(change.steps, change.steps[1:], strict=False)
+            first = f"`{change.name}`"
+            for (_, before), (release, after) in pairs:
+                yield f"| {first} | {release} | {_code(step_text(before, after))} |"
+                first = ""
+
+
+def _rows(change: Change) -> Iterator[str]:
+    first = change.text
+    for release, value in change.steps:
+        yield f"| {first} | {release} | {_code(value_text(value))} |"
+        first = ""
+
+
+def _code(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|")

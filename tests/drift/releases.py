@@ -1,0 +1,123 @@
+"""The releases that are observed, and what is looked at in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crosscast.pysource.libraries import signatures
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that is observed."""
+
+    name: str
+    """The name that is imported, and that the observations have."""
+    distribution: str
+    """The name that is installed."""
+    modules: tuple[str, ...]
+    """Modules of which every public function and class is looked at."""
+    legacy: tuple[str, ...] = ()
+    """Names of the tables that belong to another package."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names that the product's tables of signatures have."""
+        return [
+            name
+            for name in signatures.known_names()
+            if name.startswith(f"{self.name}.") and not name.startswith(self.legacy or "\0")
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Releases that are installed and observed together."""
+
+    folder: str
+    """The folder of tests/probes with the facts."""
+    releases: tuple[tuple[str, str], ...]
+    """Package and its release; an empty one is the newest that there is."""
+    others: tuple[str, ...] = ()
+    """What else must be installed, and in which release."""
+
+    @property
+    def label(self) -> str:
+        """A name for people and for a folder."""
+        return "-".join(f"{name}-{release or 'newest'}" for name, release in self.releases)
+
+
+PACKAGES = {
+    package.name: package
+    for package in (
+        Package(
+            "torch",
+            "torch",
+            tuple(
+                f"torch.{name}"
+                for name in (
+                    *("amp", "cuda.amp", "optim", "optim.lr_scheduler", "optim.swa_utils"),
+                    *("nn", "nn.init", "nn.utils", "utils.data", "utils.checkpoint"),
+                    *("distributed", "nn.parallel"),
+                )
+            ),
+        ),
+        Package(
+            "tensorflow",
+            "tensorflow-cpu",
+            ("tensorflow.distribute", "tensorflow.data", "tensorflow.nn", "tensorflow.config"),
+            ("tensorflow.keras.", "tensorflow.compat.v1.keras."),
+        ),
+        Package(
+            "keras",
+            "keras",
+            tuple(
+                f"keras.{name}"
+                for name in (
+                    *("activations", "callbacks", "config", "distribution", "dtype_policies"),
+                    *("initializers", "layers", "losses", "metrics", "mixed_precision"),
+                    *("models", "optimizers", "optimizers.schedules", "regularizers", "utils"),
+                )
+            ),
+        ),
+        Package(
+            "paddle",
+            "paddlepaddle",
+            tuple(
+                f"paddle.{name}"
+                for name in (
+                    *("amp", "distributed", "distributed.fleet", "io", "nn", "nn.initializer"),
+                    *("nn.utils", "optimizer", "optimizer.lr", "static", "static.amp"),
+                )
+            ),
+        ),
+    )
+}
+
+
+def _keras(tensorflow: str, keras: str) -> Environment:
+    return Environment("tensorflow", (("tensorflow", tensorflow), ("keras", keras)))
+
+
+ENVIRONMENTS = (
+    Environment("torch", (("torch", "2.1.2"),), ("numpy<2",)),
+    *(
+        Environment("torch", (("torch", release),), ("numpy",))
+        for release in ("2.4.1", "2.6.0", "2.8.0", "2.10.0", "2.13.0", "")
+    ),
+    _keras("2.16.2", "3.1.1"),
+    _keras("2.16.2", "3.3.3"),
+    _keras("2.17.1", "3.4.1"),
+    _keras("2.18.1", "3.6.0"),
+    _keras("2.18.1", "3.8.0"),
+    _keras("2.19.1", "3.10.0"),
+    _keras("2.20.0", "3.12.0"),
+    _keras("2.21.0", "3.15.1"),
+    _keras("", ""),
+    Environment("paddle", (("paddle", "2.6.2"),), ("numpy<2", "setuptools<70")),
+    *(
+        Environment("paddle", (("paddle", release),), ("numpy<2.4",))
+        for release in ("3.0.0", "3.1.1", "3.2.2", "3.3.1", "")
+    ),
+)
+"""From the oldest release that the product supports to the newest that there is."""

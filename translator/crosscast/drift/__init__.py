@@ -1,0 +1,1 @@
+"""What changed between releases of the frameworks, as observed in each of them."""

@@ -1,0 +1,1 @@
+"""What editors ask: problems, explanations, completions and fixes of an open document."""

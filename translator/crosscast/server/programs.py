@@ -1,0 +1,45 @@
+"""Open programs and launch scripts: what lint finds in them, and the fixes that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosscast.lint.config import find_config
+from crosscast.lint.engine import distinct, lint_sources
+from crosscast.lint.options import Options
+from crosscast.lint.registry import expand
+from crosscast.lint.result import Result, of_diagnostic
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.source import Source
+from crosscast.sources.grouping import group
+
+
+def findings(sources: Sequence[Source], folder: Path) -> list[Result]:
+    """Return what lint finds in open documents, which may belong together.
+
+    Args:
+        sources: name and text of the documents, as they stand in the editor.
+        folder: the folder whose settings hold.
+    """
+    try:
+        options = _options(folder)
+    except DiagnosticError as error:
+        return [of_diagnostic(diagnostic) for diagnostic in error.diagnostics]
+    found: list[Result] = []
+    for members in group(sources):
+        found += lint_sources(members, options)
+    return distinct(found)
+
+
+def _options(folder: Path) -> Options:
+    config = find_config(folder)
+    return Options(
+        codes=expand(config.select, "select") if config.select else None,
+        ignored=expand([*config.ignore], "ignore"),
+        per_file=tuple(
+            (pattern, expand(words, "per-file-ignores"))
+            for pattern, words in config.per_file.items()
+        ),
+        root=config.root,
+    )
