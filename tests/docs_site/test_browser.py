@@ -42,7 +42,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[[str, str], tuple[Any, list[str]]]]:
+def opened(browser: Any) -> Iterator[Callable[[str], tuple[Any, list[str]]]]:
     """Return a function that gives a page of the browser, with what goes wrong on it."""
     contexts = []
 
@@ -121,7 +121,7 @@ def test_languages_and_colors_are_chosen(address: str, opened: Any) -> None:
 
 
 def _failed(request: Any) -> bool:
-    return request.failure != "net::ERR_ABORTED"
+    return bool(request.failure != "net::ERR_ABORTED")
 
 
 def _light(color: str) -> float:

@@ -1,4 +1,4 @@
-"""Pages of the repository, as GitHub shows them: links lead to files and headings there are."""
+"""Pages as GitHub shows them: links lead to files and headings that are there."""
 
 from __future__ import annotations
 
