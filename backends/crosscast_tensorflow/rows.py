@@ -143,8 +143,8 @@ _WINDOW = (
     Row(
         path="accumulation",
         verdict=_ADAPTED,
-        how="gradient_accumulation_steps counts micro-batches, also for the schedule (since "
-        "Keras 3.5.0; updates before that): the script sums the gradients",
+        how="gradient_accumulation_steps counts micro-batches, also for the schedule: the script "
+        "sums the gradients",
         code="CC326",
         probe="tensorflow/test_accumulation.py::test_keras_drops_the_overflowed_micro_batch",
         when=recipes.accumulates,

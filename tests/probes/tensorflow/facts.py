@@ -121,6 +121,13 @@ def counted_steps() -> list[float]:
     return [before - after for before, after in itertools.pairwise(updates)]
 
 
+def told_steps() -> int:
+    """What an optimizer tells as its steps after eight gradients, four to an update."""
+    optimizer = keras.optimizers.SGD(1.0, gradient_accumulation_steps=4)
+    moved(optimizer, [1.0] * 8)
+    return int(optimizer.iterations)
+
+
 def recomputed(dropout: Any) -> list[bool]:
     """Whether the backward pass of tf.recompute_grad has the masks of the forward pass."""
     found = []
@@ -166,6 +173,9 @@ KERAS = {
     "counted": Fact(
         "the step for which a schedule is asked at updates of four accumulated gradients each",
         counted_steps,
+    ),
+    "iterations": Fact(
+        "optimizer.iterations after eight accumulated gradients, four to an update", told_steps
     ),
     "recomputed layer": Fact(
         "recompute_grad repeats the mask of a Dropout layer",

@@ -57,11 +57,12 @@ def test_accumulation_of_keras(text: str, expected: list[str]) -> None:
     assert codes(text) == expected
 
 
-def test_an_old_keras_counts_updates() -> None:
+@pytest.mark.parametrize("version", ["3.1.1", "3.4.1", "3.5.0", "3.15.1"])
+def test_every_keras_3_counts_micro_batches(version: str) -> None:
     text = accumulating("rate, gradient_accumulation_steps=4", IMPORT + SCHEDULE)
-    options = Options(versions={"keras": "3.4.1"})
+    options = Options(versions={"keras": version})
     found = lint_sources([Source("train.py", text)], options)
-    assert "CL701" not in {diagnostic.code for diagnostic in found}
+    assert "CL701" in {diagnostic.code for diagnostic in found}
 
 
 SCALED = """
