@@ -47,9 +47,9 @@ CODES = (
     Code(
         "CC326",
         "accumulation loses micro-batches",
-        "With gradient_accumulation_steps Keras checks, scales and counts per micro-batch, and asks "
-        "its schedule for the number of the micro-batch. The script sums the gradients of a window "
-        "itself.",
+        "With gradient_accumulation_steps Keras checks, scales and counts per micro-batch, and "
+        "asks its schedule for the number of the micro-batch. The script sums the gradients of a "
+        "window itself.",
     ),
     Code(
         "CC327",
