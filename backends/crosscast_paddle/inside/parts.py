@@ -285,11 +285,21 @@ def told_of_loss(given: Any) -> dict[str, Any]:
         weights = [-1.0] if many else [float(weight) for weight in weights.numpy().reshape(-1)]
     return {
         "mean": given.get("reduction", "mean") == "mean",
-        "labels": rows if soft else int((target.numpy() != ignored).sum()),
+        "labels": rows if soft else _counted_labels(target, ignored),
         "elements": elements,
         "smoothing": float(given.get("label_smoothing", 0.0)),
         "weights": weights or [],
     }
+
+
+def _counted_labels(target: Any, ignored: int) -> int:
+    """Return the number of labels that a mean divides by.
+
+    From Paddle 3 on, it includes those that a negative `ignore_index` ignores.
+    """
+    if ignored < 0 and not paddle.__version__.startswith("2."):
+        return int(np.prod(target.shape))
+    return int((target.numpy() != ignored).sum())
 
 
 def note_factor(noted: dict[str, Any], gradient: Any) -> None:

@@ -354,7 +354,18 @@ def taken(name: str) -> str | None:
         return None
 
 
+def mean_with_ignored(index: int) -> float:
+    """Return the mean cross-entropy, in units of log 2, of two labels of which one is ignored."""
+    labels = paddle.to_tensor([0, index])
+    loss = paddle.nn.functional.cross_entropy(paddle.zeros([2, 2]), labels, ignore_index=index)
+    return round(float(loss) / math.log(2), 3)
+
+
 LOSS = {
+    "ignored": Fact(
+        "mean of two losses of log 2 of which one is ignored, in log 2: ignore_index -100 and 1",
+        lambda: [mean_with_ignored(-100), mean_with_ignored(1)],
+    ),
     "losses": Fact(
         "cross-entropy of rows that are wrong by 50, 70, 300",
         lambda: wrong_rows()[0].flatten().tolist(),
