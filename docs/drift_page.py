@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.drift.changes import Change, changes, observed
-from crosscast.drift.observations import PACKAGES
+from crosscast.drift.observations import packages
 from crosscast.drift.words import counts, step_text, value_text
 from crosscast.pysource.libraries.signatures import known_names
 
@@ -19,11 +19,11 @@ def drift_page() -> str:
         "",
         "Each release below was installed and run: the [probes](../design.md#tables) were asked",
         "what it does, and its functions which parameters they have. `crosscast drift` answers",
-        "questions about it, for example which release of Keras changed for which step a schedule",
-        "is asked:",
+        "questions about it, for example which release of Keras changed what `iterations` counts",
+        "under accumulation (the schedule is asked for micro-batches in all of them):",
         "",
         "```",
-        "crosscast drift keras 3.4 3.15 --name counted",
+        "crosscast drift keras 3.4 3.15 --name iterations",
         "```",
         "",
         "Here are all facts that changed, and the parameters of functions that crosscast reads or",
@@ -31,7 +31,7 @@ def drift_page() -> str:
         "`make drift` installs the releases and the newest that there are, observes them, and",
         "exits with 1 if anything differs from what is kept.",
     ]
-    for package in PACKAGES:
+    for package in packages():
         lines += ["", *_section(package)]
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -84,6 +85,8 @@ def _value(answer: dict[str, Any]) -> Any:
 
 
 def _rounded(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, list):

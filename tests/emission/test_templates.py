@@ -114,7 +114,8 @@ def test_every_other_template_is_named() -> None:
     """Those that are not of emitted files: by the code that prints them, or by another one."""
     root = template_root()
     paths = [*(ROOT / "parity").rglob("*.py"), *(ROOT / "translator").rglob("*.py")]
-    paths += [*(root / "parity").rglob("*"), *(root / "tensorflow1").rglob("*")]
+    folders = [root / name for name in APART if name.endswith("/")]
+    paths += [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = [path.read_text(encoding="utf-8") for path in paths]
     for path in (path for name in APART for path in root.glob(f"{name}*")):
         names = (path.relative_to(root).as_posix(), path.name, path.name.removesuffix(".py.j2"))

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
 from crosscast.drift.changes import changes, observed, parameters_changed, release_of
-from crosscast.drift.observations import PACKAGES, Observation, by_release, decoded, encoded
+from crosscast.drift.observations import Observation, by_release, decoded, encoded, packages
 from crosscast.drift.words import behavior_lines, counts, signature_lines, value_text
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.pysource.libraries.signatures import release
@@ -119,7 +119,7 @@ def test_a_newer_release_is_compared_with_the_one_before() -> None:
     ]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", packages())
 def test_releases_are_in_order_and_enough(package: str) -> None:
     found = observed(package)
     assert len(found.releases) >= 4
@@ -138,11 +138,16 @@ def test_a_version_stands_for_the_release_that_it_begins() -> None:
         release_of(keras, "3.40")
 
 
-def test_which_release_of_keras_counts_the_steps_of_a_schedule_otherwise() -> None:
-    result = crosscast("keras", "3.4", "3.15", "--name", "counted")
+def test_which_release_of_keras_counts_steps_otherwise() -> None:
+    result = crosscast("keras", "3.4", "3.15", "--name", "iterations")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[0].startswith("keras 3.4.1 to 3.15.1: 1 of behavior")
-    assert "the step for which a schedule is asked" in result.stdout
+    assert [line.split() for line in result.stdout.splitlines()[-2:]] == [
+        ["3.4.1", "8"],
+        ["3.6.0", "2"],
+    ]
+    asked = crosscast("keras", "3.1", "3.15", "--name", "counted")
+    assert asked.stdout.splitlines()[0].startswith("keras 3.1.1 to 3.15.1: 0 of behavior")
 
 
 def test_the_command_as_json() -> None:

@@ -125,7 +125,7 @@ def told_steps() -> int:
     """What an optimizer tells as its steps after eight gradients, four to an update."""
     optimizer = keras.optimizers.SGD(1.0, gradient_accumulation_steps=4)
     moved(optimizer, [1.0] * 8)
-    return int(optimizer.iterations)
+    return int(keras.ops.convert_to_numpy(optimizer.iterations))
 
 
 def recomputed(dropout: Any) -> list[bool]:

@@ -62,7 +62,7 @@ class Scaling(Result):
         return [*self.report.lines()]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data; the keys are described in docs/scaling-law.md."""
+        """Return plain data; docs/reference/scaling-law.md describes the keys."""
         return self.report.to_json()
 
     def _html(self) -> Iterator[str]:

@@ -10,11 +10,11 @@ from typing import Any
 
 from crosscast.drift.observations import (
     ABSENT,
-    PACKAGES,
     UNKNOWN,
     Kind,
     Observations,
     observations,
+    packages,
 )
 from crosscast.messages.diagnostics import failure
 
@@ -47,9 +47,9 @@ def observed(package: str) -> Observations:
     Raises:
         DiagnosticError: nothing was observed of it (CC980).
     """
-    if package not in PACKAGES:
+    if package not in packages():
         message = f"no releases of {package!r} were observed"
-        raise failure("CC980", message, f"observed are {', '.join(PACKAGES)}")
+        raise failure("CC980", message, f"observed are {', '.join(packages())}")
     return observations(package)
 
 

@@ -14,8 +14,6 @@ from importlib.resources import files
 from typing import Any, Literal
 
 Kind = Literal["behavior", "signature"]
-PACKAGES = ("torch", "tensorflow", "keras", "paddle")
-"""The packages with observations."""
 ABSENT = None
 """Signature of a name that a release does not have."""
 UNKNOWN = object()
@@ -65,8 +63,15 @@ class Observation:
 
 
 @cache
+def packages() -> tuple[str, ...]:
+    """Return the packages with observations."""
+    found = files("crosscast.drift").joinpath("observed").iterdir()
+    return tuple(sorted(path.name.removesuffix(".json") for path in found))
+
+
+@cache
 def observations(package: str) -> Observations:
-    """Return what was observed of one of `PACKAGES`."""
+    """Return what was observed of one of `packages()`."""
     text = files("crosscast.drift").joinpath("observed", f"{package}.json").read_text("utf-8")
     return decoded(package, json.loads(text))
 

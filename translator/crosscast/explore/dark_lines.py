@@ -48,7 +48,7 @@ REASONS: tuple[Reason, ...] = (
         "The loss of the window, before its first term.",
     ),
     Reason(
-        r"window_loss \+= micro_step\(.*\)|result = window_step\(.*\)",
+        r"window_loss \+= micro_step\(.*\)|(result =|return) window_step\(.*\)",
         "Calls a compiled part of the step, which is above.",
     ),
     Reason(
