@@ -9,18 +9,22 @@ from pathlib import Path
 
 
 def exists(name: str) -> bool:
-    """Whether a qualified name can be imported and reached."""
+    """Whether a qualified name can be reached, by attributes or by imports.
+
+    Attributes come first: `tensorflow.contrib.eager` is a module that is called otherwise, which an
+    import of that name would hide.
+    """
     parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
+    for cut in range(1, len(parts) + 1):
         try:
             found = importlib.import_module(".".join(parts[:cut]))
         except ImportError:
-            continue
+            return False
         try:
             for part in parts[cut:]:
                 found = getattr(found, part)
         except (AttributeError, ImportError):
-            return False
+            continue
         return True
     return False
 
