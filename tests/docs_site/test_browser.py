@@ -6,21 +6,16 @@ Needs Debian's package chromium and playwright; PyPI's browsers are not used.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from browsers import chromium
 from docs_site.built_site import Site
 from tiers import exhaustive
 
 pytestmark = [exhaustive("every page in a browser"), pytest.mark.timeout(1800)]
-CHROMIUM = shutil.which("chromium")
-QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-)  # fmt: skip
 VIEWS = {"light": 1280, "dark": 390}
 READS = """() => ({
   wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -32,13 +27,8 @@ READS = """() => ({
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs a browser: apt install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    with playwright.sync_playwright() as running:
-        found = running.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture

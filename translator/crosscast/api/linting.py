@@ -229,21 +229,10 @@ def _configure(
 ) -> None:
     """Apply the settings of the project and the arguments to a request."""
     from crosscast.lint.config import find_config
-    from crosscast.lint.options import Options
-    from crosscast.lint.registry import expand
+    from crosscast.lint.options import options_of
 
     config = find_config(Path.cwd())
-    selected = select or config.select
-    request.options = Options(
-        codes=expand(selected, "select") if selected else None,
-        ignored=expand([*config.ignore, *ignore], "ignore"),
-        per_file=tuple(
-            (pattern, expand(words, "per-file-ignores"))
-            for pattern, words in config.per_file.items()
-        ),
-        root=config.root,
-        verbose=verbose,
-    )
+    request.options = options_of(config, select=select, ignore=ignore, verbose=verbose)
     request.exclude = (*config.exclude, *exclude)
 
 

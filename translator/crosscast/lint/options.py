@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crosscast.lint.registry import all_rules
+from crosscast.lint.config import Config
+from crosscast.lint.registry import all_rules, expand
 from crosscast.lint.rule import Rule
 from crosscast.sources.path_patterns import path_matches
 
@@ -41,3 +42,34 @@ class Options:
             code in codes and path_matches(file, pattern, self.root)
             for pattern, codes in self.per_file
         )
+
+
+def options_of(
+    config: Config,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    verbose: bool = False,
+) -> Options:
+    """Return the options that the settings of a project and the wishes of a user make.
+
+    Args:
+        config: the settings.
+        select: words for rules, in place of those of the settings.
+        ignore: words for rules, beside those of the settings.
+        verbose: see `Options`.
+
+    Raises:
+        DiagnosticError: a word stands for no rule.
+    """
+    selected = select or config.select
+    return Options(
+        codes=expand(selected, "select") if selected else None,
+        ignored=expand([*config.ignore, *ignore], "ignore"),
+        per_file=tuple(
+            (pattern, expand(words, "per-file-ignores"))
+            for pattern, words in config.per_file.items()
+        ),
+        root=config.root,
+        verbose=verbose,
+    )

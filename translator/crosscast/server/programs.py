@@ -7,8 +7,7 @@ from pathlib import Path
 
 from crosscast.lint.config import find_config
 from crosscast.lint.engine import distinct, lint_sources
-from crosscast.lint.options import Options
-from crosscast.lint.registry import expand
+from crosscast.lint.options import options_of
 from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
@@ -23,23 +22,10 @@ def findings(sources: Sequence[Source], folder: Path) -> list[Result]:
         folder: the folder whose settings hold.
     """
     try:
-        options = _options(folder)
+        options = options_of(find_config(folder))
     except DiagnosticError as error:
         return [of_diagnostic(diagnostic) for diagnostic in error.diagnostics]
     found: list[Result] = []
     for members in group(sources):
         found += lint_sources(members, options)
     return distinct(found)
-
-
-def _options(folder: Path) -> Options:
-    config = find_config(folder)
-    return Options(
-        codes=expand(config.select, "select") if config.select else None,
-        ignored=expand([*config.ignore], "ignore"),
-        per_file=tuple(
-            (pattern, expand(words, "per-file-ignores"))
-            for pattern, words in config.per_file.items()
-        ),
-        root=config.root,
-    )
