@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -160,7 +161,7 @@ def behind(page: str, record: dict[str, dict[str, str]]) -> Iterator[Change]:
     """Yield what changed in an English page since its translation was recorded."""
     english = sections(page)
     if not (ROOT / translation(page)).is_file():
-        yield Change(page, "no translation", [], sum(english.values(), []), [])
+        yield Change(page, "no translation", [], [*chain(*english.values())], [])
         return
     chinese = list(sections(translation(page)).values())
     recorded = {title: digests.split() for title, digests in record.get(page, {}).items()}
@@ -232,7 +233,7 @@ def _links(page: str, block: Block) -> Iterator[str]:
 
 def _same(link: str) -> str:
     """Return what a translation links to in place of what its page links to."""
-    path, sign, anchor = link.partition("#")
+    path = link.partition("#")[0]
     other = counterpart(path)
     return link if other == path else other
 

@@ -21,7 +21,7 @@ First paragraph of
 two lines.
 
 - one `code`
-- two, see [other](other.md)
+- two, see [other](Other.md)
 
 ## Second
 
@@ -38,8 +38,8 @@ CHINESE = """\
 
 第一段。
 
-- 一，`code`
-- 二，见[其他](other.md)
+- 一 `code`
+- 二 [其他](Other.md)
 
 ## 第二节
 
@@ -87,7 +87,7 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Edit:
     monkeypatch.setattr(translations, "ROOT", tmp_path)
     monkeypatch.setattr(translations, "RECORD", tmp_path / "docs" / "zh" / "translated.json")
     (tmp_path / "docs" / "zh").mkdir(parents=True)
-    for name in ("index.md", "other.md"):
+    for name in ("index.md", "Other.md"):
         (tmp_path / "docs" / name).write_text(PAGE)
         (tmp_path / "docs" / "zh" / name).write_text(CHINESE)
     translations.accept("docs/index.md", {})
@@ -153,10 +153,10 @@ def test_a_missing_translation_is_named(edited: Edit, tmp_path: Path) -> None:
         ("```bash\nrun\n```\n", "", "docs/zh/index.md: 8 blocks for 9"),
         ("## 第二节", "第二节", "docs/zh/index.md:8 (docs/index.md:9): paragraph for heading 2"),
         (
-            "other.md",
-            "../other.md",
-            "docs/zh/index.md:6 (docs/index.md:7): links: docs/zh/other.md missing and"
-            " docs/other.md new",
+            "Other.md",
+            "../Other.md",
+            "docs/zh/index.md:6 (docs/index.md:7): links: docs/zh/Other.md missing and"
+            " docs/Other.md new",
         ),
     ],
 )
@@ -174,12 +174,12 @@ def test_only_a_page_of_the_same_form_is_recorded(
     assert translations.main(["--behind"]) == 1
     assert "  zh:  docs/zh/index.md:3: 第一段。" in capsys.readouterr().out
     assert translations.main(["--accept", "docs/zh/index.md"]) == 1
-    edited("zh/index.md", "一，code", "一，`code`")
+    edited("zh/index.md", "一 code", "一 `code`")
     assert translations.main(["--accept", "docs/zh/index.md"]) == 0
     capsys.readouterr()
     assert translations.main(["--behind"]) == 0
     assert capsys.readouterr().out == "Nothing fell behind.\n"
-    assert translations.main(["--accept", "docs/other.md"]) == 2
+    assert translations.main(["--accept", "docs/Other.md"]) == 2
 
 
 def test_code_is_copied_where_both_pages_have_as_much() -> None:
@@ -204,5 +204,7 @@ def test_a_translation_has_the_path_of_its_page(page: str, other: str) -> None:
 
 
 def test_a_year_at_the_start_of_a_line_is_no_list() -> None:
-    found = [block.kind for block in translations.blocks("A program of\n2019. It is old.\n1. item\n")]
+    found = [
+        block.kind for block in translations.blocks("A program of\n2019. It is old.\n1. item\n")
+    ]
     assert found == ["paragraph", "item"]
