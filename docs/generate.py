@@ -28,7 +28,7 @@ from index_page import index_page
 from lint_page import lint_page, rule_page
 from python_page import python_page
 from recipe_page import recipe_page
-from translations import promised, translation, with_code
+from translations import promised, translation, updated
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "docs" / "reference" / "rules"
@@ -59,7 +59,7 @@ def expected() -> dict[Path, str]:
     for page in promised():
         if (chinese := ROOT / translation(page)).is_file():
             english = found.get(ROOT / page) or (ROOT / page).read_text(encoding="utf-8")
-            found[chinese] = with_code(english, chinese.read_text(encoding="utf-8"))
+            found[chinese] = updated(page, english)
     return found
 
 

@@ -2,8 +2,8 @@
 
 A page and its translation have the same headings, paragraphs, list items, table rows and code
 blocks in the same order. docs/zh/translated.json has, for each section of an English page, the
-digests of the blocks that the Chinese page says; `--accept PAGE` records the present ones. Code is
-copied from the English page by docs/generate.py and has no digest.
+digests of the blocks that the Chinese page says; `--accept PAGE` records the present ones. Code has
+no digest: docs/generate.py copies it from the English page, and lets links lead to Chinese pages.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ RECORD = ROOT / "docs" / "zh" / "translated.json"
 PROMISED = ("README.md", "docs/index.md", "docs/tutorial/*.md", "docs/how-to/*.md")
 HISTORY = 40
 """How many versions of a page are searched for the English text that was translated."""
+MARK = "\uff08英文\uff09"
+"""Follows a link from a Chinese page to an English one."""
 _CODE = re.compile(r"`[^`]+`")
 _LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(#[^)\s]+)?\)")
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -148,13 +150,28 @@ def _is_item(line: str, block: Block | None) -> bool:
     return found is not None and not (within and found[1] not in (None, "1"))
 
 
-def with_code(english: str, chinese: str) -> str:
-    """Return a Chinese page with the code blocks of the English one, if it has as many."""
+def updated(page: str, english: str) -> str:
+    """Return the translation of a page with the code of its English text and links to its like.
+
+    The code stays as it is if there are not as many blocks. A link to a page that is now there in
+    Chinese is no longer marked as English.
+    """
+    here = translation(page)
+    chinese = (ROOT / here).read_text(encoding="utf-8")
     code = _FENCED.findall(english)
-    if len(code) != len(_FENCED.findall(chinese)):
-        return chinese
-    copied = iter(code)
-    return _FENCED.sub(lambda _: next(copied), chinese)
+    own = _FENCED.findall(chinese)
+    copied = iter(code if len(code) == len(own) else own)
+
+    def led(match: re.Match[str]) -> str:
+        path = posixpath.normpath(PurePosixPath(here).parent / match[1]) if match[1] else here
+        other = counterpart(path)
+        if path == page or _is_chinese(path) or other == path:
+            return match[0]
+        return f"]({posixpath.relpath(other, PurePosixPath(here).parent)})"
+
+    parts = _FENCED.split(chinese)
+    prose = [re.sub(_LINK.pattern + f"(?:{MARK})?", led, part) for part in parts]
+    return prose[0] + "".join(block + part for block, part in zip(copied, prose[1:], strict=True))
 
 
 def behind(page: str, record: dict[str, dict[str, str]]) -> Iterator[Change]:

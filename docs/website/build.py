@@ -77,7 +77,8 @@ def _generated(language: str, folder: Path, version: str) -> Path:
 def _join(output: Path, version: str) -> None:
     """Let the choice of the language lead to the same page where the other site has it.
 
-    The generator knows one site only, so that its links lead to the start page of the other.
+    The generator knows one site only, so that its links lead to the start page of the other. What
+    it says in the head of a page stays: scripts look for the map of each site beside it.
     """
     for page in (path for name in LANGUAGES for path in (output / name / version).rglob("*.html")):
         place = page.relative_to(output).parts[2:]
@@ -85,8 +86,8 @@ def _join(output: Path, version: str) -> None:
         for language in LANGUAGES:
             other = output.joinpath(language, version, *place)
             if other.is_file() and page.name != "404.html":
-                link = f'href="{Path(os.path.relpath(other, page.parent)).as_posix()}"'
-                text = re.sub(rf'href="[^"]*"(?= hreflang="{language}")', link, text)
+                link = f'<a href="{Path(os.path.relpath(other, page.parent)).as_posix()}"'
+                text = re.sub(rf'<a href="[^"]*"(?= hreflang="{language}")', link, text)
         page.write_text(text, encoding="utf-8")
 
 

@@ -182,11 +182,25 @@ def test_only_a_page_of_the_same_form_is_recorded(
     assert translations.main(["--accept", "docs/Other.md"]) == 2
 
 
-def test_code_is_copied_where_both_pages_have_as_much() -> None:
+def test_code_is_copied_where_both_pages_have_as_much(edited: Edit) -> None:
     english = PAGE.replace("run", "run --more")
-    assert translations.with_code(english, CHINESE) == CHINESE.replace("run", "run --more")
-    without = CHINESE.partition("```")[0]
-    assert translations.with_code(english, without) == without
+    assert translations.updated("docs/index.md", english) == CHINESE.replace("run", "run --more")
+    edited("zh/index.md", "```bash\nrun\n```\n", "")
+    assert translations.updated("docs/index.md", english) == CHINESE.partition("```")[0]
+
+
+def test_links_lead_to_chinese_pages_where_they_are(edited: Edit, tmp_path: Path) -> None:
+    mark = translations.MARK
+    (tmp_path / "docs" / "More.md").write_text(PAGE)
+    for link, found in {
+        f"(../Other.md#second){mark}": "(Other.md)",
+        f"(../More.md#second){mark}": f"(../More.md#second){mark}",
+        "(../index.md)": "(../index.md)",
+        "(https://example.org/Other.md)": "(https://example.org/Other.md)",
+    }.items():
+        edited("zh/index.md", "(Other.md)", link)
+        assert translations.updated("docs/index.md", PAGE) == CHINESE.replace("(Other.md)", found)
+        edited("zh/index.md", link, "(Other.md)")
 
 
 @pytest.mark.parametrize(
