@@ -57,7 +57,8 @@ def test_versions_are_listed(site: Site) -> None:
 
 def test_the_language_is_chosen_for_the_page_where_both_have_it(site: Site) -> None:
     here, there = (site.folder / language / "0.1" for language in LANGUAGES)
-    same = {path.relative_to(there) for path in there.rglob("*.html")} - {Path("404.html")}
+    chinese = {path.relative_to(there) for path in there.rglob("*.html")} - {Path("404.html")}
+    same = {name for name in chinese if (here / name).is_file()}
     assert Path("how-to/editor.html") in same
     assert Path("source/index.html") in same
     for name in same:
