@@ -88,6 +88,34 @@ def field_names(path: PathKey, data: Any) -> list[str]:
     return list(node.get("properties", {}))
 
 
+def _variants(section: str) -> list[dict[str, Any]]:
+    schema = _raw_schema()
+    node = schema["properties"].get(section, {})
+    if "discriminator" not in node:
+        return [_resolve(schema, node, None)]
+    references = node["discriminator"]["mapping"].values()
+    return [_resolve(schema, {"$ref": reference}, None) for reference in references]
+
+
+@cache
+def variant_fields(section: str) -> frozenset[str]:
+    """Return the fields that a section has in any of its variants."""
+    return frozenset(name for node in _variants(section) for name in node.get("properties", {}))
+
+
+@cache
+def section_tag(section: str) -> tuple[str, frozenset[str]]:
+    """Return the field that says what a section is, and its words; empty without one."""
+    for node in _variants(section):
+        for name, given in node.get("properties", {}).items():
+            if "enum" in given or "const" in given:
+                found = [
+                    _words(_raw_schema(), each["properties"][name]) for each in _variants(section)
+                ]
+                return name, frozenset(word for words in found for word in words)
+    return "", frozenset()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaNode:
     """What may stand at a path of a recipe."""
