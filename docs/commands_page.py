@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from typer.main import get_command
 
 from crosscast.cli import app
+from crosscast.cli.parameters import value_word
 
 _HEAD = """\
 # Commands
@@ -77,9 +78,7 @@ def _value(option: Any) -> str:
     annotation = option.type_descriptor.annotation
     if get_origin(annotation) is Literal:
         return " \\| ".join(f"`{choice}`" for choice in get_args(annotation))
-    kind = getattr(annotation, "__name__", "")
-    words = {"int": "NUMBER", "float": "NUMBER", "Path": "PATH"}
-    return f"`{_cell(option.metavar or words.get(kind, 'TEXT'))}`"
+    return f"`{_cell(value_word(option))}`"
 
 
 def _explained(parameter: Any) -> str:

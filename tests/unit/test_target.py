@@ -13,7 +13,6 @@ from crosscast.targets.backend import (
     installed_backends,
     load_backend,
     rows_of,
-    selectable,
     window,
 )
 from crosscast.targets.capability import Row
@@ -170,11 +169,6 @@ def test_other_names_of_targets_lead_to_backends() -> None:
     for backend, words in OTHER_NAMES.items():
         assert {backend_meant(word, backend_names()) for word in words.split()} == {backend}
         assert {backend_meant(word, ()) for word in words.split()} == {""}
-
-
-def test_what_completion_offers_are_targets() -> None:
-    assert {find_target(name).name for name in selectable()} == set(selectable())
-    assert {"torch", "torch@2.13", "torch@torch.amp", "tensorflow@keras2"} <= set(selectable())
 
 
 def test_rows_of_other_dialects_do_not_hold() -> None:

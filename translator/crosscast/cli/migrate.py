@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crosscast.cli.completion import complete_changes, complete_migrations, complete_settings
 from crosscast.cli.error_handling import positive
 from crosscast.cli.lift import VersionOption, on_run
 from crosscast.cli.migrate_across import print_across, progress_of
@@ -28,7 +29,8 @@ def migrate_command(
         list[str] | None,
         typer.Option(
             "--to",
-            metavar="API|T,...",
+            autocompletion=complete_migrations,
+            metavar="API|TARGET,...",
             help="In place: torch.amp, keras3, paddle3 or tf.compat.v1. With -o: targets, as for "
             "compile.",
         ),
@@ -89,7 +91,9 @@ def migrate_command(
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="In place: allow a change of meaning, see --list-changes."
+            metavar="NAME",
+            autocompletion=complete_changes,
+            help="In place: allow a change of meaning, see --list-changes.",
         ),
     ] = None,
     list_changes: Annotated[
@@ -101,7 +105,10 @@ def migrate_command(
     say: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Set a recipe field that no source contains."
+            "--set",
+            autocompletion=complete_settings,
+            metavar="FIELD=VALUE",
+            help="Set a recipe field that no source contains.",
         ),
     ] = None,
     explore: Annotated[

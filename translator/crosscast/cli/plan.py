@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument
+from crosscast.cli.completion import complete_devices, complete_targets
 from crosscast.cli.error_handling import positive
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
@@ -19,7 +20,12 @@ def plan_command(
     recipe: RecipeArgument,
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="T,...", help="Targets; default: all with a memory model."),
+        typer.Option(
+            "--to",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
+            help="Targets; default: all with a memory model.",
+        ),
     ] = None,
     memory: Annotated[
         str | None,
@@ -27,7 +33,11 @@ def plan_command(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="GPU", help="Take the limit from a GPU: T4, V100, A100-40, H100, ..."),
+        typer.Option(
+            metavar="GPU",
+            autocompletion=complete_devices,
+            help="Take the limit from a GPU: T4, V100, A100-40, H100, ...",
+        ),
     ] = None,
     allow: Annotated[
         Literal["precision"] | None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument
+from crosscast.cli.completion import complete_targets
 from crosscast.cli.error_handling import positive
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
@@ -19,7 +20,10 @@ weights_app = typer.Typer(
 Models = Annotated[
     list[str] | None,
     typer.Option(
-        "--to", metavar="T,...", help="Targets; default: all that have a factory in the recipe."
+        "--to",
+        autocompletion=complete_targets,
+        metavar="TARGET,...",
+        help="Targets; default: all that have a factory in the recipe.",
     ),
 ]
 Rows = Annotated[
@@ -76,7 +80,12 @@ def check_command(
     ] = "",
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="T,...", help="Versions of the frameworks in the file."),
+        typer.Option(
+            "--to",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
+            help="Versions of the frameworks in the file.",
+        ),
     ] = None,
     rows: Rows = None,
     python: Pythons = None,

@@ -320,14 +320,3 @@ def window(dialect: Dialect) -> str:
     if not dialect.since:
         return "by name"
     return f"{dialect.since} up to {dialect.until}" if dialect.until else f"from {dialect.since}"
-
-
-def selectable() -> list[str]:
-    """Return the names that select a target, for completion: backends, versions and dialects."""
-    found = []
-    for backend in installed_backends():
-        found.append(backend.name)
-        for dialect in backend.dialects:
-            versions = dict.fromkeys((dialect.newest, dialect.since))
-            found += [f"{backend.name}@{each}" for each in (dialect.name, *versions) if each]
-    return found
