@@ -14,6 +14,7 @@ from crosscast.cli.lift import VersionOption, on_run
 from crosscast.cli.migrate_across import print_across, progress_of
 from crosscast.cli.migrate_in_place import print_in_place
 from crosscast.cli.migrate_review import answers_on_terminal, show_refusals
+from crosscast.cli.progress import waiting
 from crosscast.messages.console import EXIT_OK, print_json, print_table
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 
@@ -134,7 +135,11 @@ def migrate_command(
 
     _check_choices(to or (), output, diff, check, write, interactive, json, explore)
     found: Migration
-    with progress_of(verify and bool(output)) as on_progress:
+    alone = run and not output and not interactive
+    with (
+        waiting("reading the programs" if alone else "") as now,
+        progress_of(verify and bool(output)) as on_progress,
+    ):
         found = migrate(
             paths or (),
             to or (),
@@ -155,7 +160,7 @@ def migrate_command(
             set=say or (),
             version=version or (),
             force=force,
-            on_run=on_run,
+            on_run=(lambda name: now(f"running the {name}")) if alone else on_run,
             on_progress=on_progress,
         )
     if explore and isinstance(found, Across):

@@ -10,6 +10,7 @@ import typer
 from crosscast.cli.compile import JsonOption, RecipeArgument
 from crosscast.cli.completion import complete_devices, complete_targets
 from crosscast.cli.error_handling import positive
+from crosscast.cli.progress import waiting
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 if TYPE_CHECKING:
@@ -91,21 +92,22 @@ def plan_command(
     """
     from crosscast.api.planning import plan
 
-    found = plan(
-        recipe,
-        to,
-        memory=memory,
-        device=device,
-        allow=allow,
-        answers=answers,
-        measured=measured,
-        trace=trace,
-        python=python or (),
-        timeout=timeout,
-        out=output,
-        force=force,
-        plot=plot,
-    )
+    with waiting("tracing the model" if trace else ""):
+        found = plan(
+            recipe,
+            to,
+            memory=memory,
+            device=device,
+            allow=allow,
+            answers=answers,
+            measured=measured,
+            trace=trace,
+            python=python or (),
+            timeout=timeout,
+            out=output,
+            force=force,
+            plot=plot,
+        )
     names: dict[str, list[str]] = {}
     if output is not None:
         for target in found.targets:

@@ -10,6 +10,7 @@ import typer
 from crosscast.cli.compile import JsonOption, RecipeArgument
 from crosscast.cli.completion import complete_targets
 from crosscast.cli.error_handling import positive
+from crosscast.cli.progress import waiting
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 weights_app = typer.Typer(
@@ -59,9 +60,10 @@ def match_command(
     from crosscast.weights.document import NAME
 
     path = output or folder_of(recipe) / NAME
-    found = weights_match(
-        recipe, to, rows=rows, python=python or (), timeout=timeout, out=path, force=force
-    )
+    with waiting("running the models"):
+        found = weights_match(
+            recipe, to, rows=rows, python=python or (), timeout=timeout, out=path, force=force
+        )
     if json:
         print_json(found.to_json() | {"output": str(path)})
         return found.exit_code
@@ -95,7 +97,8 @@ def check_command(
     """Check a map of weights, such as an edited one, on the models, and prove it again."""
     from crosscast.api.weights import weights_check
 
-    found = weights_check(recipe, weights, to, rows=rows, python=python or (), timeout=timeout)
+    with waiting("running the models"):
+        found = weights_check(recipe, weights, to, rows=rows, python=python or (), timeout=timeout)
     if json:
         print_json(found.to_json())
         return found.exit_code

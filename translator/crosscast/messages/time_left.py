@@ -1,0 +1,40 @@
+"""How long work still takes, as estimated from its finished part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+Clock = Callable[[], float]
+
+
+class TimeLeft:
+    """Estimates the time that is left from the share of the work that is done."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._begin = clock()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self._clock() - self._begin
+
+    def seconds(self, done: float, total: float) -> float | None:
+        """Return the seconds that are left; None before anything is done."""
+        if done <= 0 or total <= 0:
+            return None
+        return self.elapsed / done * max(0.0, total - done)
+
+    def words(self, done: float, total: float) -> str:
+        """Return the time that is left in words; empty before anything is done and at the end."""
+        seconds = self.seconds(done, total)
+        return f"about {duration(seconds)} left" if seconds else ""
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
