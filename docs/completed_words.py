@@ -23,7 +23,7 @@ def completed_words() -> str:
         ]
         targets += [backend.name, *(f"{backend.name}@{each}" for each in dict.fromkeys(names))]
     fields = {field: list(words_of(field)) for field in all_fields()}
-    data = {"targets": targets, "rules": list(all_rules()), "fields": fields}
+    data: dict[str, object] = {"targets": targets, "rules": list(all_rules()), "fields": fields}
     return "".join(f"{line}\n" for line in _lines(data))
 
 

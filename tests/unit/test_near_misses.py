@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import pytest
 
 from crosscast.recipe.document import Recipe
@@ -169,6 +167,6 @@ def test_a_missing_field_is_not_reported_twice() -> None:
 
 
 def test_tables_are_large_enough_to_be_worth_it() -> None:
-    tools = {tool for row in chain(KEYS, VALUES) for tool in row.tools.split(", ")}
+    tools = {tool for row in (*KEYS, *VALUES) for tool in row.tools.split(", ")}
     assert tools >= {"Hugging Face", "DeepSpeed", "axolotl", "Lightning", "Keras", "Paddle"}
     assert tools >= {"timm", "torchtune", "fairseq", "Megatron", "apex", "Accelerate"}

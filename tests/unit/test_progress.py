@@ -138,7 +138,7 @@ def test_parity_says_the_time_left_in_lines_and_on_a_terminal(
         for event in events:
             on_progress(event)
             clock.now += 30
-    assert stream.getvalue() == "torch: finished after 30.0 s (25% done, about 90 s left)\n"
+    assert stream.getvalue() == "torch: finished after 30.0 s (25% done, about 2 min left)\n"
     clock.now = 0.0
     with terminal(monkeypatch) as shown, report.progress_on(sys.stderr) as on_progress:
         clock.now = 30.0

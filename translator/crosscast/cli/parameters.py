@@ -49,7 +49,7 @@ class _Argument(TyperArgument):
         return name if self.required else f"[{name}]"
 
 
-_SHOWN = {TyperOption: _Option, TyperArgument: _Argument}
+_SHOWN: dict[type, type] = {TyperOption: _Option, TyperArgument: _Argument}
 
 
 def _shown(parameters: list[Any]) -> list[Any]:
