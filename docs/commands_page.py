@@ -15,11 +15,11 @@ _HEAD = """\
 
 Generated from the application; do not edit.
 
-`crosscast COMMAND --help` prints the same in the terminal. `crosscast --install-completion` lets your
-shell complete commands, options and values: targets with versions, fields, rules. `-` reads a recipe
-from stdin and writes scripts to stdout. Exit codes: 0 success, 1 findings or not equivalent, 2 usage
-error or unreadable file, 3 cannot run on this machine, 130 interrupted. Data goes to stdout, messages
-and progress to stderr.
+`crosscast COMMAND --help` prints the same in the terminal. `crosscast --install-completion` lets
+your shell complete commands, options and values: targets with versions, fields, rules. `-` reads a
+recipe from stdin and writes scripts to stdout. Exit codes: 0 success, 1 findings or not equivalent,
+2 usage error or unreadable file, 3 cannot run on this machine, 130 interrupted. Data goes to
+stdout, messages and progress to stderr.
 """
 
 
