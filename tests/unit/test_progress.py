@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -40,10 +40,11 @@ def terminal(monkeypatch: pytest.MonkeyPatch, name: str = "stderr") -> Iterator[
         yield shown
         stream.flush()
         os.set_blocking(master, False)
-        try:
-            shown.append(os.read(master, 1 << 16).decode())
-        except BlockingIOError:
-            shown.append("")
+        found = b""
+        with suppress(BlockingIOError):
+            while part := os.read(master, 1 << 16):
+                found += part
+        shown.append(found.decode())
     os.close(master)
 
 
@@ -58,6 +59,18 @@ def test_the_time_left_follows_from_what_is_done() -> None:
     assert left.words(3, 10) == "about 70 s left"
     assert left.words(10, 10) == left.words(11, 10) == ""
     assert left.elapsed == 30
+
+
+def test_preparations_are_not_part_of_the_speed() -> None:
+    clock = Clock()
+    left = TimeLeft(clock, prepares=True)
+    clock.now += 1000
+    assert left.words(1, 11) == ""
+    clock.now += 2
+    assert left.words(3, 11) == "about 8 s left"
+
+
+def test_durations() -> None:
     assert [duration(seconds) for seconds in (3.2, 89, 90, 600, 5400, 9000)] == [
         *("3 s", "89 s", "2 min", "10 min", "1.5 h", "2.5 h"),
     ]
@@ -68,19 +81,20 @@ def test_a_bar_appears_after_a_moment_with_the_time_left(monkeypatch: pytest.Mon
     with terminal(monkeypatch) as shown, progress_bar("checking", clock) as progress:
         clock.now += PATIENCE / 2
         progress(1, 10)
-        clock.now += 9.5
-        progress(2, 10)
-        clock.now += 0.01
-        progress(3, 10)  # too soon to be drawn
         clock.now += 10
+        progress(3, 10)
+        clock.now += 0.01
+        progress(4, 10)  # too soon to be drawn
+        clock.now += 9.99
         progress(5, 10)
     text = shown[0]
     assert "checking" in text
     assert "1/10" not in text
-    assert "3/10" not in text
-    assert "about 40 s left" in text
+    assert "4/10" not in text
+    assert "3/10" in text
+    assert "about 35 s left" in text
     assert "5/10" in text
-    assert "about 20 s left" in text
+    assert "about 25 s left" in text
 
 
 def test_what_is_soon_done_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,16 +37,16 @@ class _Bar:
     def __init__(self, what: str, clock: Clock) -> None:
         self._what = what
         self._clock = clock
-        self._time_left = TimeLeft(clock)
+        self._time_left = TimeLeft(clock, prepares=True)
         self._refreshed = clock()
         self._shown: Progress | None = None
         self._task: TaskID | None = None
 
     def __call__(self, done: int, all: int) -> None:
+        left = self._time_left.words(done, all)
         if self._time_left.elapsed < PATIENCE or self._clock() - self._refreshed < _REFRESH:
             return
         self._refreshed = self._clock()
-        left = self._time_left.words(done, all)
         if self._shown is None:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
@@ -60,8 +60,8 @@ class _Bar:
             console = Console(stderr=True)
             # Without a refresh thread, because processes are forked meanwhile.
             self._shown = Progress(*columns, console=console, transient=True, auto_refresh=False)
+            self._task = self._shown.add_task(self._what, total=all, completed=done, left=left)
             self._shown.start()
-            self._task = self._shown.add_task(self._what, total=all, left=left)
         assert self._task is not None
         self._shown.update(self._task, completed=done, total=all, left=left, refresh=True)
 
