@@ -211,6 +211,7 @@ BACKEND = LayerBackend(
             name=NEW,
             title="Transformers 5.23 or newer",
             since="5.23",
+            newest="5.23",
             features=frozenset({SGD_ARGUMENTS, RENAMED}),
             emits="configuration",
         ),

@@ -83,8 +83,9 @@ READERS = {
     "tensorflow": "fact_builder python",
     "paddle": "fact_builder schedule_names python",
     "emitted": "",
-    "recipe_yaml": "protocol",
     "registry": "protocol",
+    "not_recipes": "registry config",
+    "recipe_yaml": "protocol not_recipes",
 }
 BACKENDS = {
     "crosscast_paddle": "",
