@@ -7,7 +7,7 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import BertModel, CrossEntropy, Launch, Recipe, SyntheticData
+from crosscast.recipe.document import BertModel, CrossEntropy, Launch, Recipe, SyntheticData, Tracking
 from crosscast.variations.changes import changed as with_values
 from crosscast_parity.recipes.window_rows import short_epoch
 
@@ -77,6 +77,8 @@ def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     left_out = []
     if recipe.launch != Launch():  # nothing of the training: the harness starts its own processes
         changes["launch"] = Launch().model_dump()
+    if recipe.tracking.used:  # runs of a comparison are not the user's runs
+        changes["tracking"] = Tracking().model_dump()
     if recipe.processes > 1:
         changes["distributed.strategy"] = "none"
         changes["distributed.nodes"] = changes["distributed.processes_per_node"] = 1

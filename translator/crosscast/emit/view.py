@@ -17,6 +17,7 @@ from crosscast.emit.launching import StartView
 from crosscast.emit.loss import LossView
 from crosscast.emit.lowering import import_lines
 from crosscast.emit.render import py_literal
+from crosscast.emit.tracking import TrackingView
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, LossUnit, Normalize, Plan, Schedule, UpdateScale
 from crosscast.recipe.document import BertModel, CustomData
@@ -258,6 +259,7 @@ class ScriptView:
     """The statement before each window that makes its dropout masks; empty for none."""
     requirements: tuple[str, ...]
     main_arguments: str = "SETTINGS, train, argv"
+    tracking: TrackingView = TrackingView()
 
     @property
     def own_imports(self) -> tuple[str, ...]:
