@@ -7,7 +7,14 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import BertModel, CrossEntropy, Launch, Recipe, SyntheticData, Tracking
+from crosscast.recipe.document import (
+    BertModel,
+    CrossEntropy,
+    Launch,
+    Recipe,
+    SyntheticData,
+    Tracking,
+)
 from crosscast.variations.changes import changed as with_values
 from crosscast_parity.recipes.window_rows import short_epoch
 

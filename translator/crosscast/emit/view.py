@@ -8,7 +8,7 @@ with these types.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from crosscast import __version__
@@ -259,7 +259,7 @@ class ScriptView:
     """The statement before each window that makes its dropout masks; empty for none."""
     requirements: tuple[str, ...]
     main_arguments: str = "SETTINGS, train, argv"
-    tracking: TrackingView = TrackingView()
+    tracking: TrackingView = field(default_factory=TrackingView)
 
     @property
     def own_imports(self) -> tuple[str, ...]:
