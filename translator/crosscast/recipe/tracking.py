@@ -26,7 +26,7 @@ class Mlflow(Section):
     """A run in MLflow. `true` stands for all defaults. `MLFLOW_TRACKING_URI` chooses the server;
     without it MLflow writes to a local database."""
 
-    experiment: ProjectName
+    experiment: RunName
     """Default: the name of the recipe."""
     name: RunName
     """Name of the run; default: the name of the recipe."""
