@@ -40,9 +40,8 @@ class Tracker(contextlib.ExitStack):
 
         return called
 
-    def __exit__(self, kind: Any, *rest: Any) -> bool:
+    def __exit__(self, kind: Any, *rest: Any) -> None:
         self.calls.append(f"closed after {kind.__name__ if kind else 'nothing'}")
-        return False
 
 
 def tracking_of(names: tuple[str, ...], output: Path, rank: int = 0, resume: bool = False) -> Any:
