@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emission import goldens
 from crosscast.emit.compiler import compile_recipe
+from emission import goldens
 from frameworks.emitted_script import tiny_recipe
 
 TRACKING = {

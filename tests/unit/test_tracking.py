@@ -18,6 +18,7 @@ from crosscast.recipe.tracking import Mlflow, Wandb
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast.targets.capability import leaves
 from crosscast_parity.recipes.derived import comparable
+from crosscast_parity.toy.running import of_step
 from frameworks.emitted_script import tiny_recipe
 from recipe_texts import build, problems_of, text_of
 from tiers import cases
@@ -180,3 +181,10 @@ def test_a_tracker_that_was_taken_out_is_not_read() -> None:
     lifted = lift(analyse([Source("train.py", quiet)]))
     assert lifted.recipe is not None
     assert lifted.recipe.tracking == Tracking()
+
+
+def test_runs_of_a_comparison_report_nowhere() -> None:
+    tracked = tiny_recipe(tracking=EVERYWHERE)
+    (compiled,) = compile_recipe(of_step(tracked), ["torch"], form="step")
+    assert "step.py" in compiled.files
+    assert tracked.without_tracking() == tiny_recipe()

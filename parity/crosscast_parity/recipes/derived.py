@@ -13,7 +13,6 @@ from crosscast.recipe.document import (
     Launch,
     Recipe,
     SyntheticData,
-    Tracking,
 )
 from crosscast.variations.changes import changed as with_values
 from crosscast_parity.recipes.window_rows import short_epoch
@@ -80,12 +79,11 @@ def entropy_of(recipe: Recipe) -> CrossEntropy:
 
 def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """Return the recipe as one process can compare it, and in words what that leaves out."""
+    recipe = recipe.without_tracking()
     changes: dict[str, Any] = {}
     left_out = []
     if recipe.launch != Launch():  # nothing of the training: the harness starts its own processes
         changes["launch"] = Launch().model_dump()
-    if recipe.tracking.used:  # runs of a comparison are not the user's runs
-        changes["tracking"] = Tracking().model_dump()
     if recipe.processes > 1:
         changes["distributed.strategy"] = "none"
         changes["distributed.nodes"] = changes["distributed.processes_per_node"] = 1

@@ -323,6 +323,11 @@ class Recipe(Section):
         """Data-parallel processes of the run."""
         return self.distributed.nodes * self.distributed.processes_per_node
 
+    def without_tracking(self) -> Recipe:
+        """Return the recipe for a run that is not the user's: a comparison, a measurement."""
+        plain = {"tracking": Tracking()}
+        return self.model_copy(update=plain) if self.tracking.used else self
+
     @property
     def scaling_on(self) -> bool:
         """Whether the loss is scaled."""
