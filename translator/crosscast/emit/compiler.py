@@ -89,6 +89,7 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
     requested = (
         ("loss", "loss", loss != CrossEntropy(target=loss.target or "labels")),
         ("metrics", "evaluation", bool(recipe.metrics.custom)),
+        ("tracking", "run", recipe.tracking.used),
         ("precision.ops", "model", recipe.precision.ops != OpTypes()),
         ("activation_checkpointing", "model", recipe.activation_checkpointing),
     )

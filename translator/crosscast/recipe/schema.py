@@ -10,6 +10,7 @@ from typing import Any
 
 from crosscast.recipe.docstrings import field_docs
 from crosscast.recipe.document import Recipe, Section
+from crosscast.recipe.tracking import SWITCHES
 from crosscast.recipe.yaml_source import PathKey
 
 # Fields that a file may omit because `crosscast.recipe.derive` fills them in.
@@ -18,6 +19,9 @@ _DERIVED = {
     "BertModel": ("layers", "hidden_size", "attention_heads", "intermediate_size"),
     "Batch": ("micro_batch_size", "global_batch_size"),
     "Accumulation": ("steps",),
+    "Mlflow": ("experiment", "name"),
+    "Wandb": ("project", "name"),
+    "Trackio": ("project", "name"),
 }
 
 
@@ -31,6 +35,8 @@ def recipe_schema() -> dict[str, Any]:
         target["required"] = [f for f in target.get("required", []) if f not in fields]
         if not target["required"]:
             del target["required"]
+    for name in SWITCHES:
+        definitions["Tracking"]["properties"][name]["anyOf"].insert(0, {"type": "boolean"})
     for target in (schema, *definitions.values()):
         target["patternProperties"] = {"^x-": {}}
         _tuples_as_draft7(target)
@@ -235,6 +241,7 @@ def _resolve(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[st
         tag = data.get(node["discriminator"]["propertyName"]) if isinstance(data, Mapping) else None
         known = node["discriminator"]["mapping"]
         node = {"$ref": known.get(tag, "") if isinstance(tag, str) else ""}
+    node = next((each for each in node.get("anyOf", ()) if "$ref" in each), node)
     name = str(node.get("$ref", "")).removeprefix("#/$defs/")
     found: dict[str, Any] = schema["$defs"].get(name, node)
     return found

@@ -21,6 +21,7 @@ from crosscast.recipe.section import (
     SLUG_PATTERN,
 )
 from crosscast.recipe.suggestions import hint_for_key, hint_for_value
+from crosscast.recipe.tracking import PROJECT_PATTERN
 from crosscast.recipe.yaml_source import PathKey, YamlDocument
 
 _UNIONS = frozenset(
@@ -29,6 +30,7 @@ _UNIONS = frozenset(
 PATTERNS = {
     SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, first a letter or digit",
     PATH_PATTERN: "a path without control characters",
+    PROJECT_PATTERN: r"a name without / \\ # ? % : and control characters",
     GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
     ARRAY_PATTERN: "1 to 64 letters, digits and _, first a letter or _",
     METRIC_PATTERN: "1 to 32 letters, digits and _, first a letter",
