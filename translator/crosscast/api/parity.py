@@ -76,6 +76,20 @@ class Parity(Result):
         return render_page(self.report)[0]
 
     @property
+    def junit(self) -> str:
+        """The checks as JUnit XML, a suite per pair."""
+        from crosscast_parity.modules.outputs import junit_of
+
+        return junit_of(self.report, self.models)
+
+    @property
+    def badge(self) -> str:
+        """The verdict as an SVG image, green only if everything was tested."""
+        from crosscast_parity.modules.outputs import verdict_badge
+
+        return verdict_badge(self.report, self.models).svg()
+
+    @property
     def lines(self) -> list[str]:
         """The report in lines of at most 80 columns."""
         if self.self_test:
@@ -314,6 +328,8 @@ class _Comparison:
         self.models = compare_modules(request)
         if self._kept:
             write_files(self._options.workdir, files_of(self.models), force=True, manifest=False)
+            if not self.models.same:  # else they are written after the training
+                self._write_verdict()
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
         return self.models.same
@@ -350,10 +366,21 @@ class _Comparison:
         found = self._written(as_report(findings, self._contestants[0], self._options))
         return replace(found, self_test=findings, diagnostics=tuple(missed(findings)))
 
+    def _write_verdict(self) -> None:
+        from crosscast_parity.modules.outputs import junit_of, verdict_badge
+        from crosscast_parity.report.files import verdict_files, write_texts
+
+        texts = verdict_files(junit_of(None, self.models), verdict_badge(None, self.models))
+        write_texts(self._options.workdir, texts)
+
     def _written(self, report: ParityReport) -> Parity:
+        from crosscast_parity.modules.outputs import gaps_of, suites_of
         from crosscast_parity.report.files import write_report
 
-        page = write_report(report, self._options.workdir) if self._kept else None
+        page = None
+        if self._kept:
+            suites, gaps = suites_of(self.models), gaps_of(self.models)
+            page = write_report(report, self._options.workdir, suites=suites, gaps=gaps)
         return Parity(recipe=self._recipe, report=report, models=self.models, page=page)
 
 
