@@ -282,6 +282,8 @@ class ParityReport:
     left_out: tuple[str, ...] = ()
     """What of the recipe was not run, in words."""
     exercise: tuple[FieldExercise, ...] = ()
+    by_design: tuple[str, ...] = ()
+    """Of the fields that were not exercised, those that cannot make the programs differ."""
     bisections: tuple[BisectionRecord, ...] = ()
     self_test: tuple[CanaryRecord, ...] = ()
     command: str = ""

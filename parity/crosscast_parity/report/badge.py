@@ -158,5 +158,6 @@ def _gaps(report: ParityReport) -> list[str]:
     """Return what a good verdict leaves open, each once."""
     found = [gap for pair in report.pairs for gap in untested(pair.checks)]
     found += report.left_out
-    found += [field.field for field in report.exercise if not field.exercised]
+    idle = [field.field for field in report.exercise if not field.exercised]
+    found += [field for field in idle if field not in report.by_design]
     return list(dict.fromkeys(found))
