@@ -54,7 +54,10 @@ def test_models_that_differ_are_not_trained(
     told = json.loads((out / "modules.json").read_text())
     assert told["same"] is False
     assert [found["level"] for found in told["not_tested"]] == ["modules", "levels"]
-    assert {path.name for path in out.iterdir()} == {"modules.json", "modules.txt", "weights.yaml"}
+    verdicts = {"junit.xml", "badge.svg", "badge.json"}
+    models = {"modules.json", "modules.txt", "weights.yaml"}
+    assert {path.name for path in out.iterdir()} == verdicts | models
+    assert json.loads((out / "badge.json").read_text())["message"] == "DIFFERENT"
 
 
 def test_models_that_are_the_same_are_trained(

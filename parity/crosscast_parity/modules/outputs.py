@@ -14,7 +14,7 @@ from crosscast_parity.report.junit_xml import add_case, add_result, add_verdict,
 
 
 def suites_of(result: Result | None) -> Iterator[Element]:
-    """Yield a suite for every two frameworks, and one of what was not tested."""
+    """Yield a suite for every two frameworks, those of left weights, and of what was not tested."""
     if result is None:
         return
     for judgement in result.judgements:
@@ -24,10 +24,16 @@ def suites_of(result: Result | None) -> Iterator[Element]:
         group = f"parity.{comparison.other}.modules"
         add_verdict(suite, group, verdict, "\n".join(summary(judgement)))
         yield suite
-    left = not_tested(result)
-    if left:
+    for framework, names in result.left.items():
+        if names:
+            suite = new_suite(f"weights of {framework}")
+            words = f"weights without counterpart: {', '.join(names)}"
+            add_verdict(suite, f"parity.{framework}.weights", "DIFFERENT", words)
+            yield suite
+    untested = not_tested(result)
+    if untested:
         suite = new_suite("not tested with the modules")
-        for level, words in left:
+        for level, words in untested:
             add_result(add_case(suite, f"parity.{level}", words), "skipped", "", words)
         yield suite
 

@@ -119,18 +119,6 @@ def read(to: str, folder: Path) -> Values:
     return found
 
 
-def exported(found: Any, merged: bool) -> Values:
-    values: Values = {}
-    for run in found.runs:
-        for point in run.points:
-            for name, value in point.values.items():
-                known = values.setdefault((run.name, name, point.step), [])
-                if merged:
-                    known.clear()
-                known.append(value)
-    return values
-
-
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Two runs, in a place whose settings would lead elsewhere."""
