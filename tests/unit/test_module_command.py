@@ -71,11 +71,14 @@ def test_models_that_are_the_same_are_trained(
         return broken()
 
     monkeypatch.setattr("crosscast_parity.compare.harness.compare", train)
-    monkeypatch.setattr("crosscast_parity.report.files.write_report", lambda report, folder: folder)
+    monkeypatch.setattr(
+        "crosscast_parity.report.files.write_report", lambda report, folder, **more: folder
+    )
     out = tmp_path / "out"
     flags = ["--to", "torch,paddle", "-o", str(out), "--windows", "8", "--twins", "1"]
     ran = CliRunner().invoke(app, ["parity", recipe, *flags])
     assert ran.exit_code == 1, ran.output
+    assert isinstance(ran.exception, SystemExit)
     assert asked["names"] == ["torch", "paddle"]
     assert asked["custom"] is result.trained
     assert (asked["options"].windows, asked["options"].twins) == (8, 1)
