@@ -72,7 +72,7 @@ def test_models_that_are_the_same_are_trained(
 
     monkeypatch.setattr("crosscast_parity.compare.harness.compare", train)
     monkeypatch.setattr(
-        "crosscast_parity.report.files.write_report", lambda report, folder, **more: folder
+        "crosscast_parity.modules.outputs.write_report", lambda report, folder, **more: folder
     )
     out = tmp_path / "out"
     flags = ["--to", "torch,paddle", "-o", str(out), "--windows", "8", "--twins", "1"]

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.modules.command import Result
 from crosscast_parity.modules.report import not_tested, summary
 from crosscast_parity.report.badge import Badge, badge_of, parity_badge
+from crosscast_parity.report.files import verdict_files, write_report, write_texts
 from crosscast_parity.report.junit import junit_text
 from crosscast_parity.report.junit_xml import add_case, add_result, add_verdict, document, new_suite
+
+
+def write_all(report: ParityReport, result: Result | None, folder: Path) -> Path:
+    """Write a report with what was found of the modules; return the path of the page.
+
+    Raises:
+        DiagnosticError: CC708 if it cannot be written.
+    """
+    return write_report(report, folder, suites=suites_of(result), gaps=gaps_of(result))
+
+
+def write_verdict(result: Result, folder: Path) -> None:
+    """Write what services for continuous integration read of models that were not trained.
+
+    Raises:
+        DiagnosticError: CC708 if it cannot be written.
+    """
+    write_texts(folder, verdict_files(junit_of(None, result), verdict_badge(None, result)))
 
 
 def suites_of(result: Result | None) -> Iterator[Element]:

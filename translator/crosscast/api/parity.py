@@ -308,6 +308,7 @@ class _Comparison:
             DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
         """
         from crosscast_parity.modules.command import compare_modules
+        from crosscast_parity.modules.outputs import write_verdict
         from crosscast_parity.planning.contestants import check_custom
         from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.weights.command import Request
@@ -329,7 +330,7 @@ class _Comparison:
         if self._kept:
             write_files(self._options.workdir, files_of(self.models), force=True, manifest=False)
             if not self.models.same:  # else they are written after the training
-                self._write_verdict()
+                write_verdict(self.models, self._options.workdir)
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
         return self.models.same
@@ -366,21 +367,10 @@ class _Comparison:
         found = self._written(as_report(findings, self._contestants[0], self._options))
         return replace(found, self_test=findings, diagnostics=tuple(missed(findings)))
 
-    def _write_verdict(self) -> None:
-        from crosscast_parity.modules.outputs import junit_of, verdict_badge
-        from crosscast_parity.report.files import verdict_files, write_texts
-
-        texts = verdict_files(junit_of(None, self.models), verdict_badge(None, self.models))
-        write_texts(self._options.workdir, texts)
-
     def _written(self, report: ParityReport) -> Parity:
-        from crosscast_parity.modules.outputs import gaps_of, suites_of
-        from crosscast_parity.report.files import write_report
+        from crosscast_parity.modules.outputs import write_all
 
-        page = None
-        if self._kept:
-            suites, gaps = suites_of(self.models), gaps_of(self.models)
-            page = write_report(report, self._options.workdir, suites=suites, gaps=gaps)
+        page = write_all(report, self.models, self._options.workdir) if self._kept else None
         return Parity(recipe=self._recipe, report=report, models=self.models, page=page)
 
 

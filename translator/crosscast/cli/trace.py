@@ -13,11 +13,6 @@ from crosscast.messages.console import print_diagnostics, print_json, print_tabl
 trace_app = typer.Typer(no_args_is_help=True, help="Export the traces that runs leave.")
 
 
-@trace_app.callback()
-def _trace() -> None:
-    """Keep `export` a command of a group, though it is the only one."""
-
-
 @trace_app.command("export")
 def export_command(
     runs: Annotated[
