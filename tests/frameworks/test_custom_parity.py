@@ -42,7 +42,8 @@ def compared(folder: Path, targets: str, *options: str) -> tuple[int, dict[str, 
 
 
 def test_a_model_is_trained_alike_by_two_scripts(tmp_path: Path) -> None:
-    code, report, said = compared(problem("lstm-forecast", tmp_path), "torch,paddle")
+    folder = problem("lstm-forecast", tmp_path)
+    code, report, said = compared(folder, "torch,paddle")
     assert code == 0, said
     (pair,) = report["pairs"]
     assert pair["verdict"] == "EQUIVALENT"
@@ -52,7 +53,7 @@ def test_a_model_is_trained_alike_by_two_scripts(tmp_path: Path) -> None:
     evaluated = [check for check in pair["checks"] if check["name"] == "evaluation loss"]
     runs = [(check["level"], check["run"]) for check in evaluated]
     assert runs == [("L1d", "main"), ("L1d", "float32-stress")]
-    check_other_files(tmp_path, pair)
+    check_other_files(folder, pair)
 
 
 def check_other_files(folder: Path, pair: dict[str, Any]) -> None:
