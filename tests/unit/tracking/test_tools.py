@@ -98,8 +98,6 @@ def add(run, name, step, value):
 {}
 print(json.dumps(found))
 """
-ONE_POINT_A_STEP = ("wandb",)
-"""Tools that merge the points of one step."""
 Values = dict[tuple[str, str, int], list[float]]
 
 
@@ -143,10 +141,7 @@ def exported(to: str, runs: list[Path], force: bool = False) -> None:
     for run in found.runs:
         for point in run.points:
             for name, value in point.values.items():
-                known = ours.setdefault((run.name, name, point.step), [])
-                if to in ONE_POINT_A_STEP:
-                    known.clear()
-                known.append(value)
+                ours[run.name, name, point.step] = [value]
     theirs = read(to, Path("out").absolute())
     assert theirs.keys() == ours.keys()
     for key, values in ours.items():

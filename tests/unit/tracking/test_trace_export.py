@@ -12,12 +12,14 @@ import pytest
 
 import crosscast as cc
 from crosscast.cli import app
+from crosscast.emit.scalar_names import EVAL_PREFIX, TRAIN_SCALARS
 from crosscast.tracking.exporting import MARK
 from crosscast.tracking.places import find_runs
 from crosscast.tracking.runs import read_run
 from crosscast.tracking.tools import TOOLS, Tool, write_with
 from made_runs import made
 from parity_fakes import good_rows
+from source_trees import ROOT
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -34,22 +36,23 @@ def refusal(*arguments: Any, **options: Any) -> str:
 # points
 
 
-def test_every_window_is_a_point_at_its_update(tmp_path: Path) -> None:
+def test_every_window_is_a_point(tmp_path: Path) -> None:
     rows = good_rows(4, skipped=[1])
     found = cc.trace_export(made(tmp_path / "a", rows), "csv", out=tmp_path / "a.csv")
     lines = table(tmp_path / "a.csv")
-    assert [line["step"] for line in lines] == ["1", "2", "2", "3", "3"]
-    assert [line["train/skipped_windows"] for line in lines] == ["0", "1", "1", "1", ""]
+    assert [line["step"] for line in lines] == ["1", "2", "3", "4", "4"]
+    assert [line["train/skipped"] for line in lines] == ["0", "1", "0", "0", ""]
+    assert [line["train/updates"] for line in lines] == ["1", "1", "2", "3", ""]
     for line, row in zip(lines, rows, strict=False):
-        assert float(line["train/learning_rate"]) == row.lr
-        assert float(line["train/loss_scale"]) == row.scale
+        assert float(line["train/lr"]) == row.lr
+        assert float(line["train/scale"]) == row.scale
         assert line["train/loss"] == ("" if row.loss is None else repr(row.loss))
     assert lines[1]["train/grad_norm"] == ""  # of the window that was skipped
     assert float(lines[0]["train/grad_norm"]) == rows[0].grad_norm
     evaluated = {name: value for name, value in lines[-1].items() if value}
     assert evaluated == {
         "run": "a",
-        "step": "3",
+        "step": "4",
         "eval/loss": "0.25",
         "eval/accuracy": "0.5",
         "eval/ema_loss": "0.125",
@@ -68,6 +71,13 @@ def test_optional_columns_of_a_trace_are_exported(tmp_path: Path) -> None:
     (folder / "trace.jsonl").write_text(json.dumps(row | {"tokens": "many"}) + "\n")
     cc.trace_export(folder, "csv", out=tmp_path / "b.csv")
     assert "train/tokens" not in table(tmp_path / "b.csv")[0]
+
+
+def test_the_page_has_every_name_and_command() -> None:
+    page = (ROOT / "docs" / "reference" / "trace.md").read_text(encoding="utf-8")
+    names = [*TRAIN_SCALARS.values(), f"{EVAL_PREFIX}loss"]
+    shows = [tool.show.format("OUT") for tool in TOOLS.values()]
+    assert [text for text in (*names, *shows) if f"`{text}`" not in page] == []
 
 
 # traces

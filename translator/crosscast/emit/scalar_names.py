@@ -1,4 +1,7 @@
-"""What the numbers of a run are called in tools that show runs, whoever writes them there."""
+"""What the numbers of a run are called in tools that show runs, whoever writes them there.
+
+Their step is the number of the window, counted from 1.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,16 @@ from collections.abc import Mapping
 
 TRAIN_SCALARS: Mapping[str, str] = {
     "loss": "train/loss",
-    "lr": "train/learning_rate",
+    "lr": "train/lr",
     "grad_norm": "train/grad_norm",
-    "scale": "train/loss_scale",
-    "window": "train/window",
+    "scale": "train/scale",
+    "skipped": "train/skipped",
+    "updates": "train/updates",
     "rows": "train/rows",
-    "n_micro": "train/micro_batches",
+    "n_micro": "train/n_micro",
     "tokens": "train/tokens",
     "peak_memory": "train/peak_memory",
 }
 """Key of a row of trace.jsonl to its name, in the order in which they are shown."""
-SKIPPED_WINDOWS = "train/skipped_windows"
-"""Windows skipped so far: `window + 1 - updates`."""
 EVAL_PREFIX = "eval/"
 """Before the names of what an evaluation in status.json found: `eval/loss`, `eval/ema_accuracy`."""

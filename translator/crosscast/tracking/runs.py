@@ -1,4 +1,4 @@
-"""The points of a run: what its trace and its status say, by update and by name."""
+"""The points of a run: what its trace and its status say, by window and by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosscast.emit.scalar_names import EVAL_PREFIX, SKIPPED_WINDOWS, TRAIN_SCALARS
+from crosscast.emit.scalar_names import EVAL_PREFIX, TRAIN_SCALARS
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, Span, failure
 
 if TYPE_CHECKING:
@@ -21,11 +21,7 @@ STATUS = "status.json"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Numbers of one step of a run, by name.
-
-    `step`: the number of the update, from 1. A window that was skipped has that of the update that
-    it did not make, which the next window makes.
-    """
+    """Numbers of one step of a run, by name. `step`: the number of the window, from 1."""
 
     step: int
     values: Mapping[str, int | float]
@@ -74,7 +70,7 @@ def read_run(name: str, place: Place) -> TracedRun:
         status = _status(place.trace.with_name(STATUS), notes)
     points = [_point(row) for row in rows]
     if status is not None and status.eval is not None:
-        points.append(Point(rows[-1].updates, dict(_evaluated(status.eval))))
+        points.append(Point(rows[-1].window + 1, dict(_evaluated(status.eval))))
     return TracedRun(
         name=name,
         trace=place.trace,
@@ -123,9 +119,8 @@ def _point(row: Row) -> Point:
     for key, name in TRAIN_SCALARS.items():
         value = getattr(row, key)
         if value is not None and not (key == "grad_norm" and row.skipped):
-            values[name] = value
-    values[SKIPPED_WINDOWS] = row.window + 1 - row.updates
-    return Point(row.updates + row.skipped, values)
+            values[name] = int(value) if isinstance(value, bool) else value
+    return Point(row.window + 1, values)
 
 
 def _evaluated(found: Evaluation, prefix: str = EVAL_PREFIX) -> Iterator[tuple[str, float]]:

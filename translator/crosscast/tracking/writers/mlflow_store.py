@@ -24,17 +24,15 @@ def main() -> None:
     experiment = client.create_experiment(PROJECT, artifact_location=artifacts)
     for run in request["runs"]:
         time = int(1000 * run["time"])
-        # MLflow takes the latest of one step: points are a millisecond apart, in their order.
-        first = time - len(run["points"])
-        made = client.create_run(experiment, start_time=first, run_name=run["name"])
+        made = client.create_run(experiment, start_time=time, run_name=run["name"])
         number = made.info.run_id
         metrics = [
-            Metric(name, value, first + place, step)
-            for place, (step, values) in enumerate(run["points"], start=1)
+            Metric(name, value, time, step)
+            for step, values in run["points"]
             for name, value in values.items()
         ]
-        for begin in range(0, len(metrics), MOST):
-            client.log_batch(number, metrics=metrics[begin : begin + MOST])
+        for first in range(0, len(metrics), MOST):
+            client.log_batch(number, metrics=metrics[first : first + MOST])
         params = [Param(name, str(value)[:LONGEST]) for name, value in run["facts"].items()]
         client.log_batch(number, params=params)
         client.set_terminated(number, "FINISHED" if run["finished"] else "FAILED", end_time=time)
