@@ -35,6 +35,7 @@ NAMES = (
     "data",
     "state",
     "weights",
+    "trace",
 )
 """In the order of the help."""
 
@@ -134,6 +135,10 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.weights import weights_app
 
             return weights_app
+        case "trace":
+            from crosscast.cli.trace import trace_app
+
+            return trace_app
     raise KeyError(name)
 
 
