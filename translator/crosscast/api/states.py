@@ -15,6 +15,7 @@ from crosscast.api.calls import (
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +88,26 @@ class State(Result):
         from crosscast.state.convert import as_json
 
         return as_json(self._outcome, self._request)
+
+    @property
+    def _about(self) -> str:
+        return str(self._request.source)
+
+    @property
+    def _next(self) -> str:
+        if self._outcome is None:
+            return "--recipe FILE checks the state against its recipe"
+        if self.written:
+            return f"continue the run from {self.written}"
+        return "crosscast state convert writes it for another framework"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        if self._outcome is None:
+            from crosscast.state.outline import COLUMNS as NAMES
+
+            yield Table(NAMES, [[str(cell) for cell in key] for key in self.keys])
+        else:
+            yield Table(COLUMNS, self.rows, long=("how",))
 
     def _html(self) -> Iterator[str]:
         if self._outcome is None:

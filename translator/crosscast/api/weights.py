@@ -23,6 +23,7 @@ from crosscast.messages.console import Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.missing_packages import package_missing
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.weights.document import WeightsMap
@@ -89,6 +90,20 @@ class Weights(Result):
         from crosscast_parity.weights.report import as_json
 
         return as_json(self.known, self.proof, [*self.diagnostics], self.found)
+
+    @property
+    def _about(self) -> str:
+        return f"the weights of {', '.join(self.known.frameworks)}"
+
+    @property
+    def _next(self) -> str:
+        if self.ok:
+            return "crosscast parity compares the models with these weights"
+        return "edit the map and run crosscast weights check"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        if self.found:
+            yield Table(COLUMNS, self.rows, long=("how",))
 
     def _html(self) -> Iterator[str]:
         if self.found:

@@ -9,7 +9,8 @@ import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument
 from crosscast.cli.error_handling import positive
-from crosscast.messages.console import print_diagnostics, print_json, print_table
+from crosscast.cli.screens import show
+from crosscast.messages.console import print_diagnostics, print_json, print_screen
 
 weights_app = typer.Typer(
     no_args_is_help=True,
@@ -51,7 +52,7 @@ def match_command(
 ) -> int:
     """Match the weights of a recipe's models, prove it by running them, and write the map."""
     from crosscast.api.recipes import folder_of
-    from crosscast.api.weights import COLUMNS, weights_match
+    from crosscast.api.weights import weights_match
     from crosscast.weights.document import NAME
 
     path = output or folder_of(recipe) / NAME
@@ -61,8 +62,7 @@ def match_command(
     if json:
         print_json(found.to_json() | {"output": str(path)})
         return found.exit_code
-    print_table(COLUMNS, found.rows, long=("how",))
-    print(found.summary, f"written: {path}", sep="\n")
+    print_screen(found.head, [*found.parts(), f"written: {path}"])
     print_diagnostics(found.diagnostics)
     return found.exit_code
 
@@ -90,6 +90,5 @@ def check_command(
     if json:
         print_json(found.to_json())
         return found.exit_code
-    print(found.summary)
-    print_diagnostics(found.diagnostics)
+    show(found)
     return found.exit_code

@@ -48,6 +48,20 @@ _IN_WORDS: Mapping[How, str] = {
 }
 
 
+def is_certain(row: Sequence[str]) -> bool:
+    """Whether a row of the table needs no look: it is neither assumed nor only likely."""
+    return not row[2].startswith("FILL IN") and not row[2].endswith(" likely")
+
+
+def what_next(counts: Sequence[Mapping[How, int]]) -> str:
+    """Say what to do with recipes, of which each has so many values of each kind."""
+    if not counts:
+        return "name the script, and with it the command and the configuration that start it"
+    left = sum(each["assumed"] for each in counts)
+    where = "-o recipe.yaml writes it" if len(counts) == 1 else "-o FOLDER/ writes them"
+    return f"{where}; fill in what is marked FILL IN ({left})" if left else where
+
+
 def report(lifted: Lifted) -> Report:
     """Return all that is shown of a group."""
     return Report(

@@ -49,6 +49,12 @@ RECIPE_CODES = (
     ),
     Code("CC021", "too many recipes", "`crosscast explore` shows one recipe, or compares two."),
     Code(
+        "CC028",
+        "unknown field in a question",
+        "`--field` takes the dotted path of a field or of a section, such as `optimizer` or "
+        "`optimizer.weight_decay`.",
+    ),
+    Code(
         "CC101",
         "unknown field",
         "Unknown fields are not allowed. Put your own notes under keys that start with `x-`.",
