@@ -179,8 +179,7 @@ class Lift(Result):
     def summary(self) -> str:
         """How many runs were found, and how their values were."""
         runs = [run for run in self.runs if run.rows]
-        several = [run.summary for run in runs[:_LISTED]]
-        words = [run.counts for run in runs] if len(runs) == 1 else several
+        words = [run.summary if len(runs) > 1 else run.counts for run in runs[:_LISTED]]
         words += [f"{len(runs) - _LISTED} more runs"] if len(runs) > _LISTED else []
         words += [self.proof.sentence] if self.proof else []
         return "\n".join(words) or f"{', '.join(self.paths)}: nothing trains here"

@@ -113,10 +113,14 @@ class Plan(Result):
 
     @property
     def summary(self) -> str:
-        """Whether the unchanged recipe fits, for every target."""
-        from crosscast.fit.outcome_tables import fit_words
+        """On which targets the unchanged recipe fits, and how far off an estimate was."""
+        from crosscast.fit.outcome_tables import fits_words
 
-        return fit_words(self.outcomes) or f"nothing was planned for {self.recipe.name}"
+        words = [fits_words(self.outcomes)] if self.outcomes else []
+        if self.measured is not None and self.estimate is not None:
+            off = 100 * self.measured.error_of(self.estimate.peak_bytes)
+            words.append(f"the estimate is {off:+.1f} % off the measured peak")
+        return "; ".join(words) or f"nothing was planned for {self.recipe.name}"
 
     @property
     def _about(self) -> str:
@@ -128,8 +132,8 @@ class Plan(Result):
             return "--memory SIZE or --device GPU asks for settings that fit"
         answers = sum(len(outcome.answers) for outcome in self.outcomes)
         if not answers:
-            return "see below what was tried; --allow precision also changes the precision"
-        return f"-o FOLDER writes the {counted(answers, 'answer')} below as recipes"
+            return "read the messages below: they say what would help"
+        return f"choose from the {counted(answers, 'answer')} below: -o FOLDER has them as recipes"
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
         from crosscast.fit.measured_peak import measured_rows

@@ -75,7 +75,7 @@ class State(Result):
         """The recipe and the position of the state, or the number of its keys."""
         if self._outcome is None:
             return f"{self._request.source}: {len(self.keys)} keys; pass a recipe to check them"
-        where = f"; {self.position}" if self.position else ""
+        where = f"; next window: {self.position}" if self.position else ""
         made = f"; written: {self.written}" if self.written else ""
         return f"recipe: {self._outcome.state.recipe}{where}{made}"
 

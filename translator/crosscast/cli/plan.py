@@ -103,7 +103,7 @@ def plan_command(
     if json:
         print_json(found.to_json(names))
         return found.exit_code
-    print_screen(found.head, found.parts(all=all))
-    print(*(name for some in names.values() for name in some), sep="\n", end="\n" * bool(names))
+    files = ["\n".join(name for some in names.values() for name in some)] if names else []
+    print_screen(found.head, [*found.parts(all=all), *files])
     print_diagnostics(found.diagnostics)
     return found.exit_code

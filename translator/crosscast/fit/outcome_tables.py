@@ -68,7 +68,7 @@ def component_table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     return ["component", *shown], rows
 
 
-def fit_words(outcomes: Sequence[Outcome]) -> str:
+def fits_words(outcomes: Sequence[Outcome]) -> str:
     """Say on which targets the unchanged recipe fits, and what it needs; empty without any."""
     if not outcomes:
         return ""
@@ -76,9 +76,16 @@ def fit_words(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         needed = outcome.now.estimate.total
         needs[needed <= outcome.limit].append(f"{outcome.target} ({show_bytes(needed)})")
-    parts = [f"needs too much on {', '.join(needs[False])}"] if needs[False] else []
+    parts = [f"does not fit on {', '.join(needs[False])}"] if needs[False] else []
     parts += [f"fits on {', '.join(needs[True])}"] if needs[True] else []
-    return f"limit {show_bytes(outcomes[0].limit)}: the unchanged recipe {'; '.join(parts)}"
+    return f"the unchanged recipe {'; it '.join(parts)}"
+
+
+def fit_words(outcome: Outcome) -> str:
+    """Say whether the unchanged recipe fits."""
+    needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
+    fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
+    return f"{outcome.target}: the unchanged recipe needs {needs} and {fits} into {limit}"
 
 
 def outcome_parts(outcomes: Sequence[Outcome], device: str, *, all: bool) -> Iterator[Part]:
@@ -92,7 +99,8 @@ def outcome_parts(outcomes: Sequence[Outcome], device: str, *, all: bool) -> Ite
     rates = device or f"{ASSUMED}: no --device"
     for outcome in outcomes:
         evidence = outcome.now.estimate.evidence
-        title = f"{outcome.target} ({evidence}; cost relative to now, at the rates of {rates})"
+        words = f"({evidence}; cost relative to now, at the rates of {rates})"
+        title = f"{fit_words(outcome)}\n{words}"
         yield Table(ANSWERS, answer_rows(outcome), title=title)
         if all:
             yield Table(*component_table(outcome))

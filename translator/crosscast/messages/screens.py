@@ -74,7 +74,8 @@ def screen(first: Head, parts: Iterable[Part], width: int | None) -> Iterator[Li
 def table_lines(table: Table, width: int | None) -> Iterator[Line]:
     """Yield the title of a table, the names of its columns and its rows."""
     if table.title:
-        yield from (Line(text, bold=True) for text in fitted(table.title, width, "  "))
+        for title in table.title.splitlines():
+            yield from (Line(text, bold=True) for text in fitted(title, width, "  "))
     found = layout(table.columns, table.rows, long=table.long, width=width)
     yield from (Line(text, bold=True) for text in found.head)
     yield from map(Line, found.rows)
