@@ -118,8 +118,10 @@ def _write(found: Lift, output: str, *, force: bool) -> None:
         show_head(found)
         print(found.text, end="")
         return
-    paths = found.write(output, force=force)
-    print_screen(found.head, ["written: " + ", ".join(map(str, paths))])
+    runs = [run for run in found.runs if run.text]
+    paths = zip(found.write(output, force=force), runs, strict=True)
+    lines = (f"{path}: {run.counts}".removesuffix(": ") for path, run in paths)
+    print_screen(found.head, ["\n".join(lines)])
 
 
 def _print_of_program(proof: RunProof) -> None:

@@ -58,8 +58,8 @@ def what_next(counts: Sequence[Mapping[How, int]]) -> str:
     if not counts:
         return "name the script, and with it the command and the configuration that start it"
     left = sum(each["assumed"] for each in counts)
-    where = "-o recipe.yaml writes it" if len(counts) == 1 else "-o FOLDER/ writes them"
-    return f"{where}; fill in what is marked FILL IN ({left})" if left else where
+    where = "recipe that -o FILE writes" if len(counts) == 1 else "recipes that -o FOLDER/ writes"
+    return f"fill in what is marked FILL IN ({left}) in the {where}" if left else f"use the {where}"
 
 
 def report(lifted: Lifted) -> Report:
