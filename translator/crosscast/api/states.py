@@ -76,8 +76,7 @@ class State(Result):
         if self._outcome is None:
             return f"{self._request.source}: {len(self.keys)} keys; pass a recipe to check them"
         where = f"; next window: {self.position}" if self.position else ""
-        made = f"; written: {self.written}" if self.written else ""
-        return f"recipe: {self._outcome.state.recipe}{where}{made}"
+        return f"recipe: {self._outcome.state.recipe}{where}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""

@@ -80,10 +80,14 @@ class Weights(Result):
 
     @property
     def summary(self) -> str:
-        """What was proved, in lines."""
+        """How many tensors were proved."""
+        return self._lines[0]
+
+    @property
+    def _lines(self) -> list[str]:
         from crosscast_parity.weights.report import summary
 
-        return "\n".join(summary(self.known, self.proof))
+        return [*summary(self.known, self.proof)]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -104,6 +108,8 @@ class Weights(Result):
     def _parts(self, *, all: bool) -> Iterator[Part]:
         if self.found:
             yield Table(COLUMNS, self.rows, long=("how",))
+        if differences := self._lines[1:]:
+            yield "\n".join(differences)
 
     def _html(self) -> Iterator[str]:
         if self.found:
