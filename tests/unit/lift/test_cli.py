@@ -276,3 +276,18 @@ def test_what_lift_leaves_open_is_what_check_refuses(folder: Path) -> None:
     data = json.loads(crosscast("lift", "train.py", "--json").stdout)["groups"][0]
     assert {each["path"] for each in found} == set(data["not_said"])
     assert crosscast("check", "recipe.yaml", "--allow-fill-in").exit_code == 0
+
+
+def test_many_runs_are_a_table_and_each_on_demand(folder: Path) -> None:
+    program = Path("train.py").read_text()
+    for name in "abcde":
+        (folder / name).mkdir()
+        (folder / name / "train.py").write_text(program)
+    paths = [f"{name}/train.py" for name in "abcde"]
+    lines = crosscast("lift", *paths).stdout.splitlines()
+    assert lines[1].startswith("Verdict:   5 runs: ")
+    assert [line.split()[-1] for line in lines[-5:]] == paths
+    every = crosscast("lift", *paths, "--all").stdout
+    assert every.count("\noptimizer.learning_rate ") == 5
+    counts = json.loads(crosscast("lift", *paths, "--json").stdout)["groups"][0]["counts"]
+    assert [int(word) for word in lines[-1].split()[:-1]] == [*counts.values()]

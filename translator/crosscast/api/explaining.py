@@ -75,7 +75,7 @@ class Explanation(Result):
             missing = dict.fromkeys(part for _, part, program, *_ in rows if program == "-")
             return f"{steps}; not found: {', '.join(missing)}" if missing else steps
         if not self.verdicts:
-            return "no field of this recipe is like that"
+            return "no field of this recipe matches"
         if self._chosen:
             return f"fields: {counts(self.verdicts)}"
         for verdict, words in (("unsupported", "not possible"), ("approximate", "approximate")):

@@ -178,9 +178,12 @@ class Lift(Result):
     @property
     def summary(self) -> str:
         """How many runs were found, and how their values were."""
+        from crosscast.lift.report import in_words
+
         runs = [run for run in self.runs if run.rows]
-        words = [run.summary if len(runs) > 1 else run.counts for run in runs[:_LISTED]]
-        words += [f"{len(runs) - _LISTED} more runs"] if len(runs) > _LISTED else []
+        words = [run.summary if len(runs) > 1 else run.counts for run in runs]
+        if len(runs) > _LISTED:
+            words = [f"{len(runs)} runs: {in_words([run.to_json()['counts'] for run in runs])}"]
         words += [self.proof.sentence] if self.proof else []
         return "\n".join(words) or f"{', '.join(self.paths)}: nothing trains here"
 
@@ -195,16 +198,22 @@ class Lift(Result):
         return what_next([run.to_json()["counts"] for run in self.runs if run.text])
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
+        from crosscast.lift.report import runs_table
+
         if self.proof:
             from crosscast.lift.run_proof import run_cells
 
             if self.proof.fields:
                 yield Table(RUN_COLUMNS, [*run_cells(self.proof)], long=("evidence",))
             return
-        for run in self.runs:
-            if run.rows and len(self.runs) > 1:
+        runs = [run for run in self.runs if run.rows]
+        if len(runs) > _LISTED and not all:
+            yield runs_table([(run.name, run.to_json()["counts"]) for run in runs])
+            return
+        for run in runs:
+            if len(runs) > 1:
                 yield f"== {', '.join(run.sources)}"
-            yield from run.parts(all=all) if run.rows else ()
+            yield from run.parts(all=all)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> tuple[Path, ...]:
         """Write the recipe to a file, or all recipes into a folder; return the paths.
@@ -367,10 +376,11 @@ def _proven(
     on_run: Callable[[str], None],
 ) -> Lift:
     """Read one run, execute its program, and hold the recipe against what it does."""
+    from crosscast.lift.batch import only_run
     from crosscast.lift.report import report
     from crosscast.lift.run_proof import prove_by_run, run_diagnostics
 
-    lifted, problems = _one(paths, versions)
+    lifted, problems = only_run(paths, versions)
     proof = prove_by_run(lifted, demand, on_run)
     written = proof.corrected if correct else lifted
     told = run_diagnostics(proof, corrected=correct)
@@ -381,20 +391,3 @@ def _proven(
         diagnostics=(*problems, *lifted.diagnostics, *told),
         proof=proof,
     )
-
-
-def _one(paths: Sequence[str], versions: Mapping[str, str]) -> tuple[Any, list[Diagnostic]]:
-    """Return the only run that paths name."""
-    from crosscast.lift.analysis import analyse
-    from crosscast.lift.batch import groups_of, read_sources
-    from crosscast.lift.drafting import lift as lift_one
-
-    sources, problems = read_sources(paths)
-    found = [lift_one(analyse(members, versions)) for members in groups_of(sources, paths)]
-    trains = [lifted for lifted in found if lifted.text] or found
-    if len(trains) != 1:
-        message = f"--run needs one run, but {len(trains)} were found"
-        hint = "name the files of one run"
-        raise DiagnosticError(*problems, Diagnostic(code="CC919", message=message, hint=hint))
-    others = [d for lifted in found if lifted is not trains[0] for d in lifted.diagnostics]
-    return trains[0], [*problems, *others]

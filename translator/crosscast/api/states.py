@@ -107,6 +107,8 @@ class State(Result):
             yield Table(NAMES, [[str(cell) for cell in key] for key in self.keys])
         else:
             yield Table(COLUMNS, self.rows, long=("how",))
+        if self.written:
+            yield f"written: {self.written}"
 
     def _html(self) -> Iterator[str]:
         if self._outcome is None:

@@ -90,7 +90,7 @@ class Matrix(Result):
         rows = counted(len(self.rows), "row")
         found = Counter(row["verdict"] for row in self.rows)
         words = ", ".join(f"{found[name]} {name}" for name in VERDICTS if found[name])
-        return f"{rows}: {words}" if words else "no row is like that"
+        return f"{rows}: {words}" if words else "no row matches"
 
     @property
     def _about(self) -> str:

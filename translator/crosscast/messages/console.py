@@ -114,6 +114,12 @@ def fitted_report(text: str, stream: TextIO) -> str:
     return "\n".join(part for some in lines for part in some)
 
 
+def print_report(text: str, stream: TextIO) -> None:
+    """Print rendered diagnostics and other lines, wrapped to the width of a terminal."""
+    if text:
+        print(fitted_report(text, stream), file=stream, flush=True)
+
+
 def width_of(stream: TextIO) -> int | None:
     """Return the width of a terminal; None for a pipe or a file."""
     return shutil.get_terminal_size().columns if stream.isatty() else None

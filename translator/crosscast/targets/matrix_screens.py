@@ -19,7 +19,8 @@ _LONG = ("how", "holds")
 def row_cells(rows: Rows) -> Iterator[tuple[str, ...]]:
     """Yield the cells of rows: where a row holds and how that is known stand together."""
     for row in rows:
-        only = "" if row["dialects"] == "all" else f"only {row['dialects']}"
+        asked = row["dialects"] == "all" or "@" in row["target"]
+        only = "" if asked else f"only {row['dialects']}"
         when = f"when {row['when']}" if row["when"] not in ("", "always") else ""
         holds = "; ".join(filter(None, (when, only, row["evidence"])))
         yield (*(str(row[name]) for name in COLUMNS[:-1]), holds)
