@@ -184,6 +184,22 @@ def test_tables_on_a_terminal_do_not_interpret_cells(
     assert "[red]a[/red]" in printed
 
 
+def test_messages_are_wrapped_on_a_terminal_and_source_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    source = "x = " + "1 + " * 20 + "1"
+    message = "a message that is longer than the lines of this terminal"
+    found = [Diagnostic(code="CC104", message=message, span=Span("f", 1, 1, 2, source), hint="h")]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    console.print_diagnostics(found)
+    *lines, code, mark, hint = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(lines).split()) == f"f:1:1: error CC104: {message}"
+    assert (code, mark, hint) == (f"    {source}", "    ^", "  Hint: h")
+
+
 def test_colour_changes_no_text(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
