@@ -133,6 +133,13 @@ class Parity(Result):
         return f"{self.recipe.source.name} ({self.recipe.name})"
 
     @property
+    def _verdict(self) -> str:
+        if self.report is None or not self.report.pairs or self.self_test:
+            return self.summary
+        pairs = self.report.pairs
+        return "; ".join(f"{p.contestant} against {p.reference}: {p.verdict}" for p in pairs)
+
+    @property
     def _next(self) -> str:
         if self.page is not None:
             return f"open {self.page}"

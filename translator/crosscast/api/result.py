@@ -44,7 +44,12 @@ class Result(ABC):
     @property
     def head(self) -> tuple[str, str, str]:
         """What was looked at, the verdict, and what to do next."""
-        return head(self._about, "; ".join(self.summary.splitlines()), self._next)
+        return head(self._about, self._verdict, self._next)
+
+    @property
+    def _verdict(self) -> str:
+        """The result in a line."""
+        return "; ".join(self.summary.splitlines())
 
     @property
     @abstractmethod

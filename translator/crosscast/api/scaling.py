@@ -71,6 +71,10 @@ class Scaling(Result):
         return f"{self.recipe.source.name} ({self.recipe.name}) on {_listed(self.report)}"
 
     @property
+    def _verdict(self) -> str:
+        return "; ".join(f"{found.target}: {found.verdict}" for found in self.report.targets)
+
+    @property
     def _next(self) -> str:
         if self.ok:
             return "train with as many processes as you have: crosscast compile"
