@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,10 +10,15 @@ import typer
 
 from crosscast.cli.compile import JsonOption
 from crosscast.cli.completion import complete_packages
-from crosscast.messages.console import EXIT_OK, print_json, print_text
+from crosscast.cli.screens import AllOption
+from crosscast.messages.console import EXIT_OK, print_json, print_screen
+from crosscast.messages.screens import head
 
 if TYPE_CHECKING:
     from crosscast.drift.changes import Change
+
+_FEW = 12
+"""Maximum number of functions whose parameters are listed without `--all`."""
 
 
 def drift(
@@ -37,6 +43,7 @@ def drift(
     names: Annotated[
         bool, typer.Option("--names", help="List new names and names that are gone, too.")
     ] = False,
+    all: AllOption = False,
     json: JsonOption = False,
 ) -> int:
     """Show what releases of a framework do differently, as observed by running them."""
@@ -62,13 +69,15 @@ def drift(
             }
         )
         return EXIT_OK
-    print_text(f"{package} {first} to {last}: {counts(different)}")
-    print_text(f"observed: {', '.join(found.releases)}")
-    _show(different, names=names)
+    about = f"{package} {first} to {last}, observed in {', '.join(found.releases)}"
+    which = "" if all else "; --all lists parameters and names"
+    next = f"crosscast lint finds what scripts rely on{which}"
+    print_screen(head(about, counts(different), next), _parts(different, names or all, all))
     return EXIT_OK
 
 
-def _show(different: list[Change], *, names: bool) -> None:
+def _parts(different: list[Change], names: bool, all: bool) -> Iterator[str]:
+    """Yield what changed: behavior, and parameters and names if they were asked for."""
     from crosscast.drift.words import behavior_lines, signature_lines
 
     behavior = [change for change in different if change.kind == "behavior"]
@@ -76,11 +85,12 @@ def _show(different: list[Change], *, names: bool) -> None:
     changed = [change for change in different if change not in behavior and change not in moved]
     for title, some, lines in (
         ("Behavior", behavior, behavior_lines),
-        ("Parameters", changed, signature_lines),
+        ("Parameters", changed if all or len(changed) <= _FEW else [], signature_lines),
         ("Names", moved if names else [], signature_lines),
     ):
         if some:
-            print(f"\n{title}")
-            print(*(line for change in some for line in lines(change)), sep="\n")
+            yield "\n".join([title, *(line for change in some for line in lines(change))])
+    if changed and not all and len(changed) > _FEW:
+        yield f"{len(changed)} functions have other parameters: --all lists them"
     if moved and not names:
-        print(f"\n{len(moved)} names are new or gone: --names lists them")
+        yield f"{len(moved)} names are new or gone: --names lists them"
