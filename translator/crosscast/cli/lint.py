@@ -19,6 +19,7 @@ from crosscast.messages.console import (
     print_table,
 )
 from crosscast.messages.diagnostics import DiagnosticError, failure
+from crosscast.messages.language import WORDINGS, Language, spoken
 
 if TYPE_CHECKING:
     from crosscast.api.linting import Lint
@@ -116,11 +117,13 @@ def lint_command(
 
 def _about_rules(explain: str) -> int:
     from crosscast.api.linting import RULE_COLUMNS, lint_rules
+    from crosscast.lint import rule_page
 
+    language = spoken(sys.stdout)
     if explain:
-        print(lint_rules(explain).text, end="")
+        print(rule_page.explain(*lint_rules(explain).rules, language), end="")
     else:
-        print_table(RULE_COLUMNS, lint_rules().rows, long=("what",))
+        print_table(RULE_COLUMNS, rule_page.rows(lint_rules().rules, language), long=("what",))
     return EXIT_OK
 
 
@@ -154,7 +157,8 @@ def _findings(number: int) -> str:
 
 
 def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None:
-    text = found.format(format)
+    stream = None if output != "-" else sys.stderr if to_stderr else sys.stdout
+    text = _text(found, spoken(stream)) if format == "text" else found.format(format)
     if output != "-":
         _write(output, text)
     elif format == "text" and not to_stderr:
@@ -165,6 +169,12 @@ def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None
         print_diagnostics(found.problems)
     if format == "text":
         print(found.summary, file=sys.stderr)
+
+
+def _text(found: Lint, language: Language) -> str:
+    from crosscast.lint.formats.text import text
+
+    return text(found.findings, language)
 
 
 def _print_text(text: str) -> None:
@@ -178,8 +188,9 @@ def _print_text(text: str) -> None:
     from rich.text import Text
 
     styled = Text(text)
+    words = WORDINGS[spoken(sys.stdout)].severities
     for severity, style in (("error", "bold red"), ("warning", "yellow"), ("note", "cyan")):
-        styled.highlight_regex(rf"(?m)(?<=: ){severity} CL\d+", style)
+        styled.highlight_regex(rf"(?m)(?<=: ){words[severity]} CL\d+", style)
     styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
     Console(soft_wrap=True, highlight=False).print(styled, end="")
 

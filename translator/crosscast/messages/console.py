@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, render, sort_key
+from crosscast.messages.language import WORDINGS, spoken
 from crosscast.messages.text_tables import layout
 
 
@@ -74,7 +75,8 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
         return
     if not diagnostics:
         return
-    text = render(diagnostics)
+    language = spoken(sys.stderr)
+    text = render(diagnostics, language)
     if not wants_colour():
         print(text, file=sys.stderr)
         return
@@ -83,7 +85,8 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
 
     styled = Text(text)
     for severity, style in _STYLES.items():
-        styled.highlight_regex(rf"(?m)(^|: ){severity} CC\d+", style)
+        word = WORDINGS[language].severities[severity]
+        styled.highlight_regex(rf"(?m)(^|: ){word} CC\d+", style)
     styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
     Console(stderr=True, soft_wrap=True, highlight=False).print(styled)
 

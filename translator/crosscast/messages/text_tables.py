@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+from crosscast.messages.display_width import display_width, padded, wrap
 
 GAP = "  "
 INDENT = "    "
@@ -40,14 +41,14 @@ def layout(
         width: Width of the terminal; None prints every row as one line of any length. Longer rows
             continue in indented lines.
     """
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    widths = [max(map(display_width, column)) for column in zip(columns, *rows, strict=True)]
     sentences = [name in long for name in columns]
     if width is None or _room(widths) <= width:
-        padded = [
+        limits = [
             min(size, PADDED) if sentence else size
             for size, sentence in zip(widths, sentences, strict=True)
         ]
-        lines = tuple(_joined(cells, padded) for cells in (columns, *rows))
+        lines = tuple(_joined(cells, limits) for cells in (columns, *rows))
         return Layout(lines[:1], lines[1:])
     groups = _groups(widths, sentences, width)
     for group, after in pairwise(groups):
@@ -60,8 +61,7 @@ def layout(
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return GAP.join(padded).rstrip()
+    return GAP.join(map(padded, cells, widths)).rstrip()
 
 
 def _room(widths: Sequence[int]) -> int:
@@ -95,11 +95,11 @@ def _lines(
         first = group[0]
         if not sentences[first]:
             yield from [line.rstrip()] if line.strip() else []
-            line = indent + GAP.join(cells[i].ljust(widths[i]) for i in group)
-            if len(group) == 1 and len(line.rstrip()) > width:
+            line = indent + GAP.join(padded(cells[i], widths[i]) for i in group)
+            if len(group) == 1 and display_width(line.rstrip()) > width:
                 *whole, line = _wrapped(cells[first], indent, width, cut=False)
                 yield from whole
-        elif line and len(line + GAP + cells[first]) <= width:
+        elif line and display_width(line + GAP + cells[first]) <= width:
             yield (line + GAP + cells[first]).rstrip()
             line = ""
         else:
@@ -110,11 +110,4 @@ def _lines(
 
 
 def _wrapped(text: str, indent: str, width: int, *, cut: bool = True) -> list[str]:
-    return textwrap.wrap(
-        text,
-        max(width, 2 * len(INDENT)),
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-        break_long_words=cut,
-    )
+    return wrap(text, max(width, 2 * len(INDENT)), indent=indent, break_long_words=cut)

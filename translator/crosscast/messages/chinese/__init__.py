@@ -1,0 +1,63 @@
+"""Titles, help and hints in Simplified Chinese.
+
+`codes.json` and `rules.json` have the code, `hints.json` the English text as key. An entry of the
+first two keeps a digest of the English text that was translated (`of`), so that
+`tests/unit/test_chinese_table.py` finds the entries that fell behind. `glossary.json` has the terms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypedDict
+
+
+class Entry(TypedDict):
+    """The translation of a code or a rule."""
+
+    of: str
+    """`digest` of the English title and help."""
+    title: str
+    help: str
+
+
+def digest(title: str, text: str) -> str:
+    """Return the digest of an English title and help; how they are wrapped does not matter."""
+    words = " ".join(f"{title}\n{text}".split())
+    return hashlib.sha256(words.encode()).hexdigest()[:8]
+
+
+def entry(code: str) -> Entry | None:
+    """Return the translation of a code or a rule; None for those of plug-ins."""
+    return _entries("rules" if code.startswith("CL") else "codes").get(code)
+
+
+def hint(text: str) -> str:
+    """Return a hint in Chinese, or as it is if it is not in the table."""
+    return hints().get(text, text)
+
+
+@cache
+def _entries(name: str) -> Mapping[str, Entry]:
+    found: dict[str, Entry] = _read(name)
+    return found
+
+
+@cache
+def hints() -> Mapping[str, str]:
+    """Return English to Chinese for the hints without values."""
+    found: dict[str, str] = _read("hints")
+    return found
+
+
+@cache
+def glossary() -> Mapping[str, tuple[str, ...]]:
+    """Return English term to its Chinese ones, the usual one first."""
+    return {term: tuple(words) for term, words in _read("glossary").items()}
+
+
+def _read(name: str) -> dict[str, object]:
+    return json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
