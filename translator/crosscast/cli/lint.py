@@ -121,7 +121,7 @@ def _about_rules(explain: str) -> int:
 
     language = spoken(sys.stdout)
     if explain:
-        print(rule_page.explain(*lint_rules(explain).rules, language), end="")
+        print(rule_page.explain(lint_rules(explain).rules[0], language), end="")
     else:
         print_table(RULE_COLUMNS, rule_page.rows(lint_rules().rules, language), long=("what",))
     return EXIT_OK

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 _TOKEN = re.compile(r"\s+|[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+|.", re.DOTALL)
 """A blank, a word, or one wide character."""
-_NOT_FIRST = frozenset("，。；：、！？）》」』】”’%,.;:!?)]}")
-"""What must not begin a line."""
-_NOT_LAST = frozenset("（《「『【“‘([{")
-"""What must not end a line."""
+_NOT_FIRST = frozenset(("Pe", "Pf", "Po"))
+"""Kinds of characters that must not begin a line: closing brackets and marks."""
+_NOT_LAST = frozenset(("Ps", "Pi"))
+"""Kinds of characters that must not end a line: opening brackets."""
 
 
 def display_width(text: str) -> int:
@@ -67,13 +67,17 @@ def _pieces(text: str) -> Iterator[str]:
     held = ""
     for token in _TOKEN.findall(text):
         token = " " if token.isspace() else token
-        inside = token[0] in _NOT_FIRST or held[-1:] in _NOT_LAST or held == " "
-        if held and not inside:
+        if held and held != " " and not _inseparable(held[-1], token):
             yield held
             held = ""
         held += token
     if held:
         yield held
+
+
+def _inseparable(last: str, token: str) -> bool:
+    closing = len(token) == 1 and unicodedata.category(token) in _NOT_FIRST
+    return closing or unicodedata.category(last) in _NOT_LAST
 
 
 def _cut(piece: str, room: int) -> list[str]:

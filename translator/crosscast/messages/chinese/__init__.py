@@ -2,7 +2,7 @@
 
 `codes.json` and `rules.json` have the code, `hints.json` the English text as key. An entry of the
 first two keeps a digest of the English text that was translated (`of`), so that
-`tests/unit/test_chinese_table.py` finds the entries that fell behind. `glossary.json` has the terms.
+`tests/unit/test_chinese_table.py` finds what fell behind. `glossary.json` has the terms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Entry(TypedDict):
@@ -42,15 +42,13 @@ def hint(text: str) -> str:
 
 @cache
 def _entries(name: str) -> Mapping[str, Entry]:
-    found: dict[str, Entry] = _read(name)
-    return found
+    return _read(name)
 
 
 @cache
 def hints() -> Mapping[str, str]:
     """Return English to Chinese for the hints without values."""
-    found: dict[str, str] = _read("hints")
-    return found
+    return _read("hints")
 
 
 @cache
@@ -59,5 +57,7 @@ def glossary() -> Mapping[str, tuple[str, ...]]:
     return {term: tuple(words) for term, words in _read("glossary").items()}
 
 
-def _read(name: str) -> dict[str, object]:
-    return json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
+def _read(name: str) -> dict[str, Any]:
+    path = Path(__file__).with_name(f"{name}.json")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,67 @@
+"""The Chinese docs pages of the codes, the rules of lint and the glossary, from their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from codes_page import all_codes
+from crosscast.lint.rule import Rule
+from crosscast.messages import chinese
+from crosscast.messages.language import WORDINGS
+from crosscast.targets.backend import Backend
+
+_CODES = (
+    "# 诊断消息\n\n由代码表生成，请勿手工编辑。\n\n"
+    "`crosscast --lang zh` 或中文的语言环境使终端消息显示这里的标题和帮助"
+    "（依次查看 `CROSSCAST_LANG`、`LC_ALL`、`LC_MESSAGES`、`LANG`，以最先设置的为准）；"
+    "含有具体数值的句子和命令的帮助仍为英文。"
+    "JSON、SARIF、GitLab 等供程序读取的输出和退出码与语言无关。"
+    "英文版见[这里](../../reference/diagnostics.md)。\n"
+)
+_RULES = (
+    "# `crosscast lint` 的规则\n\n由规则表生成，请勿手工编辑。\n\n"
+    "代码链接到该规则的英文页面，其中有错误写法和正确写法的示例。"
+    "用法见[命令](../../reference/commands.md#crosscast-lint)。\n"
+)
+_GLOSSARY = """\
+# 术语表
+
+由术语表生成，请勿手工编辑。译法与 PaddlePaddle 的文档一致；API 名称、代码、字段名和取值不翻译。
+
+| 英文 | 中文 |
+|---|---|
+"""
+
+
+def chinese_codes_page(backends: Sequence[Backend]) -> str:
+    """Return the docs page docs/zh/reference/diagnostics.md."""
+    lines = [_CODES]
+    for code in sorted(all_codes(backends)):
+        found = _entry(code)
+        lines += [f"## {code}: {found['title']}", "", found["help"], ""]
+    return "\n".join(lines)
+
+
+def chinese_rules_page(rules: Iterable[Rule]) -> str:
+    """Return the docs page docs/zh/reference/lint-rules.md."""
+    severities = WORDINGS["zh"].severities
+    lines = [_RULES, "| 代码 | 名称 | 级别 | 标题 | 说明 |", "|---|---|---|---|---|"]
+    for rule in rules:
+        found = _entry(rule.code)
+        link = f"[{rule.code}](../../reference/rules/{rule.code}.md)"
+        cells = (link, rule.name, severities[rule.severity], found["title"], found["help"])
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def glossary_page() -> str:
+    """Return the docs page docs/zh/reference/glossary.md."""
+    rows = [f"| {term} | {'、'.join(words)} |" for term, words in chinese.glossary().items()]
+    return _GLOSSARY + "\n".join(rows) + "\n"
+
+
+def _entry(code: str) -> chinese.Entry:
+    found = chinese.entry(code)
+    if found is None:
+        raise SystemExit(f"{code} has no translation in messages/chinese")
+    return found
