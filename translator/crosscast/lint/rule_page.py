@@ -23,10 +23,10 @@ def explain(rule: Rule, language: Language = "en") -> str:
     lines += ["", f"{words.wrong}:", "", indent(rule.wrong.rstrip("\n"), "    ")]
     lines += ["", f"{words.right}:", "", indent(rule.right.rstrip("\n"), "    ")]
     if rule.fixable:
-        lines += ["", "`crosscast lint --fix` fixes it."]
+        lines += ["", words.fixable]
     if rule.sources:
-        lines += ["", f"Sources: {'; '.join(rule.sources)}"]
-    lines += ["", f"To ignore one finding, add a comment: # crosscast: ignore[{rule.code}]"]
+        lines += ["", f"{words.sources}: {'; '.join(rule.sources)}"]
+    lines += ["", f"{words.ignore}: # crosscast: ignore[{rule.code}]"]
     return "\n".join(lines) + "\n"
 
 

@@ -28,6 +28,9 @@ class Wording:
     fix: str
     wrong: str
     right: str
+    fixable: str
+    sources: str
+    ignore: str
 
 
 WORDINGS: Mapping[Language, Wording] = {
@@ -39,6 +42,9 @@ WORDINGS: Mapping[Language, Wording] = {
         fix="Fix available: --fix applies it, --diff shows it",
         wrong="Wrong",
         right="Right",
+        fixable="`crosscast lint --fix` fixes it.",
+        sources="Sources",
+        ignore="To ignore one finding, add a comment",
     ),
     "zh": Wording(
         severities={"error": "错误", "warning": "警告", "note": "提示"},
@@ -48,6 +54,9 @@ WORDINGS: Mapping[Language, Wording] = {
         fix="可自动修复：--fix 应用修改，--diff 显示修改",
         wrong="错误写法",
         right="正确写法",
+        fixable="`crosscast lint --fix` 可自动修复。",
+        sources="来源",
+        ignore="如需忽略某一处，请添加注释",
     ),
 }
 

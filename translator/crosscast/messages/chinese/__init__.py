@@ -35,6 +35,11 @@ def entry(code: str) -> Entry | None:
     return _entries("rules" if code.startswith("CL") else "codes").get(code)
 
 
+def codes_translated() -> set[str]:
+    """Return the codes and rules that have a translation."""
+    return {*_entries("codes"), *_entries("rules")}
+
+
 def hint(text: str) -> str:
     """Return a hint in Chinese, or as it is if it is not in the table."""
     return hints().get(text, text)
