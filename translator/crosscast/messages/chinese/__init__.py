@@ -1,18 +1,23 @@
 """Titles, help and hints in Simplified Chinese.
 
-`codes.json` and `rules.json` have the code, `hints.json` the English text as key. An entry of the
-first two keeps a digest of the English text that was translated (`of`), so that
-`tests/unit/test_chinese_table.py` finds what fell behind. `glossary.json` has the terms.
+`codes.json` and `rules.json` have the code as key, and a digest of the English text that was
+translated (`of`); `hints.json` has the English text as key, with `{}` for each value (names,
+numbers, code). `tests/unit/test_chinese_*.py` find what fell behind. `glossary.json` has the terms.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypedDict
+
+PLACE = "{}"
+"""Stands for a value of a hint, in the same order in both languages."""
 
 
 class Entry(TypedDict):
@@ -42,7 +47,22 @@ def codes_translated() -> set[str]:
 
 def hint(text: str) -> str:
     """Return a hint in Chinese, or as it is if it is not in the table."""
-    return hints().get(text, text)
+    if text in hints():
+        return hints()[text]
+    for pattern, translated in _patterns():
+        if found := pattern.fullmatch(text):
+            parts = translated.split(PLACE)
+            return "".join(chain.from_iterable(zip_longest(parts, found.groups(), fillvalue="")))
+    return text
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Return the hints with values; those with most words of their own first."""
+    texts = [text for text in hints() if PLACE in text]
+    texts.sort(key=lambda text: len(text.replace(PLACE, "")), reverse=True)
+    parts = [(map(re.escape, text.split(PLACE)), hints()[text]) for text in texts]
+    return [(re.compile("(.+?)".join(words), re.DOTALL), found) for words, found in parts]
 
 
 @cache
@@ -52,7 +72,7 @@ def _entries(name: str) -> Mapping[str, Entry]:
 
 @cache
 def hints() -> Mapping[str, str]:
-    """Return English to Chinese for the hints without values."""
+    """Return English to Chinese."""
     return _read("hints")
 
 
