@@ -47,6 +47,7 @@ def test_terms_are_those_of_the_glossary() -> None:
         ("divide before backward: `loss = loss / 4`", "在 backward 之前做除法：`loss = loss / 4`"),
         ("write `scaler.step(optimizer)`", "写 `scaler.step(optimizer)`"),
         (r'set `mode="a\1{}"`', r'设置 `mode="a\1{}"`'),
+        ("write a(1), with all of the others", "write a(1), with all of the others"),
         ("the table has no such hint", "the table has no such hint"),
         ("", ""),
     ],

@@ -18,6 +18,8 @@ from typing import Any, TypedDict
 
 PLACE = "{}"
 """Stands for a value of a hint, in the same order in both languages."""
+_SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+"""Words, which are no value: the hint is another one that begins alike."""
 
 
 class Entry(TypedDict):
@@ -50,7 +52,8 @@ def hint(text: str) -> str:
     if text in hints():
         return hints()[text]
     for pattern, translated in _patterns():
-        if found := pattern.fullmatch(text):
+        found = pattern.fullmatch(text)
+        if found and not any(map(_SENTENCE.search, found.groups())):
             parts = translated.split(PLACE)
             return "".join(chain.from_iterable(zip_longest(parts, found.groups(), fillvalue="")))
     return text
