@@ -42,5 +42,5 @@ def accept_language(command: Any, option: Any) -> None:
         accept_language(each, option)
     if not any(parameter.name == option.name for parameter in command.params):
         taken = copy(option)
-        taken.hidden, taken.expose_value = True, False
+        vars(taken).update(hidden=True, expose_value=False)
         command.params.append(taken)

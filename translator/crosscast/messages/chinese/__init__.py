@@ -7,7 +7,6 @@ numbers, code). `tests/unit/test_chinese_*.py` find what fell behind. `glossary.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -33,6 +32,8 @@ class Entry(TypedDict):
 
 def digest(title: str, text: str) -> str:
     """Return the digest of an English title and help; how they are wrapped does not matter."""
+    import hashlib
+
     words = " ".join(f"{title}\n{text}".split())
     return hashlib.sha256(words.encode()).hexdigest()[:8]
 
