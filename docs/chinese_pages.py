@@ -20,7 +20,6 @@ _CODES = (
 )
 _RULES = (
     "# `crosscast lint` 的规则\n\n由规则表生成，请勿手工编辑。\n\n"
-    "代码链接到该规则的英文页面，其中有错误写法和正确写法的示例。"
     "用法见[命令](../../reference/commands.md#crosscast-lint)。\n"
 )
 _GLOSSARY = """\
@@ -45,13 +44,13 @@ def chinese_codes_page(backends: Sequence[Backend]) -> str:
 def chinese_rules_page(rules: Iterable[Rule]) -> str:
     """Return the docs page docs/zh/reference/lint-rules.md."""
     severities = WORDINGS["zh"].severities
-    lines = [_RULES, "| 代码 | 名称 | 级别 | 标题 | 说明 |", "|---|---|---|---|---|"]
+    lines = [_RULES]
     for rule in rules:
         found = _entry(rule.code)
-        link = f"[{rule.code}](../../reference/rules/{rule.code}.md)"
-        cells = (link, rule.name, severities[rule.severity], found["title"], found["help"])
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+        about = f"`{rule.name}`，级别：{severities[rule.severity]}，"
+        about += f"[错误写法和正确写法的示例](../../reference/rules/{rule.code}.md)（英文）"
+        lines += [f"## {rule.code}: {found['title']}", "", found["help"], "", about, ""]
+    return "\n".join(lines)
 
 
 def glossary_page() -> str:
