@@ -10,24 +10,31 @@ from source_trees import SOURCES, modules, text_of, tree_of
 
 PLACE = "{}"
 """Stands for a value in the text of an f-string."""
+SIGNS = ("hint", "HINT", "failure")
+WORDINGS = ("language.py", "gitlab.py", "protocol.py")
+"""Modules that write hints of others."""
 
 
 def hint_texts() -> dict[str, Path]:
     """Return every hint without values, and the pattern of those with values, to its module.
 
-    Hints that come from tables or are put together are not among them.
+    A hint is what is called so: an argument, a variable, a constant, or what a function returns.
+    Those that come from other tables or are put together are not among them.
     """
     found: dict[str, Path] = {}
     for path in modules(*SOURCES):
-        if path.name != "language.py" and any(
-            word in text_of(path) for word in ("hint", "failure")
-        ):
-            constants = _constants(tree_of(path))
-            for node in ast.walk(tree_of(path)):
-                if isinstance(node, ast.Call):
-                    for expression in _hints(node):
-                        found |= dict.fromkeys(_texts(expression, constants), path)
+        if path.name in WORDINGS or not any(word in text_of(path) for word in SIGNS):
+            continue
+        constants = _constants(tree_of(path))
+        for node in ast.walk(tree_of(path)):
+            for expression in _hints(node):
+                found |= dict.fromkeys(filter(_is_whole, _texts(expression, constants)), path)
     return found
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text is a hint, and not a part of one or a name."""
+    return text == text.strip() and " " in text
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
@@ -39,10 +46,20 @@ def _constants(tree: ast.Module) -> dict[str, ast.expr]:
     }
 
 
-def _hints(call: ast.Call) -> Iterator[ast.expr]:
-    yield from (keyword.value for keyword in call.keywords if keyword.arg == "hint")
-    if isinstance(call.func, ast.Name) and call.func.id == "failure":
-        yield from call.args[2:]
+def _hints(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions that are hints by the name of what they are given to."""
+    match node:
+        case ast.Call(func=function, args=arguments, keywords=keywords):
+            yield from (keyword.value for keyword in keywords if keyword.arg == "hint")
+            if isinstance(function, ast.Name) and function.id == "failure":
+                yield from arguments[2:]
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            if name == "hint" or "HINT" in name:
+                yield from value.values if isinstance(value, ast.Dict) else [value]
+        case ast.FunctionDef(name=name, body=body) if name.endswith("_hint"):
+            for inner in ast.walk(ast.Module(body, [])):
+                if isinstance(inner, ast.Return) and inner.value:
+                    yield inner.value
 
 
 def _texts(expression: ast.expr, constants: dict[str, ast.expr]) -> Iterator[str]:

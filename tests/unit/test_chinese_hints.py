@@ -10,7 +10,7 @@ from crosscast.messages import chinese
 from crosscast.messages.chinese import PLACE
 from hint_texts import hint_texts
 
-CODE = re.compile(r"`[^`]*`|\S*[(\[]\S*( \S*[)\]]\S*)?|\S*[._=]\S+|\w+: \w+")
+CODE = re.compile(r"`[^`]*`|\S*\([^()]*\)\S*|\S*[._=]\S+|\w+: \w+")
 """Code and settings, which are not translated."""
 
 

@@ -75,7 +75,7 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
     kind = detail["type"]
     code, of_key = "CC104", detail["loc"][-1] == _KEY
     if kind == "extra_forbidden":
-        code, message, hint, of_key = "CC101", "unknown field", _unknown(path, data), True
+        code, message, hint, of_key = "CC101", "unknown field", _field_hint(path, data), True
     elif kind == "missing":
         code, message, hint, of_key = "CC102", "missing", "", True
     elif kind == "union_tag_not_found":
@@ -106,7 +106,7 @@ def _tag_name(detail: ErrorDetails) -> str:
     return str(detail["ctx"]["discriminator"]).strip("'")
 
 
-def _unknown(path: PathKey, data: Any) -> str:
+def _field_hint(path: PathKey, data: Any) -> str:
     near = suggest_field(path, data)
     if near:
         return f"did you mean {near}?"
