@@ -34,7 +34,7 @@ def test_terms_are_those_of_the_glossary() -> None:
         plain = CODE.sub("", text)
         for term, words in chinese.glossary().items():
             used = re.search(rf"(?<![\w.-]){re.escape(term)}s?(?![\w=(-])", plain)
-            if used and not any(word in translated for word in words):
+            if used and text != translated and not any(word in translated for word in words):
                 wrong.append((term, text))
     assert wrong == []
 
