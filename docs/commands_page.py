@@ -20,9 +20,10 @@ file, 3 cannot run on this machine, 130 interrupted. Data goes to stdout, messag
 
 `--lang zh`, before or after the command, prints the titles, help and hints of diagnostics and rules
 in Chinese; `--lang en` in English. Without it, the first of the variables `CROSSCAST_LANG`,
-`LC_ALL`, `LC_MESSAGES` and `LANG` that is set decides. A sentence about particular values, summaries
-and the help of commands are English in both; so is what programs read (JSON, SARIF, GitLab, GitHub),
-what Python and editors get, and everything on a terminal whose encoding has no Chinese characters.
+`LC_ALL`, `LC_MESSAGES` and `LANG` that is set decides. A sentence about particular values,
+summaries and the help of commands are English in both; so is what programs read (JSON, SARIF,
+GitLab, GitHub), what Python and editors get, and everything on a terminal whose encoding has no
+Chinese characters.
 """
 
 
