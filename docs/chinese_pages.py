@@ -20,7 +20,15 @@ _CODES = (
 )
 _RULES = (
     "# `crosscast lint` 的规则\n\n由规则表生成，请勿手工编辑。\n\n"
-    "用法见[命令](../../reference/commands.md#crosscast-lint)。\n"
+    "`crosscast lint PATH...` 检查 Python、notebook、shell 脚本、JSON 和 YAML，不会运行任何程序。"
+    "`--diff` 显示安全的修复，`--fix` 应用它们。"
+    "没有发现问题时退出码为 0，有问题时为 1（`--fail-on error` 只计错误），"
+    "用法错误或文件无法读取时为 2。\n\n"
+    "`--baseline FILE --write-baseline` 把已知问题写入基线，`--baseline FILE` 忽略其中列出的问题。"
+    "注释 `# crosscast: ignore[CODE]` 对所在的语句（单独成行时对下一条语句）关闭一条规则，"
+    "`# crosscast: ignore-file[CODE]` 对整个文件关闭。\n\n"
+    "配置和 pre-commit 见[英文页面](../../reference/lint-rules.md)，"
+    "所有选项见[命令](../../reference/commands.md#crosscast-lint)。\n"
 )
 _GLOSSARY = """\
 # 术语表
