@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_group
 
 from crosscast.cli.error_handling import guarded
 from crosscast.cli.language import accept_language
+from crosscast.cli.parameters import Command, Group, conventional
 
 NAMES = (
     "compile",
@@ -36,6 +36,7 @@ NAMES = (
     "data",
     "state",
     "weights",
+    "trace",
 )
 """In the order of the help."""
 
@@ -135,6 +136,10 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.weights import weights_app
 
             return weights_app
+        case "trace":
+            from crosscast.cli.trace import trace_app
+
+            return trace_app
     raise KeyError(name)
 
 
@@ -147,9 +152,10 @@ def build(name: str) -> Any:
         for command in found.registered_commands:
             assert command.callback is not None
             command.callback = guarded(command.callback)
+        conventional(found)
         parent.add_typer(found, name=name)
     else:
-        parent.command(name)(guarded(found))
+        parent.command(name, cls=Command)(guarded(found))
     return get_group(parent).commands[name]
 
 
@@ -173,7 +179,7 @@ class _Commands(Mapping[str, Any]):
         return len(NAMES)
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(Group):
     """The group of all commands."""
 
     def __init__(self, **settings: Any) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crosscast.api.calls import named_versions, targets_of
+from crosscast.cli.completion import complete_targets
 from crosscast.cli.lift import VersionOption
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, print_diagnostics
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
@@ -36,7 +37,8 @@ def explore(
         list[str] | None,
         typer.Option(
             "--to",
-            metavar="T,...",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
             help="Targets; default: all frameworks. Two dialects of one framework are shown side "
             "by side.",
         ),
