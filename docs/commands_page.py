@@ -20,6 +20,13 @@ your shell complete commands, options and values: targets with versions, fields,
 recipe from stdin and writes scripts to stdout. Exit codes: 0 success, 1 findings or not equivalent,
 2 usage error or unreadable file, 3 cannot run on this machine, 130 interrupted. Data goes to
 stdout, messages and progress to stderr.
+
+`--lang zh`, before or after the command, prints the titles, help and hints of diagnostics and rules
+in Chinese; `--lang en` in English. Without it, the first of the variables `CROSSCAST_LANG`,
+`LC_ALL`, `LC_MESSAGES` and `LANG` that is set decides. A sentence about particular values,
+summaries and the help of commands are English in both; so is what programs read (JSON, SARIF,
+GitLab, GitHub), what Python and editors get, and everything on a terminal whose encoding has no
+Chinese characters.
 """
 
 
@@ -46,7 +53,9 @@ def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _section(name: str, command: Any) -> list[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    options = [each for each in command.params if each.param_type_name == "option"]
+    options = [
+        each for each in command.params if each.param_type_name == "option" and not each.hidden
+    ]
     words = [name, *map(_usage, arguments), *(["[OPTIONS]"] if options else [])]
     lines = [*_paragraphs(command.help), "", "```text", " ".join(words), "```"]
     if arguments:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from chinese_pages import chinese_codes_page, chinese_rules_page, glossary_page
 from codes_page import codes_page
 from commands_page import commands_page
 from completed_words import completed_words
@@ -33,6 +34,7 @@ from translations import promised, translation, updated
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "docs" / "reference" / "rules"
+CHINESE = ROOT / "docs" / "zh" / "reference"
 sys.path.insert(0, str(ROOT / "tests"))
 
 from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
@@ -56,6 +58,9 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "drift.md": drift_page(),
         ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),
+        CHINESE / "diagnostics.md": chinese_codes_page(backends),
+        CHINESE / "lint-rules.md": chinese_rules_page(all_rules().values()),
+        CHINESE / "glossary.md": glossary_page(),
         **{RULES / f"{rule.code}.md": rule_page(rule) for rule in all_rules().values()},
     }
     for page in promised():
@@ -85,7 +90,7 @@ def main() -> int:
         elif path in gone:
             path.unlink()
         else:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(wanted[path], encoding="utf-8")
     examples = [sys.executable, str(ROOT / "examples" / "compile.py"), *sys.argv[1:]]
     failed = subprocess.run(examples, check=False).returncode

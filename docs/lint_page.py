@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from crosscast.lint.rule import Rule
-from crosscast.lint.rule_page import rows, wrapped
+from crosscast.lint.rule_page import paragraphs, rows
 
 _FENCE = {"python": "python", "bash": "bash", "json": "json", "yaml": "yaml"}
 
@@ -65,7 +65,7 @@ def rule_page(rule: Rule) -> str:
     """Return the docs page of one rule, docs/reference/rules/CODE.md."""
     fence = _FENCE[rule.language]
     lines = [f"# {rule.code} {rule.name}", "", "<!-- Generated from the rule; do not edit. -->", ""]
-    lines += [f"*{rule.title}*", "", *wrapped(rule.why)]
+    lines += [f"*{rule.title}*", "", *paragraphs(rule.why)]
     for name, text in rule.beside:
         kind = "python" if name.endswith(".py") else name.rpartition(".")[2]
         lines += ["", f"Beside `{name}`:", "", f"```{kind}", text.rstrip("\n"), "```"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -16,6 +17,9 @@ from run_journal import pytest_addoption, pytest_configure
 __all__ = ["pytest_addoption", "pytest_configure"]
 
 register_profiles()
+
+# Tests compare messages, whatever the locale of the machine is.
+os.environ["CROSSCAST_LANG"] = "en"
 
 # A shell starts what runs in its background with Ctrl-C ignored, and every program of a test would
 # inherit that: those that are interrupted would never end.

@@ -17,6 +17,7 @@ import typer
 from crosscast import __version__
 from crosscast.cli.commands import CommandGroup
 from crosscast.cli.completion import rejoin_words
+from crosscast.cli.language import LanguageOption, begin
 
 app = typer.Typer(
     name="crosscast",
@@ -36,11 +37,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    lang: LanguageOption = None,
 ) -> None:
     """Compile one training recipe to PyTorch, TensorFlow/Keras and Paddle."""
+    begin(context, lang)
 
 
 def run() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import typer
 from typer.main import get_group
 
 from crosscast.cli.error_handling import guarded
+from crosscast.cli.language import accept_language
 from crosscast.cli.parameters import Command, Group, conventional
 
 NAMES = (
@@ -161,8 +162,15 @@ def build(name: str) -> Any:
 class _Commands(Mapping[str, Any]):
     """All commands by name; a command is built when it is looked up."""
 
+    def __init__(self, shared: Sequence[Any]) -> None:
+        self._shared = shared
+        """Options of the application that may also stand after a command."""
+
     def __getitem__(self, name: str) -> Any:
-        return build(name)
+        command = build(name)
+        for option in self._shared:
+            accept_language(command, option)
+        return command
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -175,4 +183,5 @@ class CommandGroup(Group):
     """The group of all commands."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": _Commands()})
+        shared = [option for option in settings["params"] if option.name == "lang"]
+        super().__init__(**settings | {"commands": _Commands(shared)})

@@ -12,15 +12,17 @@ import typer
 
 from crosscast.cli.completion import complete_rules
 from crosscast.cli.progress import progress_bar
-from crosscast.cli.screens import show, show_head
+from crosscast.cli.screens import show_head
 from crosscast.messages.console import (
     EXIT_FINDINGS,
     EXIT_OK,
     exit_code,
     fitted_report,
     print_diagnostics,
+    print_screen,
 )
 from crosscast.messages.diagnostics import DiagnosticError, failure
+from crosscast.messages.language import WORDINGS, Language, spoken
 
 if TYPE_CHECKING:
     from crosscast.api.linting import Lint
@@ -123,12 +125,17 @@ def lint_command(
 
 
 def _about_rules(explain: str) -> int:
-    from crosscast.api.linting import lint_rules
+    from crosscast.api.linting import RULE_COLUMNS, lint_rules
+    from crosscast.lint import rule_page
+    from crosscast.messages.screens import Table
 
+    language = spoken(sys.stdout)
     if explain:
-        print(lint_rules(explain).text, end="")
+        print(rule_page.explain(lint_rules(explain).rules[0], language), end="")
     else:
-        show(lint_rules())
+        found = lint_rules()
+        rows = rule_page.rows(found.rules, language)
+        print_screen(found.head, [Table(RULE_COLUMNS, rows, long=("what",))])
     return EXIT_OK
 
 
@@ -162,7 +169,8 @@ def _findings(number: int) -> str:
 
 
 def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None:
-    text = found.format(format)
+    stream = None if output != "-" else sys.stderr if to_stderr else sys.stdout
+    text = _text(found, spoken(stream)) if format == "text" else found.format(format)
     if format == "text":
         show_head(found)
     if output != "-":
@@ -173,6 +181,12 @@ def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None
         print(text, end="", file=sys.stderr if to_stderr else sys.stdout)
     if format in ("text", "sarif"):
         print_diagnostics(found.problems)
+
+
+def _text(found: Lint, language: Language) -> str:
+    from crosscast.lint.formats.text import text
+
+    return text(found.findings, language)
 
 
 def _print_text(text: str) -> None:
@@ -186,8 +200,9 @@ def _print_text(text: str) -> None:
     from rich.text import Text
 
     styled = Text(f"{fitted_report(text, sys.stdout)}\n")
+    words = WORDINGS[spoken(sys.stdout)].severities
     for severity, style in (("error", "bold red"), ("warning", "yellow"), ("note", "cyan")):
-        styled.highlight_regex(rf"(?m)(?<=: ){severity} CL\d+", style)
+        styled.highlight_regex(rf"(?m)(?<=: ){words[severity]} CL\d+", style)
     styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
     Console(soft_wrap=True, highlight=False).print(styled, end="")
 

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 _WIDE = "WF"
 _ZERO = ("Mn", "Me", "Cf")
 """Categories of characters that are drawn on the one before, or not at all."""
-_CLOSING = frozenset("，。、；：！？）」』】》…")  # noqa: RUF001
-"""Characters that may not begin a line."""
+_NOT_FIRST = ("Pe", "Pf", "Po")
+"""Categories of characters that may not begin a line: closing brackets and marks."""
+_NOT_LAST = ("Ps", "Pi")
+"""Categories of characters that may not end a line: opening brackets."""
 
 
 def cells(text: str) -> int:
@@ -78,9 +80,16 @@ def _pieces(text: str) -> Iterator[str]:
             continue
         piece = ""
         for character in word:
-            breaks = _cells(character) == 2 or (piece and _cells(piece[-1]) == 2)
-            if piece and breaks and character not in _CLOSING:
+            if piece and _may_part(piece[-1], character):
                 yield piece
                 piece = ""
             piece += character
         yield piece
+
+
+def _may_part(last: str, character: str) -> bool:
+    """Whether a line may end between two characters of a word: beside a wide one."""
+    if 2 not in (_cells(last), _cells(character)):
+        return False
+    kinds = unicodedata.category(last), unicodedata.category(character)
+    return kinds[0] not in _NOT_LAST and kinds[1] not in _NOT_FIRST

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any, TextIO
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, render, sort_key
+from crosscast.messages.language import WORDINGS, spoken
 from crosscast.messages.screens import Head, Line, Part, fitted, screen
 
 
@@ -75,7 +76,8 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
         return
     if not diagnostics:
         return
-    text = fitted_report(render(diagnostics), sys.stderr)
+    language = spoken(sys.stderr)
+    text = fitted_report(render(diagnostics, language), sys.stderr)
     if not wants_colour():
         print(text, file=sys.stderr)
         return
@@ -84,7 +86,8 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
 
     styled = Text(text)
     for severity, style in _STYLES.items():
-        styled.highlight_regex(rf"(?m)(^|: ){severity} CC\d+", style)
+        word = WORDINGS[language].severities[severity]
+        styled.highlight_regex(rf"(?m)(^|: ){word} CC\d+", style)
     styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
     Console(stderr=True, soft_wrap=True, highlight=False).print(styled)
 

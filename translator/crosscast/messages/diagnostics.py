@@ -8,6 +8,10 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from crosscast.messages import chinese
+from crosscast.messages.cells import cells
+from crosscast.messages.language import WORDINGS, Language
+
 if TYPE_CHECKING:
     from crosscast.messages.console import Exit
 
@@ -127,20 +131,34 @@ def sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
     return (span.file, span.line, span.column, diagnostic.code)
 
 
-def render(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return the plain-text form: location, code, message, underlined source line, hint."""
-    return "\n".join(_render_one(d) for d in sorted(diagnostics, key=sort_key))
+def render(diagnostics: Iterable[Diagnostic], language: Language = "en") -> str:
+    """Return the plain-text form: location, code, message, underlined source line, hint.
+
+    In Chinese the title follows the code, and the help of a code stands below its first message,
+    because the message itself is English.
+    """
+    explained: set[str] = set()
+    ordered = sorted(diagnostics, key=sort_key)
+    return "\n".join(render_one(found, language, explained) for found in ordered)
 
 
-def _render_one(diagnostic: Diagnostic) -> str:
+def render_one(diagnostic: Diagnostic, language: Language, explained: set[str]) -> str:
+    """Return one diagnostic; `explained` has the codes whose help was shown, and gets its own."""
+    words = WORDINGS[language]
+    translated = chinese.entry(diagnostic.code) if language == "zh" else None
     place = f"{diagnostic.span}: " if diagnostic.span else ""
     path = f"{diagnostic.path}: " if diagnostic.path else ""
-    line = f"{place}{diagnostic.severity} {diagnostic.code}: {path}{diagnostic.message}"
-    lines = [printable(line, keep="\n")]
+    code = f"{words.severities[diagnostic.severity]} {diagnostic.code}"
+    title = f" [{translated['title']}]" if translated else ""
+    lines = [printable(f"{place}{code}{title}: {path}{diagnostic.message}", keep="\n")]
     if diagnostic.span and diagnostic.span.text:
         lines += _underline(diagnostic.span)
     if diagnostic.hint:
-        lines.append(printable(f"  Hint: {diagnostic.hint}", keep="\n"))
+        hint = chinese.hint(diagnostic.hint) if language == "zh" else diagnostic.hint
+        lines.append(printable(f"  {words.hint}: {hint}", keep="\n"))
+    if translated and diagnostic.code not in explained:
+        explained.add(diagnostic.code)
+        lines.append(f"  {words.help}: {translated['help']}")
     return "\n".join(lines)
 
 
@@ -160,4 +178,6 @@ def _underline(span: Span, width: int = 160) -> Sequence[str]:
     if len(text) > width:  # keep the marked part in view on very long lines
         cut = max(0, start - width // 2)
         text, start, end = text[cut : cut + width], start - cut, min(end - cut, width)
-    return (f"    {text}", f"    {' ' * start}{'^' * max(1, end - start)}")
+    before, marked = cells(text[:start]), cells(text[start:end])
+    before += max(0, start - len(text))
+    return (f"    {text}", f"    {' ' * before}{'^' * max(1, marked)}")

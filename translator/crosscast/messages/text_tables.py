@@ -46,11 +46,11 @@ def layout(
     widths = [max(map(cells_of, column)) for column in zip(columns, *rows, strict=True)]
     sentences = [name in long for name in columns]
     if width is None or _room(widths) <= width:
-        padded = [
+        limits = [
             min(size, PADDED) if sentence else size
             for size, sentence in zip(widths, sentences, strict=True)
         ]
-        lines = tuple(_joined(cells, padded) for cells in (columns, *rows))
+        lines = tuple(_joined(cells, limits) for cells in (columns, *rows))
         return Layout(lines[:1], lines[1:])
     groups = _groups(widths, sentences, width)
     for group, after in pairwise(groups):
@@ -63,8 +63,7 @@ def layout(
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
-    parts = (filled(cell, width) for cell, width in zip(cells, widths, strict=True))
-    return GAP.join(parts).rstrip()
+    return GAP.join(map(filled, cells, widths)).rstrip()
 
 
 def _room(widths: Sequence[int]) -> int:

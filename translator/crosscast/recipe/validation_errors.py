@@ -78,7 +78,8 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
     kind = detail["type"]
     code, of_key = "CC104", detail["loc"][-1] == _KEY
     if kind == "extra_forbidden":
-        code, message, hint, of_key = "CC101", "unknown field", _unknown(path, document, data), True
+        code, message, of_key = "CC101", "unknown field", True
+        hint = _field_hint(path, document, data)
     elif kind == "missing":
         code, message, hint, of_key = "CC102", "missing", "", True
     elif kind == "union_tag_not_found":
@@ -111,7 +112,7 @@ def _tag_name(detail: ErrorDetails) -> str:
     return str(detail["ctx"]["discriminator"]).strip("'")
 
 
-def _unknown(path: PathKey, document: YamlDocument, data: Any) -> str:
+def _field_hint(path: PathKey, document: YamlDocument, data: Any) -> str:
     hint = hint_for_key(path, document.data, lookup(data, path))
     if hint:
         return hint

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosscast.lint.result import Result, order
-from crosscast.messages.diagnostics import Severity, render
+from crosscast.messages.diagnostics import Severity, render_one
+from crosscast.messages.language import WORDINGS, Language
 
 
-def text(results: Sequence[Result]) -> str:
+def text(results: Sequence[Result], language: Language = "en") -> str:
     """Return the findings as text; empty if there are none."""
-    return "".join(f"{_one(result)}\n" for result in sorted(results, key=order))
+    explained: set[str] = set()
+    ordered = sorted(results, key=order)
+    return "".join(f"{_one(result, language, explained)}\n" for result in ordered)
 
 
-def _one(result: Result) -> str:
-    rendered = render([result.diagnostic()])
-    related = [f"  See also: {span}" for span in result.related]
-    fixable = ["  Fix available: --fix applies it, --diff shows it"] if result.edits else []
+def _one(result: Result, language: Language, explained: set[str]) -> str:
+    words = WORDINGS[language]
+    rendered = render_one(result.diagnostic(), language, explained)
+    related = [f"  {words.see_also}: {span}" for span in result.related]
+    fixable = [f"  {words.fix}"] if result.edits else []
     return "\n".join([rendered, *related, *fixable])
 
 

@@ -1,0 +1,92 @@
+"""Titles, help and hints in Simplified Chinese.
+
+`codes.json` and `rules.json` have the code as key, and a digest of the English text that was
+translated (`of`); `hints.json` has the English text as key, with `{}` for each value (names,
+numbers, code). `tests/unit/test_chinese_*.py` find what fell behind. `glossary.json` has the terms.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, TypedDict
+
+PLACE = "{}"
+"""Stands for a value of a hint, in the same order in both languages."""
+_SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+"""Words, which are no value: the hint is another one that begins alike."""
+
+
+class Entry(TypedDict):
+    """The translation of a code or a rule."""
+
+    of: str
+    """`digest` of the English title and help."""
+    title: str
+    help: str
+
+
+def digest(title: str, text: str) -> str:
+    """Return the digest of an English title and help; how they are wrapped does not matter."""
+    import hashlib
+
+    words = " ".join(f"{title}\n{text}".split())
+    return hashlib.sha256(words.encode()).hexdigest()[:8]
+
+
+def entry(code: str) -> Entry | None:
+    """Return the translation of a code or a rule; None for those of plug-ins."""
+    return _entries("rules" if code.startswith("CL") else "codes").get(code)
+
+
+def codes_translated() -> set[str]:
+    """Return the codes and rules that have a translation."""
+    return {*_entries("codes"), *_entries("rules")}
+
+
+def hint(text: str) -> str:
+    """Return a hint in Chinese, or as it is if it is not in the table."""
+    if text in hints():
+        return hints()[text]
+    for pattern, translated in _patterns():
+        found = pattern.fullmatch(text)
+        if found and not any(map(_SENTENCE.search, found.groups())):
+            parts = translated.split(PLACE)
+            return "".join(chain.from_iterable(zip_longest(parts, found.groups(), fillvalue="")))
+    return text
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Return the hints with values; those with most words of their own first."""
+    texts = [text for text in hints() if PLACE in text]
+    texts.sort(key=lambda text: len(text.replace(PLACE, "")), reverse=True)
+    parts = [(map(re.escape, text.split(PLACE)), hints()[text]) for text in texts]
+    return [(re.compile("(.+?)".join(words), re.DOTALL), found) for words, found in parts]
+
+
+@cache
+def _entries(name: str) -> Mapping[str, Entry]:
+    return _read(name)
+
+
+@cache
+def hints() -> Mapping[str, str]:
+    """Return English to Chinese."""
+    return _read("hints")
+
+
+@cache
+def glossary() -> Mapping[str, tuple[str, ...]]:
+    """Return English term to its Chinese ones, the usual one first."""
+    return {term: tuple(words) for term, words in _read("glossary").items()}
+
+
+def _read(name: str) -> dict[str, Any]:
+    path = Path(__file__).with_name(f"{name}.json")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
