@@ -39,11 +39,10 @@ CORE = {
     "explore": "messages recipe variations plan targets emit carriers readers lift",
     "migrate": "messages facts recipe plan targets emit carriers pysource trainstep edits readers"
     " sources lint lift",
-    "api": "messages recipe data plan targets emit memory readers sources weights state fit lint"
-    " lift explore migrate",
+    "api": "messages recipe drift data plan targets emit memory readers sources weights state fit"
+    " lint lift explore migrate",
     "server": "messages recipe targets readers sources lint",
-    "cli": "messages recipe drift sources targets weights state fit lint lift explore migrate api"
-    " server",
+    "cli": "messages recipe drift sources weights state fit lint lift migrate api server",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crosscast.cli.compile import JsonOption
-from crosscast.messages.console import EXIT_OK, print_json, print_text
+from crosscast.messages.console import print_json, print_text
 
 if TYPE_CHECKING:
-    from crosscast.drift.changes import Change
+    from crosscast.api.drifting import Drift
 
 
 def drift(
@@ -34,47 +33,28 @@ def drift(
     json: JsonOption = False,
 ) -> int:
     """Show what releases of a framework do differently, as observed by running them."""
-    from crosscast.drift.changes import changes, observed, release_of
-    from crosscast.drift.words import counts
-    from crosscast.messages.diagnostics import failure
+    from crosscast.api.drifting import drift
 
-    found = observed(package)
-    first = release_of(found, since) if since else found.releases[0]
-    last = release_of(found, until) if until else found.releases[-1]
-    if found.releases.index(first) > found.releases.index(last):
-        message = f"{package} {first} is newer than {last}"
-        raise failure("CC980", message, f"write crosscast drift {package} {last} {first}")
-    different = changes(found, first, last, name)
+    found = drift(package, since, until, name=name)
     if json:
-        print_json(
-            {
-                "package": package,
-                "since": first,
-                "until": last,
-                "observed": list(found.releases),
-                "changes": [asdict(change) for change in different],
-            }
-        )
-        return EXIT_OK
-    print_text(f"{package} {first} to {last}: {counts(different)}")
-    print_text(f"observed: {', '.join(found.releases)}")
-    _show(different, names=names)
-    return EXIT_OK
+        print_json(found.to_json())
+        return found.exit_code
+    print_text(found.summary)
+    print_text(f"observed: {', '.join(found.observed)}")
+    _show(found, names=names)
+    return found.exit_code
 
 
-def _show(different: list[Change], *, names: bool) -> None:
-    from crosscast.drift.words import behavior_lines, signature_lines
+def _show(found: Drift, *, names: bool) -> None:
+    from crosscast.drift.words import lines_of
 
-    behavior = [change for change in different if change.kind == "behavior"]
-    moved = [change for change in different if change.added or change.removed]
-    changed = [change for change in different if change not in behavior and change not in moved]
-    for title, some, lines in (
-        ("Behavior", behavior, behavior_lines),
-        ("Parameters", changed, signature_lines),
-        ("Names", moved if names else [], signature_lines),
+    for title, changes in (
+        ("Behavior", found.behavior),
+        ("Parameters", found.parameters),
+        ("Names", found.names if names else ()),
     ):
-        if some:
+        if changes:
             print(f"\n{title}")
-            print(*(line for change in some for line in lines(change)), sep="\n")
-    if moved and not names:
-        print(f"\n{len(moved)} names are new or gone: --names lists them")
+            print(*(line for change in changes for line in lines_of(change)), sep="\n")
+    if found.names and not names:
+        print(f"\n{len(found.names)} names are new or gone: --names lists them")
