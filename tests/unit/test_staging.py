@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from website import staging
+from website.explorers import FORMS
 
 EXAMPLES = "examples/lstm-forecast"
 
@@ -90,3 +91,27 @@ def test_a_file_is_shown_in_a_fence_that_it_does_not_close() -> None:
 def test_a_missing_file_is_an_error() -> None:
     with pytest.raises(staging.MissingFileError, match=r"nowhere\.py is linked"):
         staging.text(PurePosixPath("nowhere.py"))
+
+
+def test_examples_are_linked_to_their_explorer_too() -> None:
+    page = f"[a](../../{EXAMPLES}/recipe.yaml): b [c](../../{EXAMPLES}/data.py)\n"
+    found = staging.relinked(
+        PurePosixPath("docs/reference/page.md"), page, lambda path: f"<{path}>"
+    )
+    assert found == (
+        f"[a](<{EXAMPLES}/recipe.yaml>) ([explorer](<{EXAMPLES}/recipe.html>)): b"
+        f" [c](<{EXAMPLES}/data.py>)\n"
+    )
+    explorer = PurePosixPath(EXAMPLES, "recipe.html")
+    assert staging.place(explorer) == explorer
+    text = staging.text(explorer)
+    assert '<a href="../../reference/examples.html">' in text
+    assert f"{EXAMPLES}/recipe.yaml" in text
+    assert str(staging.ROOT) not in text
+
+
+def test_the_page_of_examples_has_all() -> None:
+    page = (staging.ROOT / "docs" / "reference" / "examples.md").read_text(encoding="utf-8")
+    for form in FORMS:
+        for path in staging.ROOT.glob(form):
+            assert f"](../../{path.relative_to(staging.ROOT).as_posix()})" in page
