@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import crosscast as cc
 from browsers import chromium, opened, opening_seconds
 from crosscast.explore.page import explorer_page
 from crosscast.explore.reading import side_at, side_of_recipe
@@ -247,6 +248,21 @@ def test_it_opens_in_a_second_and_asks_for_nothing(browser: Any, pages: Path) ->
     context.close()
     assert 0.01 < seconds < 1.0
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_in_a_notebook(browser: Any, tmp_path: Path) -> None:
+    notebook = tmp_path / "notebook.html"
+    shown = cc.explore(path_of("bert-small"), TARGETS)._repr_html_()
+    notebook.write_text(f'<meta charset="utf-8">{shown}', encoding="utf-8")
+    with opened(browser, f"file://{notebook}", **DESK) as page:
+        frame = page.frame_locator("iframe")
+        frame.locator('.field[data-id="clipping.max_norm"]').click()
+        settle(page)
+        assert frame.locator(".pane .l.own").all_inner_texts() != []
+        frame.locator("a.skip").nth(1).focus()
+        page.keyboard.press("Enter")
+        assert frame.locator("#scripts:focus").count() == 1
+        assert frame.locator(".field.on").count() == 1
 
 
 def test_on_paper(show: Any) -> None:
