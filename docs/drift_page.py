@@ -26,7 +26,7 @@ def drift_page() -> str:
         "crosscast drift keras 3.4 3.15 --name iterations",
         "```",
         "",
-        "From Python it is `cc.drift(\"keras\", \"3.4\", \"3.15\", name=\"iterations\")`.",
+        'From Python it is `cc.drift("keras", "3.4", "3.15", name="iterations")`.',
         "",
         "Here are all facts that changed, and the parameters of functions that crosscast reads or",
         "writes; the command knows the other public functions and classes of these modules, too.",
