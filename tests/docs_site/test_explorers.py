@@ -17,7 +17,7 @@ from website.staging import ROOT
 pytestmark = [exhaustive("pages of the site in a browser"), pytest.mark.timeout(600)]
 FILES = sorted(path.relative_to(ROOT).as_posix() for form in FORMS for path in ROOT.glob(form))
 LARGEST = 1_500_000
-VIEWS = {
+VIEWS: dict[str, dict[str, Any]] = {
     "desk": {"viewport": {"width": 1280, "height": 900}},
     "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 }

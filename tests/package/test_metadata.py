@@ -7,10 +7,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from crosscast import __version__
 from package.release_check import PROJECT, PYTHONS, oldest
-from package_readme import package_readme
+from package_readme import PackageReadme, package_readme
 from source_trees import ROOT, tree_of
 
 REMOVED = {
@@ -92,7 +93,10 @@ def test_every_extra_is_documented() -> None:
 def test_a_package_index_shows_no_link_to_a_file() -> None:
     text = "[a](b.md) ([docs](c.md#d)): [e](https://f) [`g`](../h.py), [i\nj](k)"
     assert package_readme(text) == "a: [e](https://f) `g`, i\nj"
-    shown = package_readme(text_of("README.md"))
+    metadata: dict[str, Any] = {}
+    PackageReadme(str(ROOT), {}).update(metadata)
+    assert metadata["readme"]["content-type"] == "text/markdown"
+    shown = metadata["readme"]["text"]
     links = re.findall(r"\]\(([^)]*)\)", shown)
     assert [link for link in links if not link.startswith("https://")] == []
     assert "<img" not in shown

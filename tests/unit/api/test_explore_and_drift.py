@@ -68,6 +68,7 @@ def test_a_target_that_cannot_express_the_recipe_is_told() -> None:
 
 def test_a_migration_has_a_page() -> None:
     moved = cc.migrate("train.py", "paddle", set=["data.train=a.npz", "data.eval=b.npz"])
+    assert isinstance(moved, cc.Across)
     page = moved.explore(out="moved.html").page
     assert Path("moved.html").read_text(encoding="utf-8") == page
     assert 'data-path="own_model.py"' in page
