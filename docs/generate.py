@@ -28,6 +28,7 @@ from index_page import index_page
 from lint_page import lint_page, rule_page
 from python_page import python_page
 from recipe_page import recipe_page
+from translations import promised, translation, updated
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "docs" / "reference" / "rules"
@@ -39,7 +40,7 @@ from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
 def expected() -> dict[Path, str]:
     """Return path to text of the schema and of the generated docs pages."""
     backends = [load_backend(name) for name in backend_names()]
-    return {
+    found = {
         ROOT / "schema" / "recipe-v1.json": schema_text(),
         ROOT / "schema" / "lift-v1.json": lift_schema_text(),
         ROOT / "schema" / "migrate-v1.json": migrate_schema_text(),
@@ -55,6 +56,11 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),
         **{RULES / f"{rule.code}.md": rule_page(rule) for rule in all_rules().values()},
     }
+    for page in promised():
+        if (chinese := ROOT / translation(page)).is_file():
+            english = found.get(ROOT / page) or (ROOT / page).read_text(encoding="utf-8")
+            found[chinese] = updated(page, english)
+    return found
 
 
 def half_example() -> Recipe:

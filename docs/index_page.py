@@ -62,6 +62,7 @@ each other. The answer is EQUIVALENT, DIFFERENT, INCONCLUSIVE, NOT TESTED or ERR
 | use several machines | [Train on several machines](how-to/several-machines.md) |
 | know whether it fits into memory | [Make it fit](how-to/make-it-fit.md) |
 | look something up | [Reference](reference/index.md) |
+| see everything on one page | [README](../README.md) |
 | know why the answer can be trusted | [What a recipe means](explanation/meaning.md), \
 [Limits](explanation/limits.md) |
 """

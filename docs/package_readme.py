@@ -1,6 +1,6 @@
 """The text that a package index shows: README.md without links to files of the repository.
 
-They would lead nowhere there. hatchling imports this file when it builds wheel or sdist.
+They and images would lead nowhere there. hatchling imports this file when it builds wheel or sdist.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _TARGET = r"\((?!\w+:)[^)\s]+\)"
 _ASIDE = re.compile(rf" \(\[docs\]{_TARGET}\)")
-_LINK = re.compile(rf"\[([^\]]+)\]{_TARGET}")
+_IMAGE = re.compile(rf"!\[[^\]]*\]{_TARGET}")
+_LINK = re.compile(rf"\[([^\]]*)\]{_TARGET}")
 
 
 def package_readme(text: str) -> str:
-    """Return a page of Markdown without its relative links.
+    """Return a page of Markdown without its relative images and links.
 
-    Their words stay, except for "([docs](...))".
+    The words of links stay, except for "([docs](...))".
     """
-    return _LINK.sub(r"\1", _ASIDE.sub("", text))
+    return _LINK.sub(r"\1", _IMAGE.sub("", _ASIDE.sub("", text)))
 
 
 class PackageReadme(MetadataHookInterface):

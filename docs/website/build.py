@@ -7,6 +7,7 @@ versions that are already there stay and are offered in the selector of versions
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -54,6 +55,7 @@ def build(output: Path) -> None:
         _list_versions(output / language)
         _redirect(output / language, version, language)
     _redirect(output, "en", "en")
+    _join(output, version)
 
 
 def _generated(language: str, folder: Path, version: str) -> Path:
@@ -70,6 +72,23 @@ def _generated(language: str, folder: Path, version: str) -> Path:
     if done.returncode:
         raise BuildError(_COLOR.sub("", done.stdout + done.stderr).partition("Traceback")[0])
     return folder / "site"
+
+
+def _join(output: Path, version: str) -> None:
+    """Let the choice of the language lead to the same page where the other site has it.
+
+    The generator knows one site only, so that its links lead to the start page of the other. What
+    it says in the head of a page stays: scripts look for the map of each site beside it.
+    """
+    for page in (path for name in LANGUAGES for path in (output / name / version).rglob("*.html")):
+        place = page.relative_to(output).parts[2:]
+        text = page.read_text(encoding="utf-8")
+        for language in LANGUAGES:
+            other = output.joinpath(language, version, *place)
+            if other.is_file() and page.name != "404.html":
+                link = f'<a href="{Path(os.path.relpath(other, page.parent)).as_posix()}"'
+                text = re.sub(rf'<a href="[^"]*"(?= hreflang="{language}")', link, text)
+        page.write_text(text, encoding="utf-8")
 
 
 _ALTERNATE = """\

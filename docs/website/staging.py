@@ -74,26 +74,34 @@ def language_of(path: PurePosixPath) -> str:
     """Return the language of what shows a file of the repository.
 
     The pages of a language other than English are in a folder of docs/ with its name, under the
-    paths of the English pages that they translate. Files without a page are shown in English.
+    paths of the English pages that they translate; a page elsewhere, such as README.zh.md, has the
+    language in its name. Files without a page are shown in English.
     """
-    folder = path.parts[1] if len(path.parts) > 2 and path.parts[0] == "docs" else ""
-    return folder if folder in LANGUAGES else "en"
+    if path.parts[0] == "docs":
+        named = path.parts[1] if len(path.parts) > 2 else ""
+    else:
+        named = path.with_suffix("").suffix[1:] if path.suffix == ".md" else ""
+    return named if named in LANGUAGES else "en"
 
 
 def place(path: PurePosixPath) -> PurePosixPath:
     """Return where the site in its language shows a file or folder, as a source of a page."""
     if explored_by(path, ROOT):
         return path
+    language = language_of(path)
     if path.suffix in (".md", ".json") and path.is_relative_to("docs"):
-        language = language_of(path)
         return path.relative_to("docs" if language == "en" else f"docs/{language}")
     if (ROOT / path).is_dir():
         return PurePosixPath(SOURCES, path, "index.md")
+    if language != "en":
+        path = path.with_suffix("").with_suffix(path.suffix)
     return PurePosixPath(SOURCES, path if path.suffix == ".md" else f"{path}.md")
 
 
 def html(path: PurePosixPath) -> str:
     """Return where the page of a source is."""
+    if path.name == "README.md":
+        return str(path.with_name("index.html"))
     return str(path.with_suffix(".html") if path.suffix == ".md" else path)
 
 

@@ -71,7 +71,8 @@ def test_every_page_opens(site: Site, address: str, opened: Any, scheme: str) ->
 
 @pytest.mark.parametrize("opened_from", ["server", "file"])
 @pytest.mark.parametrize(
-    ("language", "words"), [("en", "hysteresis"), ("zh", "梯度累积"), ("zh", "损失缩放")]
+    ("language", "words"),
+    [("en", "hysteresis"), ("zh", "梯度累积"), ("zh", "损失缩放"), ("zh", "主权重")],
 )
 def test_search_finds(
     site: Site, address: str, opened: Any, opened_from: str, language: str, words: str
@@ -108,6 +109,28 @@ def test_languages_and_colors_are_chosen(address: str, opened: Any) -> None:
     page.wait_for_url("**/zh/0.1/index.html")
     assert page.evaluate("document.documentElement.lang") == "zh"
     assert problems == []
+
+
+@pytest.mark.parametrize("opened_from", ["server", "file"])
+@pytest.mark.parametrize(
+    ("start", "language", "end"),
+    [
+        ("en/0.1/how-to/own-model.html", "zh", "zh/0.1/how-to/own-model.html"),
+        ("zh/0.1/tutorial/from-lark.html", "en", "en/0.1/tutorial/from-lark.html"),
+        ("zh/0.1/source/index.html", "en", "en/0.1/source/index.html"),
+        ("en/0.1/design.html", "zh", "zh/0.1/index.html"),
+    ],
+)
+def test_a_page_is_the_same_in_the_other_language(
+    site: Site, address: str, opened: Any, opened_from: str, start: str, language: str, end: str
+) -> None:
+    base = address if opened_from == "server" else site.folder.as_uri()
+    page, _ = opened("light")
+    page.goto(f"{base}/{start}", wait_until="networkidle")
+    page.get_by_label("Select language" if start.startswith("en") else "选择当前语言").first.hover()
+    page.locator(f".md-select__link[hreflang={language}]").click()
+    page.wait_for_url(f"{base}/{end}")
+    assert page.evaluate("document.documentElement.lang") == language
 
 
 def _failed(request: Any) -> bool:

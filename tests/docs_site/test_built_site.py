@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -52,6 +53,19 @@ def test_versions_are_listed(site: Site) -> None:
         assert {entry["version"] for entry in listed} == {
             path.name for path in folder.iterdir() if path.is_dir()
         }
+
+
+def test_the_language_is_chosen_for_the_page_where_both_have_it(site: Site) -> None:
+    here, there = (site.folder / language / "0.1" for language in LANGUAGES)
+    chinese = {path.relative_to(there) for path in there.rglob("*.html")} - {Path("404.html")}
+    same = {name for name in chinese if (here / name).is_file()}
+    assert Path("how-to/editor.html") in same
+    assert Path("source/index.html") in same
+    for name in same:
+        for start, end in ((here, there), (there, here)):
+            links = site.pages[start / name].links
+            assert os.path.relpath(end / name, (start / name).parent) in links, name
+    assert "../../zh/0.1/index.html" in site.pages[here / "design.html"].links
 
 
 def test_an_older_version_stays(

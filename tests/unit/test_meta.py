@@ -247,7 +247,7 @@ def test_codes_in_templates_and_pages_are_explained() -> None:
     pages = [
         *(ROOT / "templates").rglob("*.j2"),
         *(ROOT / "docs").rglob("*.md"),
-        ROOT / "README.md",
+        *ROOT.glob("README*.md"),
     ]
     for path in pages:
         codes = set(re.findall(CODE, path.read_text(encoding="utf-8")))

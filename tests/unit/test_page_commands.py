@@ -12,10 +12,12 @@ import pytest
 from typer.main import get_command
 
 from crosscast.cli import app
+from translations import promised, translation
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*(ROOT / "docs" / "tutorial").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")]
-PAGES += [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "zh" / "index.md"]
+PAGES += [ROOT / "README.md", ROOT / "docs" / "index.md"]
+PAGES += [ROOT / translation(page) for page in promised()]
 FENCED = re.compile(r"^```(?:bash|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\$ )?(crosscast .*)$", re.MULTILINE)
 INLINE = re.compile(r"`(crosscast [^`]*)`", re.DOTALL)
@@ -39,7 +41,7 @@ def wrong(line: str) -> str:
     return " ".join(sorted(options - known - {"--help", "-h"}))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_have_their_options(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     lines = [line for block in FENCED.findall(text) for line in COMMAND.findall(block)]

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("**/README.md")]
-PAGES += [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+PAGES += [ROOT / name for name in ("README.md", "README.zh.md", "CHANGELOG.md")]
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]+`")

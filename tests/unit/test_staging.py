@@ -19,6 +19,7 @@ EXAMPLES = "examples/lstm-forecast"
         ("docs/reference/conformance.json", "reference/conformance.json"),
         ("docs/zh/index.md", "index.md"),
         ("README.md", "source/README.md"),
+        ("README.zh.md", "source/README.md"),
         (f"{EXAMPLES}/data.py", f"source/{EXAMPLES}/data.py.md"),
         (EXAMPLES, f"source/{EXAMPLES}/index.md"),
     ],
@@ -63,8 +64,9 @@ def test_a_language_links_to_pages_that_it_lacks(
     docs = tmp_path / "docs"
     for name, text in {
         "index.md": "[README](../README.md) [中文](zh/index.md)\n",
+        "../README.zh.md": "[English](README.md) [首页](docs/zh/index.md)\n",
         "how-to/fit.md": "fit\n",
-        "zh/index.md": "[下一页](how-to/next.md)\n",
+        "zh/index.md": "[下一页](how-to/next.md) [全部](../../README.zh.md)\n",
         "zh/how-to/next.md": "[fit](../../how-to/fit.md) [上一页](../index.md)\n",
     }.items():
         (docs / name).parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +80,8 @@ def test_a_language_links_to_pages_that_it_lacks(
     assert (tmp_path / "en" / "source" / "README.md").read_text() == "[docs](../index.md)\n"
     chinese = (tmp_path / "zh" / "how-to" / "next.md").read_text()
     assert chinese == "[fit](../../../en/0.1/how-to/fit.html) [上一页](../index.md)\n"
+    readme = (tmp_path / "zh" / "source" / "README.md").read_text()
+    assert readme == "[English](../../../en/0.1/source/index.html) [首页](../index.md)\n"
     assert (tmp_path / "zh" / "assets" / "iframe-worker.js").is_file()
     assert not (tmp_path / "zh" / "how-to" / "fit.md").exists()
 

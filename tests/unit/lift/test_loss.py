@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast.facts.fact import Fact
 from crosscast.lift.drafting import Lifted, lift
+from crosscast.messages.diagnostics import Severity
 from crosscast.recipe.document import CrossEntropy, MeanSquaredError
 from lift_facts import PLAIN, analysis, fact, open_fact
 
@@ -102,6 +103,15 @@ def test_a_weighted_mean_is_not_that_of_a_recipe() -> None:
     assert told == (
         "a mean is divided by the weights of its labels; that of a recipe by their number"
     )
+
+
+def test_a_mean_over_ignored_labels_is_not_that_of_a_recipe() -> None:
+    mean = fact("loss.mean_over", "all_labels", 9)
+    found = lifted(fact("loss.kind", "cross_entropy", 9), mean)
+    (told,) = [d for d in found.diagnostics if d.path == "accumulation.normalize_by"]
+    assert (told.code, told.severity) == ("CC911", Severity.WARNING)
+    plain = lifted(fact("loss.kind", "cross_entropy", 9))
+    assert "accumulation.normalize_by" not in {d.path for d in plain.diagnostics}
 
 
 def test_the_shipped_model_is_a_classifier() -> None:

@@ -129,6 +129,37 @@ def test_an_old_program_in_python_2_beside_others_is_a_finding(folder: Path) -> 
     assert three(found)[1] == "1 file not read: old.py"
 
 
+def test_without_an_api_it_is_the_one_that_the_old_names_belong_to(folder: Path) -> None:
+    (folder / "train.py").write_text(OLD)
+    alone, named = migrate("train.py"), migrate("train.py", "--to", "torch.amp")
+    assert alone.stderr.replace("--to torch.amp\n", "", 1) == named.stderr
+    assert (alone.stdout, alone.exit_code) == (named.stdout, named.exit_code)
+    (folder / "train.py").write_text(migration_sources.TORCH)
+    assert "nothing to change" in migrate("train.py").stderr
+    (folder / "train.py").write_text(KERAS)
+    assert "--to keras3" in migrate("train.py", "--check").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (OLD + KERAS, "the old APIs here belong to torch.amp ("),
+        ("x = 1\n", "nothing here imports a framework"),
+        ("def f(:\n", "CC971: nothing to migrate: train.py cannot be read"),
+    ],
+    ids=["two", "none", "broken"],
+)
+def test_without_an_api_what_is_not_certain_is_asked(folder: Path, text: str, message: str) -> None:
+    (folder / "train.py").write_text(text)
+    for words in (("train.py",), (".", "--write")):
+        found = migrate(*words)
+        assert found.exit_code in (1, 2)
+        assert message in found.stderr
+        assert (folder / "train.py").read_text() == text
+    assert "CC001" in migrate("missing.py").stderr
+    assert "CC970" in migrate("train.py", "-o", "out").stderr
+
+
 def test_a_framework_without_a_folder_names_the_api_in_place(folder: Path) -> None:
     (folder / "train.py").write_text(OLD)
     found = migrate("train.py", "--to", "torch")

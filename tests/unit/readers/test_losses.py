@@ -181,6 +181,22 @@ def test_losses_of_paddle(loss: str, kind: str) -> None:
     assert losses(PADDLE.format(loss=loss)) == {"loss.kind": kind}
 
 
+def test_ignored_labels_that_a_mean_of_paddle_counts() -> None:
+    over_all = {"loss.kind": "cross_entropy", "loss.mean_over": "all_labels"}
+    text = PADDLE.format(loss="F.cross_entropy(model(x), y, ignore_index={})")
+    assert losses(text.format(-1)) == over_all | {"loss.ignore_index": -1}
+    assert losses(text.format(3)) == {"loss.kind": "cross_entropy", "loss.ignore_index": 3}
+    masked = text.format(-100).replace("    loss =", "    y[y == 0] = -100\n    loss =")
+    assert losses(masked) == over_all
+    assert losses(
+        TORCH.format(
+            criterion="nn.CrossEntropyLoss(ignore_index=-1)",
+            loss="criterion(model(inputs), labels)",
+            backward="loss.backward()",
+        )
+    ) == {"loss.kind": "cross_entropy", "loss.ignore_index": -1}
+
+
 KERAS = """
 import tensorflow as tf
 from tensorflow import keras

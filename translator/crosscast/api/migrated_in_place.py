@@ -37,6 +37,8 @@ COMPARED = ("file", "field", "verdict", "why")
 class InPlace(Migration):
     """A migration in place. The files are unchanged unless `write` was asked for."""
 
+    to: Api
+    """The API: the one that was given, or that the old APIs in the programs belong to."""
     said: Summary
     """What was done, what to decide, and what is at risk: a sentence for each."""
     mode: Mode
@@ -252,6 +254,7 @@ def in_place(
         proof=proof.words,
     )
     return InPlace(
+        to=api,
         said=said,
         mode=mode,
         verified=verify,
@@ -279,9 +282,13 @@ def _nothing(
     """Say why there is nothing to change; that is fine only for programs of the present API."""
     from crosscast.migrate.chosen_proof import in_place_proof
     from crosscast.migrate.codemod import APIS
-    from crosscast.migrate.in_place import migrate_in_place
-    from crosscast.migrate.nothing import MODULES, already_there, nothing_for, programs_of
-    from crosscast.migrate.registry import codemods_to
+    from crosscast.migrate.nothing import (
+        MODULES,
+        already_there,
+        nothing_for,
+        places_by_api,
+        programs_of,
+    )
     from crosscast.migrate.summary import NO_RISK, NOTHING, Summary, decisions
 
     sources = [file.source for file in files.values()]
@@ -289,12 +296,8 @@ def _nothing(
     programs.unread |= unread
     failed = bool(failures(problems))
     words = already_there(programs, api)
-    others: dict[Api, int] = {}
-    for other in APIS:
-        related = set(MODULES[other]) & set(MODULES[api])
-        if other != api and (related or not words):
-            there = migrate_in_place(sources, codemods_to(other))
-            others[other] = len(there.changes) + len(there.refusals)
+    near = [other for other in APIS if not words or {*MODULES[other]} & {*MODULES[api]}]
+    others = places_by_api(sources, [other for other in near if other != api])
     fits = any(others.values())
     found, decide = [*problems, *unread.values()], decisions((), problems, list(unread))
     if not failed and (fits or not words):  # a file that is missing says enough
@@ -302,6 +305,7 @@ def _nothing(
         decide = found[-1].hint
     done = NOTHING if failed or fits or not words else words
     return InPlace(
+        to=api,
         said=Summary(done=done, decide=decide, risk=NO_RISK),
         mode=mode,
         verified=verify,

@@ -27,6 +27,7 @@ from crosscast.api.files import counted
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
+from crosscast.messages.source import STDIN
 
 if TYPE_CHECKING:
     from crosscast.api.migrated import Migration
@@ -41,7 +42,7 @@ CHANGE_COLUMNS = ("name", "to", "before", "after")
 @overload
 def migrate(
     paths: Paths,
-    to: Api,
+    to: Api | Literal[""] = "",
     *,
     write: bool = False,
     check: bool = False,
@@ -89,7 +90,7 @@ def migrate(
 @public
 def migrate(
     paths: Paths,
-    to: Words,
+    to: Words = "",
     *,
     out: str | os.PathLike[str] | None = None,
     write: bool = False,
@@ -117,7 +118,8 @@ def migrate(
 
     Args:
         paths: files and folders.
-        to: in place: torch.amp, keras3, paddle3 or tf.compat.v1; else targets, as for `compile`.
+        to: in place: torch.amp, keras3, paddle3 or tf.compat.v1; without it, the one that the old
+            APIs in the programs belong to. Else targets, as for `compile`.
         out: to another framework: folder to write the scripts and the report to; without it,
             nothing is written.
         write: in place: change the files, unless a run shows that they train differently.
@@ -155,9 +157,10 @@ def migrate(
     check_positive(timeout=timeout)
     check_choice("device", device, ("cpu", "gpu"))
     named, wanted = paths_of(paths), words_of(to)
-    if not named or not wanted:
+    if not named or (not wanted and (out is not None or STDIN in named)):
         message = "name at least one file or folder, and with --to what to migrate it to"
         raise failure("CC970", message)
+    wanted = wanted or [_fitting(named)]
     if run and not verify:
         raise failure("CC970", "--run needs --verify")
     if (python or old_python) and not run:
@@ -229,6 +232,16 @@ def migrate(
         force=force,
         on_progress=on_progress or (lambda progress: None),
     )
+
+
+def _fitting(paths: list[str]) -> Api:
+    from crosscast.migrate.nothing import fitting_api
+    from crosscast.sources.files import read_all
+
+    files, problems = read_all(paths)
+    if not files and problems:
+        raise DiagnosticError(*problems)
+    return fitting_api([file.source for file in files.values()])
 
 
 def _shown(check: bool) -> Literal["check", "diff"]:

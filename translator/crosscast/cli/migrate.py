@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -29,8 +30,8 @@ def migrate_command(
         typer.Option(
             "--to",
             metavar="API|T,...",
-            help="In place: torch.amp, keras3, paddle3 or tf.compat.v1. With -o: targets, as for "
-            "compile.",
+            help="In place: torch.amp, keras3, paddle3 or tf.compat.v1; default: what the old APIs "
+            "belong to. With -o: targets, as for compile.",
         ),
     ] = None,
     output: Annotated[
@@ -160,6 +161,8 @@ def migrate_command(
     elif isinstance(found, Across):
         print_across(found, Path(output))
     elif isinstance(found, InPlace):
+        if not to:
+            print(f"--to {found.to}", file=sys.stderr)
         left = show_refusals(found.refusals) if interactive else found.refusals
         print_in_place(found, left)
     return found.exit_code
@@ -182,7 +185,7 @@ def _check_choices(
     """
     from crosscast.migrate.codemod import APIS
 
-    if any(name in APIS for name in to):
+    if any(name in APIS for name in to) or not (to or output):
         if sum((diff, check, write, interactive)) > 1 or (interactive and json):
             message = "choose only one of --diff, --check, --write and --interactive, the last "
             message += "without --json"

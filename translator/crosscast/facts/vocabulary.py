@@ -158,6 +158,10 @@ VOCABULARY: dict[str, Field] = {
         meaning="classes have weights, by whose sum over the labels the loss is divided",
     ),
     "loss.ignore_index": Field(values=NUMBER, meaning="a label that counts for nothing"),
+    "loss.mean_over": Field(
+        values=("all_labels",),
+        meaning="the loss is divided by the number of all labels, ignored ones among them",
+    ),
     "zero_grad.where": Field(
         values=(
             *("before_forward", "before_backward", "after_step", "window_start"),

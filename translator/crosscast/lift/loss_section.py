@@ -72,6 +72,11 @@ def _of_classes(look: Look, draft: Draft) -> None:
         message = f"labels of {shown} count for nothing; in a recipe those of -100 do"
         hint = "write -100 in your rows, and normalize_by: token"
         draft.note("CC911", "loss.target", message, ignored, hint)
+    counted = look("loss.mean_over")
+    if counted is not None:
+        message = "Paddle 3 divides this mean by all labels; a recipe by those that count"
+        hint = "losses with ignored labels are larger in the recipe, as in Paddle 2 and PyTorch"
+        draft.note("CC911", "accumulation.normalize_by", message, counted, hint)
 
 
 def _smoothing(fact: Fact, draft: Draft) -> None:

@@ -24,6 +24,7 @@ MEANT: Mapping[str, str] = {
     "loss.smoothed_by": "loss.kind",
     "loss.trainer_smoothing": "loss.label_smoothing",
     "loss.ignore_index": "loss.kind",
+    "loss.mean_over": "accumulation.normalize_by",
     "zero_grad.where": "accumulation.steps",
     "clipping.unscaled_first": "clipping.kind",
     "clipping.per": "clipping.kind",

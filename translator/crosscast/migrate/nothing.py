@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 from crosscast.messages.source import STDIN, Source
 from crosscast.migrate.codemod import APIS, Api, Codemod
+from crosscast.migrate.in_place import migrate_in_place
+from crosscast.migrate.registry import codemods_to
 from crosscast.pysource.syntax.notebook import cells_as_source, is_notebook
 from crosscast.pysource.syntax.parse import parse_source
 from crosscast.sources.files import MAX_BYTES, PYTHON, find_files, kind_of, path_of, read_text
@@ -23,6 +25,7 @@ MODULES: Mapping[Api, tuple[str, ...]] = {
 }
 """The modules that a program of an API imports."""
 _LISTED = 3
+_CORRECT = "convert Python 2 to Python 3 first, and correct what does not parse"
 
 
 @dataclass(slots=True)
@@ -106,6 +109,40 @@ def _raw(path: Path) -> str:
         return ""
 
 
+def places_by_api(sources: Sequence[Source], apis: Sequence[Api] = APIS) -> dict[Api, int]:
+    """Return API to the number of places that a migration to it would change or refuse."""
+    found = {api: migrate_in_place(sources, codemods_to(api)) for api in apis}
+    return {api: len(there.changes) + len(there.refusals) for api, there in found.items()}
+
+
+def fitting_api(sources: Sequence[Source]) -> Api:
+    """Return the API whose migration finds something in programs.
+
+    Where none does, it is the first for which there is a program.
+
+    Raises:
+        DiagnosticError: CC970 if there are several, or no program for any; CC971 if no file can
+            be read.
+    """
+    counts = {api: count for api, count in places_by_api(sources).items() if count}
+    if len(counts) > 1:
+        listed = ", ".join(f"{api} ({_places(count)})" for api, count in counts.items())
+        raise failure("CC970", f"the old APIs here belong to {listed}", "choose with --to")
+    programs = programs_of(sources)
+    fits = [*counts, *(api for api in APIS if programs.importing(MODULES[api]))]
+    if not programs.imported and programs.unread:
+        message = f"nothing to migrate: {_listed(list(programs.unread))} cannot be read"
+        raise failure("CC971", message, _CORRECT)
+    if not fits:
+        message = "nothing here imports a framework: name the program, and with --to what to "
+        raise failure("CC970", message + "migrate it to")
+    return fits[0]
+
+
+def _places(count: int) -> str:
+    return f"{count} place{'s' * (count != 1)}"
+
+
 def already_there(programs: Programs, api: Api) -> str:
     """Say that the programs use an API already; "" if none of them is for its framework."""
     names = programs.importing(MODULES[api])
@@ -126,14 +163,13 @@ def nothing_for(programs: Programs, api: Api, others: Mapping[Api, int]) -> Diag
     fits = next((other for other, count in others.items() if count), None)
     if fits is not None:
         count = others[fits]
-        places = f"{count} place{'s' * (count != 1)}"
-        message = f"nothing to migrate to {api}: the old APIs here belong to {fits} ({places})"
+        message = f"nothing to migrate to {api}: the old APIs here belong to {fits} "
+        message += f"({_places(count)})"
         return _error(message, f"use --to {fits}")
     if not programs.imported and programs.unread:
         files = _listed(list(programs.unread))
         message = f"nothing to migrate to {api}: {files} cannot be read"
-        hint = "convert Python 2 to Python 3 first, and correct what does not parse"
-        return _error(message, hint)
+        return _error(message, _CORRECT)
     for other in APIS:
         names = programs.importing(MODULES[other])
         if names:

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.programs.module import Module
+from crosscast.readers.python.ignored_labels import counts_ignored
 
 _FLAT = ("numel", "flatten", "size", "squeeze")
 _OLD_MODEL = re.compile(r"""\.pdmodel['"]""")
-_PLACE_OF_REDUCTION = {"cross_entropy": 4, "CrossEntropyLoss": 2}
-_PLACE_OF_IGNORED = {"cross_entropy": 3, "CrossEntropyLoss": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,28 +56,8 @@ def _has_arguments(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call) and bool(node.args or node.keywords)
 
 
-def _ignores_negative(call: Call, _: Sequence[Source]) -> bool:
-    """Whether the mean of a loss leaves out labels below zero."""
-    short = call.name.rpartition(".")[2]
-    reduction = _given(call, "reduction", _PLACE_OF_REDUCTION[short])
-    if reduction is not None and call.module.text(reduction).strip("'\"") != "mean":
-        return False
-    if _is_true(_given(call, "soft_label", _PLACE_OF_REDUCTION[short] + 1)):
-        return False
-    ignored = _given(call, "ignore_index", _PLACE_OF_IGNORED[short])
-    if ignored is None:
-        return any(map(_writes_default, call.module.program.modules))
-    return isinstance(ignored, ast.UnaryOp) and isinstance(ignored.op, ast.USub)
-
-
-def _writes_default(module: Module) -> bool:
-    """Whether -100, the label that is ignored by default, is written in a module."""
-    return any(
-        isinstance(node.op, ast.USub)
-        and isinstance(node.operand, ast.Constant)
-        and node.operand.value == 100
-        for node in module.every(ast.UnaryOp)
-    )
+def _counts_ignored(call: Call, _: Sequence[Source]) -> bool:
+    return counts_ignored(call)
 
 
 def _of_any_number(call: Call, _: Sequence[Source]) -> bool:
@@ -115,7 +93,7 @@ RESULTS = (
     ),
     ChangedResult(
         names=("paddle.nn.functional.cross_entropy", "paddle.nn.CrossEntropyLoss"),
-        concerns=_ignores_negative,
+        concerns=_counts_ignored,
         meaning="divides by the number of all labels in Paddle 3, and not of those that count, if "
         "the ignored label is below zero",
         way='give reduction="sum" and divide by the number of labels that count, or write the '

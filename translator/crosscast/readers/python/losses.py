@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.python.fact_writer import FactWriter, place_of
+from crosscast.readers.python.ignored_labels import LOSS, counts_ignored
 from crosscast.readers.python.loss_kinds import Found, loss_of_value, smoothing_of
 from crosscast.readers.python.loss_sources import returned_sources, sources
 
@@ -104,6 +105,8 @@ def _of_settings(writer: FactWriter, maker: Call) -> None:
             pass
         case ignored:
             writer.number("loss.ignore_index", ignored, place)
+    if LOSS.fullmatch(maker.name) and counts_ignored(maker):
+        writer.say("loss.mean_over", "all_labels", place)
 
 
 def _is_nothing(value: Value | None) -> bool:
