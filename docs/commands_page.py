@@ -8,15 +8,18 @@ from typing import Any, Literal, get_args, get_origin
 from typer.main import get_command
 
 from crosscast.cli import app
+from crosscast.cli.parameters import value_word
 
 _HEAD = """\
 # Commands
 
 Generated from the application; do not edit.
 
-`crosscast COMMAND --help` prints the same in the terminal. `-` reads a recipe from stdin and writes
-scripts to stdout. Exit codes: 0 success, 1 findings or not equivalent, 2 usage error or unreadable
-file, 3 cannot run on this machine, 130 interrupted. Data goes to stdout, messages to stderr.
+`crosscast COMMAND --help` prints the same in the terminal. `crosscast --install-completion` lets
+your shell complete commands, options and values: targets with versions, fields, rules. `-` reads a
+recipe from stdin and writes scripts to stdout. Exit codes: 0 success, 1 findings or not equivalent,
+2 usage error or unreadable file, 3 cannot run on this machine, 130 interrupted. Data goes to
+stdout, messages and progress to stderr.
 """
 
 
@@ -77,9 +80,7 @@ def _value(option: Any) -> str:
     annotation = option.type_descriptor.annotation
     if get_origin(annotation) is Literal:
         return " \\| ".join(f"`{choice}`" for choice in get_args(annotation))
-    kind = getattr(annotation, "__name__", "")
-    words = {"int": "NUMBER", "float": "NUMBER", "Path": "PATH"}
-    return f"`{_cell(option.metavar or words.get(kind, 'TEXT'))}`"
+    return f"`{_cell(value_word(option))}`"
 
 
 def _explained(parameter: Any) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from codes_page import codes_page
 from commands_page import commands_page
+from completed_words import completed_words
 from coverage_page import coverage_page
 from crosscast.lift.schema import schema_text as lift_schema_text
 from crosscast.lint.registry import all_rules
@@ -44,6 +45,7 @@ def expected() -> dict[Path, str]:
         ROOT / "schema" / "recipe-v1.json": schema_text(),
         ROOT / "schema" / "lift-v1.json": lift_schema_text(),
         ROOT / "schema" / "migrate-v1.json": migrate_schema_text(),
+        ROOT / "translator" / "crosscast" / "cli" / "completed_words.json": completed_words(),
         ROOT / "docs" / "index.md": index_page(),
         ROOT / "docs" / "reference" / "support-matrix.md": markdown_page(backends),
         ROOT / "docs" / "reference" / "defaults.md": defaults_page(backends),

@@ -14,7 +14,7 @@ GROUPS = {
     "Recipes": "load loads show check init schema",
     "Scripts": "compile explain explore matrix doctor drift",
     "Existing programs": "lift lint lint_rules diff migrate migrate_changes",
-    "Running and comparing": "parity check_scaling sweep plan",
+    "Running and comparing": "parity check_scaling sweep plan trace_export",
     "Data, states and weights": (
         "data_nli_synthetic data_xnli data_tsv data_jsonl state_show state_convert weights_match"
         " weights_check"

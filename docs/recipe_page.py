@@ -48,8 +48,8 @@ def _parts(schema: dict[str, Any], section: str) -> list[str]:
     found: dict[str, str] = {}
     for kind in _kinds(schema["properties"][section]):
         for name, field in schema["$defs"][kind]["properties"].items():
-            inner = field.get("items", field)
-            if isinstance(inner, dict) and "$ref" in inner:
+            inner = _section(field.get("items", field))
+            if "$ref" in inner:
                 found[name] = _kinds(inner)[0]
     lines: list[str] = []
     for name, kind in found.items():
@@ -59,12 +59,22 @@ def _parts(schema: dict[str, Any], section: str) -> list[str]:
     return lines
 
 
+def _section(field: Any) -> dict[str, Any]:
+    """Return the reference to a section that a field may hold; otherwise the field."""
+    if not isinstance(field, dict):
+        return {}
+    return next((each for each in field.get("anyOf", ()) if "$ref" in each), field)
+
+
 def _table(schema: dict[str, Any], definition: dict[str, Any], section: str = "") -> list[str]:
     lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
     required = definition.get("required", [])
     for name, field in definition["properties"].items():
         if "$ref" in field or "oneOf" in field:
             kind, default = f"see [below](#{section}{name})", ""
+        elif "$ref" in _section(field):
+            kind = f"`true`, or see [below](#{section}{name})"
+            default = _default(field, name in required)
         elif "$ref" in field.get("items", {}):
             kind = f"list of mappings, see [below](#{section}{name})"
             default = _default(field, name in required)

@@ -67,6 +67,7 @@ ADAPTED = BASES | {
     },
     "uncorrected lamb": {"optimizer": {"name": "lamb", "bias_correction": False, **_ADAM}},
     "stock class": {"optimizer": {"name": "sgd", "learning_rate": 1e-3}},
+    "trackers": {"tracking": dict.fromkeys(("tensorboard", "mlflow", "wandb", "trackio"), True)},
     "machines": {
         "distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 2},
     },

@@ -269,6 +269,22 @@ def launches(draw: st.DrawFn, each: int) -> dict[str, Any]:
 
 
 @st.composite
+def trackings(draw: st.DrawFn) -> dict[str, Any]:
+    """Data of the section `tracking`; mostly none."""
+    if not draw(rarely(6)):
+        return {}
+    titles = st.sampled_from(("a", "two words", "\u56fe\u50cf", 'it\'s "so"', "{{ x }}", "z" * 128))
+    fields: dict[str, tuple[str, ...]] = {
+        "tensorboard": ("log_dir",),
+        "mlflow": ("experiment", "name"),
+        "wandb": ("project", "name"),
+        "trackio": ("project", "name"),
+    }
+    used = draw(st.sets(st.sampled_from(sorted(fields))))
+    return {name: {field: draw(titles) for field in fields[name]} for name in sorted(used)}
+
+
+@st.composite
 def recipes(draw: st.DrawFn) -> Recipe:
     """Any recipe that validates and contradicts nothing."""
     model, optimizer = draw(models()), draw(optimizers())
@@ -310,6 +326,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
                 "processes_per_node": each,
             },
             "launch": draw(launches(each)),
+            "tracking": draw(trackings()),
             "overrides": {name: draw(settings_of(load_backend(name))) for name in sorted(named)},
         }
     )

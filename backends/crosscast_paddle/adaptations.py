@@ -26,3 +26,4 @@ class PaddleAdaptation(StrEnum):
     UNCORRECTED = "paddle optimizer without correction"
     RAW_EPSILON = "paddle epsilon before the correction"
     GPU_RECOMPUTATION = "paddle recomputation on GPUs only"
+    EVENT_FILES = "paddle event files of tensorboardX"

@@ -59,8 +59,8 @@ CLASSIC_CODES = (
         "CC386",
         "not available in the script",
         "No loss but plain cross-entropy, no metrics, no accumulation, rows without a label, "
-        "averaged weights or activation checkpointing, one machine and no scheduler, and no step "
-        "to import.",
+        "averaged weights, trackers or activation checkpointing, one machine and no scheduler, and "
+        "no step to import.",
     ),
     Code(
         "CC387",

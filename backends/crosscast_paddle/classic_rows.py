@@ -140,6 +140,9 @@ DATA_ROWS = (
     _row(path="accumulation", how="one batch is one step"),
     _not(path="distributed.nodes", how="one machine", code="CC386", when=recipes.several_nodes),
     _row(path="distributed", how="one process for all GPUs, mean of their gradients"),
+    _not(
+        path="tracking", how="the script prints its losses and reports to no tracker", code="CC386"
+    ),
     _near(path="launch", how="run.sh starts the script, and no scheduler does", code="CC386"),
     _not(
         path="activation_checkpointing",

@@ -109,4 +109,10 @@ CODES = (
         "paddle.distributed.launch restarts failed nodes only with an etcd server. Write "
         "launch.rendezvous: static; with SLURM, launch.max_requeues resumes from a checkpoint.",
     ),
+    Code(
+        "CC382",
+        "VisualDL is not TensorBoard",
+        "Paddle's own writer is VisualDL's LogWriter, whose files TensorBoard does not read; the "
+        "script writes TensorBoard's with tensorboardX.",
+    ),
 )

@@ -10,6 +10,7 @@ DYGRAPH = Dialect(
     name="dygraph",
     title="Paddle 3.0 or newer",
     since="3.0",
+    newest="3.3",
     requirements=(
         _GPU,
         "paddlepaddle>=3.0,<4",

@@ -10,6 +10,7 @@ from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import clip_constants, divisor
 from crosscast.emit.render import py_literal
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
+from crosscast.emit.tracking import tracking_view
 from crosscast.emit.view import (
     metrics_view,
     model_view,
@@ -114,6 +115,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
         betas=optimizer.betas,
         half=half if has(PaddleAdaptation.REQUIRED_AMP) else "",
     )
+    tracking = tracking_view(frame, "tensorboardX", events=has(PaddleAdaptation.EVENT_FILES))
     return FleetView(
         header=script_header(frame, dialect.title, "script"),
         form="script",
@@ -127,7 +129,8 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run),
         reseed=reseed(model, step),
-        requirements=dialect.requirements + rows.library,
+        requirements=dialect.requirements + rows.library + tracking.packages,
+        tracking=tracking,
         static=True,
         recomputes=frame.recomputes,
         precision=precision_view(plan, frame, half if amp else ""),

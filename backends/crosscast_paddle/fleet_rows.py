@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from crosscast.plan import predicates
@@ -15,8 +16,10 @@ from crosscast.recipe.document import (
     Sgd,
 )
 from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.tracking_rows import TRACKING_ROWS
 from crosscast_paddle.adaptations import PaddleAdaptation as Adapt
 from crosscast_paddle.conditions import adds_to_norm, other_loss, wide_norm_eps
+from crosscast_paddle.event_rows import EVENT_FILES
 
 
 def _other_types(recipe: Recipe) -> bool:
@@ -185,4 +188,5 @@ FLEET_ROWS = (
     _not(path="distributed", how="one process", code="CC386", step=predicates.parallel),
     _row(path="distributed", how="one process"),
     _row(path="launch", how="launch.sh, and job.sbatch with SLURM"),
+    *(replace(row, dialects=frozenset({"fleet"})) for row in (*TRACKING_ROWS, EVENT_FILES)),
 )

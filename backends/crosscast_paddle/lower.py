@@ -10,6 +10,7 @@ from crosscast.emit.launching import job_files, start_view
 from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor, print_ops
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
+from crosscast.emit.tracking import tracking_view
 from crosscast.emit.view import (
     metrics_view,
     model_view,
@@ -115,6 +116,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleV
         half=half if has(PaddleAdaptation.REQUIRED_AMP) else "",
         recomputed_dropout=has(PaddleAdaptation.GPU_RECOMPUTATION),
     )
+    tracking = tracking_view(frame, "tensorboardX", events=has(PaddleAdaptation.EVENT_FILES))
     return PaddleView(
         header=script_header(frame, dialect.title, form),
         form=form,
@@ -128,7 +130,8 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleV
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run) if form == "script" else (),
         reseed=reseed(model, step),
-        requirements=dialect.requirements + rows.library,
+        requirements=dialect.requirements + rows.library + tracking.packages,
+        tracking=tracking,
         main_arguments="SETTINGS, train, argv, add_options",
         static=False,
         recomputes=frame.recomputes,

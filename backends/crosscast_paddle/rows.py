@@ -5,12 +5,16 @@ from __future__ import annotations
 from crosscast.plan import predicates
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
+from crosscast.targets.tracking_rows import TRACKING_ROWS
 from crosscast_paddle.adaptations import PaddleAdaptation as Adapt
 from crosscast_paddle.conditions import wide_norm_eps
+from crosscast_paddle.event_rows import EVENT_FILES
 from crosscast_paddle.knob_rows import KNOB_ROWS
 
 ROWS = (
     *neutral_rows("paddle"),
+    *TRACKING_ROWS,
+    EVENT_FILES,
     Row(path="seed", how="paddle.seed; NumPy orders the rows"),
     Row(path="model", how="nn.Layer with explicit types, or the user's factory"),
     Row(

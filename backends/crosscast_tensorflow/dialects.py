@@ -24,6 +24,7 @@ DIALECTS = (
         name="keras3",
         title="TensorFlow 2.16 or newer (Keras 3)",
         since="2.16",
+        newest="2.21",
         requirements=("tensorflow>=2.16", "keras>=3.0.5", "numpy>=1.26", "safetensors>=0.6"),
         features=frozenset({"keras3", "reduce_retracing"}),
         environment=_ALONE,

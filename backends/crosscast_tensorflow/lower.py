@@ -10,6 +10,7 @@ from crosscast.emit.launching import job_files
 from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor, print_ops
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
+from crosscast.emit.tracking import tracking_view
 from crosscast.emit.view import (
     ScriptView,
     machine_view,
@@ -128,6 +129,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> Tensorf
     header = script_header(frame, dialect.title, form)
     update = plan.get(ops.UpdateScale) if has(TensorflowAdaptation.LOSS_SCALE) else None
     several, rows = predicates.parallel(plan), rows_view(frame)
+    tracking = tracking_view(frame)
     by = divisor(plan.get(ops.Normalize), several)
     return TensorflowView(
         header=(*header, *_advice(plan, keras, precision)) if form == "step" else header,
@@ -142,7 +144,8 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> Tensorf
         launch=launch_view(frame),
         settings=_settings(plan, frame, dialect) if form == "script" else (),
         reseed=_reseed(plan, frame, keras),
-        requirements=dialect.requirements + rows.library,
+        requirements=dialect.requirements + rows.library + tracking.packages,
+        tracking=tracking,
         spelling=keras,
         precision=precision,
         types=types_view(plan, frame),

@@ -7,6 +7,7 @@ from crosscast.plan import predicates
 from crosscast.recipe import predicates as recipes
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
+from crosscast.targets.tracking_rows import TRACKING_ROWS, tensorboard_row
 from crosscast_tensorflow.adaptations import TensorflowAdaptation as Adapt
 
 KERAS3 = frozenset({"keras3"})
@@ -309,6 +310,8 @@ _OPTIMIZER = (
 
 ROWS = (
     *neutral_rows("tensorflow"),
+    *TRACKING_ROWS,
+    tensorboard_row("tf.summary"),
     Row(
         path="seed",
         verdict=_APPROXIMATE,

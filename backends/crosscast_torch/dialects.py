@@ -26,6 +26,7 @@ DIALECTS = (
         name="torch.amp",
         title="PyTorch 2.4 or newer",
         since="2.4",
+        newest="2.13",
         requirements=("torch>=2.4", "numpy>=1.26", "safetensors>=0.6"),
         features=frozenset(
             {

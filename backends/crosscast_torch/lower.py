@@ -11,6 +11,7 @@ from crosscast.emit.launching import job_files, start_view
 from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
+from crosscast.emit.tracking import tracking_view
 from crosscast.emit.view import (
     metrics_view,
     model_view,
@@ -61,6 +62,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> TorchVi
     optimizer = optimizer_view(plan, overrides, dialect.features)
     rows = rows_view(frame)
     weights = weights_view(plan)
+    tracking = tracking_view(frame, "torch.utils.tensorboard")
     run = RunView(
         made_for=dialect.title,
         since=dialect.since,
@@ -81,7 +83,8 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> TorchVi
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run) if form == "script" else (),
         reseed=_reseed(distributed=step.distributed) if model.has_dropout else "",
-        requirements=dialect.requirements + rows.library,
+        requirements=dialect.requirements + rows.library + tracking.packages,
+        tracking=tracking,
         spelling=spelled,
         types=types_view(plan, frame, spelled, form),
         weights=weights,

@@ -12,6 +12,7 @@ from crosscast.recipe.predicates import recomputes
 from crosscast.targets.backend import Dialect
 from crosscast.targets.capability import Evidence, Row, Verdict, adaptations, judge
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
+from crosscast.targets.tracking_rows import TRACKING_ROWS, tensorboard_row
 from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
@@ -23,6 +24,8 @@ from crosscast_torch.conditions import (
 
 ROWS = (
     *neutral_rows("torch"),
+    *TRACKING_ROWS,
+    tensorboard_row("torch.utils.tensorboard.SummaryWriter"),
     Row(path="seed", how="torch.manual_seed; NumPy orders the rows"),
     Row(path="model", how="nn.Module with explicit types, or the user's factory"),
     Row(path="data", how="read as NumPy arrays, the same row order on every framework"),

@@ -77,7 +77,13 @@ BACKEND = LayerBackend(
     title="Accelerate",
     distributions=("accelerate",),
     dialects=(
-        Dialect(name="yaml", title="Accelerate 1.10 or newer", since="1.10", emits="configuration"),
+        Dialect(
+            name="yaml",
+            title="Accelerate 1.10 or newer",
+            since="1.10",
+            newest="1.15",
+            emits="configuration",
+        ),
     ),
     rows=ROWS,
     files=files,

@@ -103,4 +103,6 @@ def _literal(value: object) -> str:
     if isinstance(value, Mapping):
         inner = (f"{py_literal(name)}: {py_literal(item)}" for name, item in value.items())
         return f"{{{', '.join(inner)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(py_literal, value))}]"
     return py_literal(value)

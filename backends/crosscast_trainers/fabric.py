@@ -90,7 +90,13 @@ BACKEND = LayerBackend(
     title="Lightning Fabric",
     distributions=("lightning",),
     dialects=(
-        Dialect(name="fabric", title="Lightning 2.5 or newer", since="2.5", emits="configuration"),
+        Dialect(
+            name="fabric",
+            title="Lightning 2.5 or newer",
+            since="2.5",
+            newest="2.6",
+            emits="configuration",
+        ),
     ),
     rows=ROWS,
     files=files,

@@ -75,7 +75,13 @@ BACKEND = LayerBackend(
     title="Lightning Trainer",
     distributions=("lightning",),
     dialects=(
-        Dialect(name="trainer", title="Lightning 2.5 or newer", since="2.5", emits="configuration"),
+        Dialect(
+            name="trainer",
+            title="Lightning 2.5 or newer",
+            since="2.5",
+            newest="2.6",
+            emits="configuration",
+        ),
     ),
     rows=ROWS,
     files=files,

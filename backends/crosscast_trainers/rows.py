@@ -78,6 +78,7 @@ def common(facts: Facts) -> tuple[Row, ...]:
             predicates.parallel,
         ),
         facts.exact("distributed", "one process"),
+        facts.near("tracking", "your program reports to its trackers", "CC333"),
         facts.near("launch", "you start your program; no launcher is emitted", "CC333"),
         facts.exact("batch", "rows of one process, times micro-batches and processes"),
         facts.exact("precision.param_dtype", "float32 weights, or float32 masters"),

@@ -38,6 +38,7 @@ FACTS = Facts(
     evidence=Evidence.MEASURED_CPU, probe=f"{PROBES}test_transformers_reads_its_arguments"
 )
 _CONFORMANCE = "trainers/test_conformance.py::test_answers_are_those_of_the_page"
+_REPORTS = f"{PROBES}test_transformers_reports_to_the_trackers"
 _SMOOTHED = f"{PROBES}test_transformers_smooths_labels_as_a_recipe_does"
 _COMPUTE_LOSS = "pass compute_loss of training_arguments.py to Trainer(compute_loss_func=...)"
 _OPTIMIZERS = "pass your optimizer to Trainer(optimizers=...)"
@@ -136,6 +137,13 @@ ROWS = (
         "CC333",
         predicates.recomputes,
     ),
+    FACTS.near(
+        "tracking",
+        "report_to, at every step; WANDB_PROJECT, MLFLOW_EXPERIMENT_NAME and so on name the rest, "
+        "and Weights & Biases is offline with WANDB_MODE=offline only",
+        "CC333",
+        probe=_REPORTS,
+    ),
     launched(FACTS),
     *common(FACTS),
 )
@@ -184,6 +192,9 @@ def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
     found |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
     if recipe.precision.tf32:
         found["tf32"] = True
+    if recipe.tracking.used:
+        trackers = [name for name, value in recipe.tracking if value is not None]
+        found |= {"report_to": trackers, "logging_steps": 1}
     if recipe.activation_checkpointing:
         renamed = RENAMED in dialect.features
         found["activation_checkpointing" if renamed else "gradient_checkpointing"] = True
@@ -211,6 +222,7 @@ BACKEND = LayerBackend(
             name=NEW,
             title="Transformers 5.23 or newer",
             since="5.23",
+            newest="5.23",
             features=frozenset({SGD_ARGUMENTS, RENAMED}),
             emits="configuration",
         ),

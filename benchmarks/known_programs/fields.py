@@ -9,7 +9,10 @@ from typing import Any, Literal
 from crosscast.lift.drafting import NAMES, Lifted
 
 Verdict = Literal["right", "FILL IN", "wrong", "unjudged"]
-WITHOUT_TRAINING = (*NAMES, "model", "data", "metrics", "launch", "overrides", "loss.target")
+WITHOUT_TRAINING = (
+    *(*NAMES, "model", "data", "metrics", "launch", "tracking", "overrides"),
+    "loss.target",
+)
 """Beginnings of fields that say nothing of the training step, or name code of the user."""
 NO_EFFECT = "*"
 """The true value of a field that changes nothing in the program: any value is right."""

@@ -23,6 +23,7 @@ LANGUAGES = ("en", "zh")
 SOURCES = "source"
 """The folder of the site with pages that show files of the repository."""
 FENCES = {".json": "json", ".py": "python", ".sh": "bash", ".toml": "toml", ".yaml": "yaml"}
+PICTURES = (".png", ".svg")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _HAN = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"  # with its punctuation
@@ -58,6 +59,10 @@ def stage(language: str, folder: Path, version: str) -> None:
                 waiting.append(target)
             return posixpath.relpath(place(target), shown.parent)
 
+        if shown.suffix in PICTURES:
+            (folder / shown).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, folder / shown)
+            continue
         content = text(path)
         if shown.suffix == ".md" and (path.suffix == ".md" or (ROOT / path).is_dir()):
             content = tabbed(joined(relinked(path, content, follow)))
@@ -89,7 +94,7 @@ def place(path: PurePosixPath) -> PurePosixPath:
     if explored_by(path, ROOT):
         return path
     language = language_of(path)
-    if path.suffix in (".md", ".json") and path.is_relative_to("docs"):
+    if path.suffix in (".md", ".json", *PICTURES) and path.is_relative_to("docs"):
         return path.relative_to("docs" if language == "en" else f"docs/{language}")
     if (ROOT / path).is_dir():
         return PurePosixPath(SOURCES, path, "index.md")

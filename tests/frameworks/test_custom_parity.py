@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
+from crosscast import trace_export
 from frameworks.example_problems import problem
 from frameworks.subprocesses import python_options, require
 from tiers import cases, exhaustive
@@ -40,7 +42,8 @@ def compared(folder: Path, targets: str, *options: str) -> tuple[int, dict[str, 
 
 
 def test_a_model_is_trained_alike_by_two_scripts(tmp_path: Path) -> None:
-    code, report, said = compared(problem("lstm-forecast", tmp_path), "torch,paddle")
+    folder = problem("lstm-forecast", tmp_path)
+    code, report, said = compared(folder, "torch,paddle")
     assert code == 0, said
     (pair,) = report["pairs"]
     assert pair["verdict"] == "EQUIVALENT"
@@ -50,6 +53,22 @@ def test_a_model_is_trained_alike_by_two_scripts(tmp_path: Path) -> None:
     evaluated = [check for check in pair["checks"] if check["name"] == "evaluation loss"]
     runs = [(check["level"], check["run"]) for check in evaluated]
     assert runs == [("L1d", "main"), ("L1d", "float32-stress")]
+    check_other_files(folder, pair)
+
+
+def check_other_files(folder: Path, pair: dict[str, Any]) -> None:
+    """Check what a comparison leaves for other programs: JUnit, a badge, the runs to export."""
+    root = ElementTree.parse(folder / "out" / "junit.xml").getroot()
+    suite = next(suite for suite in root if suite.get("name") == "paddle against torch")
+    assert len(suite) == len(pair["checks"]) + 1
+    assert {root.get("failures"), root.get("errors")} == {"0"}
+    badge = json.loads((folder / "out" / "badge.json").read_text())
+    assert badge["message"] == "EQUIVALENT, not all tested"  # without --stress
+    assert badge["message"] in (folder / "out" / "badge.svg").read_text()
+    found = trace_export(folder / "out", "csv", out=folder / "runs.csv")
+    names = {run.name for run in found.runs}
+    assert {"torch/model/main", "paddle/model/main"} <= names, names
+    assert all(run.windows == len(run.points) - bool(run.facts) for run in found.runs)
 
 
 PROBLEMS = [

@@ -26,6 +26,7 @@ SCHEMA = json.loads(
     (Path(__file__).resolve().parents[2] / "schema" / f"parity-report-v{FORMAT}.json").read_text()
 )
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+TEXTS = {"report.json", "junit.xml", "badge.svg", "badge.json", "runs.json"}
 EVIL = "a\x00\x1b[2J\x0c\ud800]]> <b> & \"'\u202e"
 
 
@@ -106,7 +107,7 @@ def test_all_files_are_written_and_old_plots_removed(tmp_path: Path) -> None:
     page = write_report(different(), tmp_path / "out")
     assert page == tmp_path / "out" / "report.html"
     names = {path.name for path in page.parent.iterdir()}
-    assert names == {"report.html", "report.json", "junit.xml", "plots"}
+    assert names == {"report.html", "plots", *TEXTS}
     plots = {path.name: path.read_bytes() for path in (page.parent / "plots").iterdir()}
     assert {"bisection-1.png", "tiny-loss.png", "tiny-gradients.png"} <= plots.keys()
     assert all(image.startswith(b"\x89PNG") for image in plots.values())

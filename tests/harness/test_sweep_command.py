@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.messages.time_left import duration
 from crosscast_parity.sweep import executor as executors
 from crosscast_parity.sweep.cell import run_cell
 from crosscast_parity.sweep.command import SweepOptions, exit_code, sweep_command
@@ -28,7 +29,7 @@ from crosscast_parity.sweep.driver import run_sweep
 from crosscast_parity.sweep.executor import Resources, executor_names, make_executor
 from crosscast_parity.sweep.local import LocalExecutor
 from crosscast_parity.sweep.prepare import Training
-from crosscast_parity.sweep.progress import Lines, WindowCounter, duration
+from crosscast_parity.sweep.progress import Lines, WindowCounter
 from crosscast_parity.sweep.spec import CellResult, write_result
 from crosscast_parity.sweep.table import SweepTable
 from sweep_fakes import InProcess, Silent, fake_compiler, make_cells, points, run, write_recipe

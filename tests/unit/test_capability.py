@@ -152,6 +152,13 @@ def refused(name: str) -> tuple[str, str, str]:
     [
         ("trch", "did you mean 'torch'?"),
         ("Paddle", "did you mean 'paddle'?"),
+        ("pytorch", "did you mean 'torch'?"),
+        ("TF", "did you mean 'tensorflow'?"),
+        ("keras", "did you mean 'tensorflow'?"),
+        ("paddlepaddle", "did you mean 'paddle'?"),
+        ("hugging-face", "did you mean 'transformers'?"),
+        ("tvm", ""),
+        ("mxnet", ""),
         ("jax", ""),
         ("", ""),
     ],

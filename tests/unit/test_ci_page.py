@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from crosscast.cli import app
+from parity_reports import equivalent
 from recipe_texts import text_of
 from source_trees import ROOT
 
@@ -53,11 +54,27 @@ COMMANDS = [
 
 
 def test_the_page_has_all_services() -> None:
-    assert len(CONFIGURATIONS) == 4
-    assert len(COMMANDS) == 6
+    assert len(CONFIGURATIONS) == 5
+    assert len(COMMANDS) == 7
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def test_the_comparison_leaves_what_its_job_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = (data["parity"] for data in CONFIGURATIONS if "parity" in data)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("crosscast_parity.report.page.render.stage_plots", lambda *_: [])
+    monkeypatch.setattr(
+        "crosscast_parity.compare.harness.compare", lambda programs, **settings: equivalent()
+    )
+    Path("recipe.yaml").write_text(text_of())
+    result = CliRunner().invoke(app, shlex.split(job["script"][-1])[1:])
+    assert result.exit_code == 0, result.output
+    kept = [job["artifacts"]["reports"]["junit"], *job["artifacts"]["paths"]]
+    assert all(Path(path).is_file() for path in kept), kept
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if " parity " not in line])
 def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text(TRAIN)

@@ -54,7 +54,10 @@ def test_models_that_differ_are_not_trained(
     told = json.loads((out / "modules.json").read_text())
     assert told["same"] is False
     assert [found["level"] for found in told["not_tested"]] == ["modules", "levels"]
-    assert {path.name for path in out.iterdir()} == {"modules.json", "modules.txt", "weights.yaml"}
+    verdicts = {"junit.xml", "badge.svg", "badge.json"}
+    models = {"modules.json", "modules.txt", "weights.yaml"}
+    assert {path.name for path in out.iterdir()} == verdicts | models
+    assert json.loads((out / "badge.json").read_text())["message"] == "DIFFERENT"
 
 
 def test_models_that_are_the_same_are_trained(
@@ -68,11 +71,14 @@ def test_models_that_are_the_same_are_trained(
         return broken()
 
     monkeypatch.setattr("crosscast_parity.compare.harness.compare", train)
-    monkeypatch.setattr("crosscast_parity.report.files.write_report", lambda report, folder: folder)
+    monkeypatch.setattr(
+        "crosscast_parity.modules.outputs.write_report", lambda report, folder, **more: folder
+    )
     out = tmp_path / "out"
     flags = ["--to", "torch,paddle", "-o", str(out), "--windows", "8", "--twins", "1"]
     ran = CliRunner().invoke(app, ["parity", recipe, *flags])
     assert ran.exit_code == 1, ran.output
+    assert isinstance(ran.exception, SystemExit)
     assert asked["names"] == ["torch", "paddle"]
     assert asked["custom"] is result.trained
     assert (asked["options"].windows, asked["options"].twins) == (8, 1)

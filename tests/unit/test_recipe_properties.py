@@ -7,7 +7,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -94,6 +94,12 @@ def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str
     return compiled.plan, {path: file.text for path, file in compiled.files.items()}
 
 
+def titles(recipe: Recipe) -> Iterator[str]:
+    """Yield the texts of the section `tracking`, any of which may look like a template."""
+    for tracker in recipe.tracking.model_dump(exclude_none=True).values():
+        yield from tracker.values()
+
+
 @pytest.mark.parametrize("name", BACKENDS)
 @settings(max_examples=examples(8, fresh=40))
 @given(recipe=recipes(), form=st.sampled_from(FORMS))
@@ -107,7 +113,8 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
     chosen = recipe.precision.ops != OpTypes() or recipe.overrides.get(name, {}).get("compile")
     about_the_model = recipe.activation_checkpointing or chosen
     about_the_loss = recipe.loss != CrossEntropy(target=recipe.loss.target or "labels")
-    no_step = form == "step" and (about_the_model or about_the_loss or not runs)
+    about_more = about_the_model or about_the_loss or recipe.tracking.used
+    no_step = form == "step" and (about_more or not runs)
     assert (result is None) == bool(unsupported or no_step)
     if result is None:
         return
@@ -122,6 +129,8 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
         if isinstance(recipe.data, FileData | ImageData):
             for path_given in (recipe.data.train, recipe.data.eval):
                 text = text.replace(py_literal(path_given), "")
+        for title in titles(recipe):
+            text = text.replace(py_literal(title), "")
         assert not TEMPLATE_MARKS.search(text)
     assert compiled(recipe, name, form) == result
 

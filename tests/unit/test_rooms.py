@@ -39,8 +39,9 @@ CORE = {
     "explore": "messages recipe variations plan targets emit carriers readers lift",
     "migrate": "messages facts recipe plan targets emit carriers pysource trainstep edits readers"
     " sources lint lift",
+    "tracking": "messages emit",
     "api": "messages recipe drift data plan targets emit memory readers sources weights state fit"
-    " lint lift explore migrate",
+    " lint lift explore migrate tracking",
     "server": "messages recipe targets readers sources lint",
     "cli": "messages recipe drift sources weights state fit lint lift migrate api server",
     "__main__": "cli",
@@ -82,8 +83,9 @@ READERS = {
     "tensorflow": "fact_builder python",
     "paddle": "fact_builder schedule_names python",
     "emitted": "",
-    "recipe_yaml": "protocol",
     "registry": "protocol",
+    "not_recipes": "registry config",
+    "recipe_yaml": "protocol not_recipes",
 }
 BACKENDS = {
     "crosscast_paddle": "",
@@ -120,9 +122,10 @@ PARITY = {
     "self_test": "checks processes inputs levels planning judge runs compare",
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",
-    "scaling_law": "inside recordings checks recipes processes inputs levels planning runs weights",
+    "scaling_law": "inside recordings checks recipes processes inputs levels planning report runs"
+    " weights",
     "memory": "inputs processes report runs scaling_law",
-    "modules": "inputs levels weights",
+    "modules": "inputs levels judge report weights",
     "reading": "recordings checks levels evidence side_by_side exercise bisect",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
@@ -138,6 +141,7 @@ PARITY_FOR_CORE = {
     "cli": ("modules report sweep", "commands print comparisons"),
     "fit": ("recordings", "`plan --measured` reads the trace of a run"),
     "lift": ("planning reading side_by_side", "a reading is proven by running its source"),
+    "tracking": ("recordings", "exports read what runs have left"),
     "migrate": ("compare planning side_by_side", "a migration is proven by running it"),
 }
 """The harness is an extra: the core imports it in functions, or for its types, and only here."""

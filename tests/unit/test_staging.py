@@ -18,6 +18,7 @@ EXAMPLES = "examples/lstm-forecast"
         ("docs/reference/data.md", "reference/data.md"),
         ("docs/reference/conformance.json", "reference/conformance.json"),
         ("docs/zh/index.md", "index.md"),
+        ("docs/images/explorer.png", "images/explorer.png"),
         ("README.md", "source/README.md"),
         ("README.zh.md", "source/README.md"),
         (f"{EXAMPLES}/data.py", f"source/{EXAMPLES}/data.py.md"),
@@ -71,13 +72,16 @@ def test_a_language_links_to_pages_that_it_lacks(
     }.items():
         (docs / name).parent.mkdir(parents=True, exist_ok=True)
         (docs / name).write_text(text)
-    (tmp_path / "README.md").write_text("[docs](docs/index.md)\n")
+    (tmp_path / "README.md").write_text("[docs](docs/index.md) ![seen](docs/seen.png)\n")
+    (docs / "seen.png").write_bytes(b"\x89")
     monkeypatch.setattr(staging, "ROOT", tmp_path)
     staging.stage("en", tmp_path / "en", "0.1")
     staging.stage("zh", tmp_path / "zh", "0.1")
     english = (tmp_path / "en" / "index.md").read_text()
     assert english == "[README](source/README.md) [中文](../../zh/0.1/index.html)\n"
-    assert (tmp_path / "en" / "source" / "README.md").read_text() == "[docs](../index.md)\n"
+    shown = (tmp_path / "en" / "source" / "README.md").read_text()
+    assert shown == "[docs](../index.md) ![seen](../seen.png)\n"
+    assert (tmp_path / "en" / "seen.png").read_bytes() == b"\x89"
     chinese = (tmp_path / "zh" / "how-to" / "next.md").read_text()
     assert chinese == "[fit](../../../en/0.1/how-to/fit.html) [上一页](../index.md)\n"
     readme = (tmp_path / "zh" / "source" / "README.md").read_text()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.drift.changes import observed
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.targets.backend import (
     Dialect,
     backend_names,
     find_target,
+    installed_backends,
     load_backend,
     rows_of,
     window,
 )
 from crosscast.targets.capability import Row
+from crosscast.targets.target_names import OTHER_NAMES, backend_meant
+from source_trees import ROOT
 
 NEW = Dialect(name="new", since="2.4")
 OLD = Dialect(name="old", since="1.6", until="2.4")
@@ -95,6 +99,76 @@ def test_a_near_miss_is_suggested() -> None:
     with pytest.raises(DiagnosticError) as caught:
         find_target("torch@torch.am")
     assert caught.value.diagnostics[0].hint == "did you mean torch@torch.amp?"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "torch@9.9",
+            "'torch@9.9': the newest known release of torch is 2.13",
+            "write torch@torch.amp for 2.4 or newer, or a release from 1.6 to 2.13",
+        ),
+        (
+            "tensorflow@3",
+            "'tensorflow@3': the newest known release of tensorflow is 2.21",
+            "write tensorflow@keras3 for 2.16 or newer, or a release from 2.5 to 2.21",
+        ),
+        (
+            "paddle@3.4.0",
+            "'paddle@3.4.0': the newest known release of paddle is 3.3",
+            "write paddle@dygraph for 3.0 or newer, or a release from 2.6 to 3.3",
+        ),
+    ],
+)
+def test_a_release_that_does_not_exist_is_refused(text: str, message: str, hint: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        find_target(text)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message, found.hint) == ("CC108", message, hint)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["torch@2.13", "torch@2.13.7", "torch@2.4", "paddle@3.3.1", "paddle@3", "tensorflow@2.21"],
+)
+def test_known_releases_are_targets(text: str) -> None:
+    assert find_target(text).name == text
+
+
+def test_a_generation_without_a_number_is_completed() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        find_target("paddle@2")
+    assert caught.value.diagnostics[0].hint == "did you mean paddle@2.6?"
+
+
+def test_the_newest_known_releases_are_those_of_the_environment() -> None:
+    pins = (ROOT / "constraints.txt").read_text().split()
+    pinned = dict(line.split("==") for line in pins if "==" in line)
+    for backend in installed_backends():
+        names = [name for name in (*backend.distributions, "tensorflow-cpu") if name in pinned]
+        for dialect in backend.dialects:
+            if dialect.newest:
+                known = pinned[names[0] if backend.name != "tensorflow" else "tensorflow-cpu"]
+                assert known.rpartition(".")[0] == dialect.newest
+                assert dialect.knows(known)
+                assert not dialect.until
+
+
+def test_the_newest_known_releases_were_observed() -> None:
+    for name in ("torch", "tensorflow", "paddle"):
+        newest = [dialect.newest for dialect in load_backend(name).dialects if dialect.newest]
+        assert [observed(name).releases[-1].rpartition(".")[0]] == newest
+
+
+def test_other_names_of_targets_lead_to_backends() -> None:
+    names = [name for words in OTHER_NAMES.values() for name in words.split()]
+    assert len(set(names)) == len(names)
+    assert OTHER_NAMES.keys() <= set(backend_names())
+    assert not set(names) & set(backend_names())
+    for backend, words in OTHER_NAMES.items():
+        assert {backend_meant(word, backend_names()) for word in words.split()} == {backend}
+        assert {backend_meant(word, ()) for word in words.split()} == {""}
 
 
 def test_rows_of_other_dialects_do_not_hold() -> None:

@@ -197,8 +197,8 @@ def hint_of(**changes: str | None) -> str:
         ({"version": "2"}, "update crosscast to read this recipe"),
         ({"version": "0"}, "write `version: 1`"),
         ({"version": None}, "add the line `version: 1`"),
-        ({"loss_scale": "1"}, "did you mean loss_scaling?"),
-        ({"grad_clip": "1"}, "did you mean clipping?"),
+        ({"loss_scale": "1"}, "write `loss_scaling: {mode: static, scale: 1}`"),
+        ({"grad_clip": "1"}, "write `clipping: {kind: global_norm, max_norm: 1}`"),
         ({"scheduler": "1"}, "did you mean schedule?"),
         ({"seeds": "1"}, "did you mean seed?"),
         ({"lr": "1"}, "did you mean optimizer.learning_rate?"),
@@ -265,7 +265,7 @@ def test_free_notes_may_stand_anywhere() -> None:
 
 
 def test_suggestions() -> None:
-    assert suggest("FP16", ["float16", "float32"]) == "float16"
+    assert suggest("FLOAT6", ["float16", "float32"]) == "float16"
     assert suggest("fp16", ["bert", "custom"]) is None
     assert suggest("zzz", []) is None
     assert suggest_field(("nothing_like_it",), {}) == ""

@@ -68,6 +68,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from crosscast.api.supporting import schema as schema
     from crosscast.api.sweeping import Sweep as Sweep
     from crosscast.api.sweeping import sweep as sweep
+    from crosscast.api.tracing import TraceExport as TraceExport
+    from crosscast.api.tracing import trace_export as trace_export
     from crosscast.api.weights import Weights as Weights
     from crosscast.api.weights import weights_check as weights_check
     from crosscast.api.weights import weights_match as weights_match
@@ -101,6 +103,7 @@ _MODULES = {
     "api.states": "State state_convert state_show",
     "api.supporting": "Machine Matrix doctor init matrix schema",
     "api.sweeping": "Sweep sweep",
+    "api.tracing": "TraceExport trace_export",
     "api.weights": "Weights weights_check weights_match",
     "messages.console": "Exit",
     "messages.diagnostics": "Diagnostic DiagnosticError Severity Span",

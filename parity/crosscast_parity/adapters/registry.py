@@ -56,7 +56,7 @@ class Adapter:
         found = self.limits(recipe)
         if any(diagnostic.severity is Severity.ERROR for diagnostic in found):
             raise DiagnosticError(*found)
-        (compiled,) = compile_recipe(recipe, [self.framework])
+        (compiled,) = compile_recipe(recipe.without_tracking(), [self.framework])
         files = {
             "emitted.py": compiled.files["train.py"],
             "model.py": compiled.files["model.py"],

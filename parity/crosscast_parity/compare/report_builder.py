@@ -11,6 +11,7 @@ from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.paired_seeds import seed_checks
 from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage_envelope
 from crosscast_parity.exercise.recorded_runs import fields_exercised
+from crosscast_parity.exercise.rules import by_design
 from crosscast_parity.judge.records import (
     Difference,
     Entrant,
@@ -70,6 +71,7 @@ def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
         for name in outcomes.contestants
         if name != reference and len(outcomes.contestants) > 1
     )
+    exercise = _exercised(outcomes, entrants[reference]) if reference else ()
     return ParityReport(
         recipe=recipe.name,
         check=outcomes.options.check,
@@ -83,7 +85,8 @@ def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
         pairs=pairs,
         stress=outcomes.stressed,
         left_out=(*_left_out(outcomes), *outcomes.scripts.notes),
-        exercise=_exercised(outcomes, entrants[reference]) if reference else (),
+        exercise=exercise,
+        by_design=tuple(entry.field for entry in exercise if by_design(entry.field)),
     )
 
 

@@ -89,7 +89,7 @@ def fields_of(recipe: Recipe) -> list[str]:
 
 
 def _counts(path: str) -> bool:
-    return path not in NAMES and not path.startswith("launch.")
+    return path not in NAMES and not path.startswith(("launch.", "tracking."))
 
 
 def _leaves(value: Any, path: str, known: Sequence[str]) -> Iterator[str]:

@@ -66,6 +66,12 @@ _NEEDS: dict[Needs, Callable[[Recipe, RecordedRun], bool]] = {
 _NO_GRADIENTS = "gradients were not compared in float32"
 _SIZES = "weights of other sizes do not load"
 _GIVEN = "every program gets the same rows, whatever the field says"
+_WEIGHTS = "every program starts from the same given weights"
+_METRICS = "they are reported and compared, but change no training"
+_READERS = "it changes who reads the rows, but no number"
+_MEMORY = "it changes memory use, but no number"
+_BY_DESIGN = (_GIVEN, _WEIGHTS, _METRICS, _READERS, _MEMORY)
+"""Why fields are not exercised by any comparison, and need not be."""
 _ORDER = "a different order of the rows changes the gradient in the first windows"
 
 
@@ -105,10 +111,10 @@ RULES = (
         "every program gets the same masks, so another rate gives different gradients",
         "not every program can be given the same masks, so dropout was off",
     ),
-    Rule("model.init_std", "", "never", "", "every program starts from the same given weights"),
+    Rule("model.init_std", "", "never", "", _WEIGHTS),
     Rule("loss.target", "", "never", "", _GIVEN),
     Rule("loss.", "L1a", "gradients", "a different loss changes the gradient", _NO_GRADIENTS),
-    Rule("metrics.", "", "never", "", "they are reported and compared, but change no training"),
+    Rule("metrics.", "", "never", "", _METRICS),
     Rule("data.source", "", "never", "", _GIVEN),
     Rule("data.train", "", "never", "", _GIVEN),
     Rule("data.eval", "", "never", "", _GIVEN),
@@ -117,7 +123,7 @@ RULES = (
     Rule("data.pad_to_multiple_of", "", "never", "", _GIVEN),
     Rule("data.pad_values.", "", "never", "", _GIVEN),
     Rule("data.size", "", "never", "", _GIVEN),
-    Rule("data.workers", "", "never", "", "it changes who reads the rows, but no number"),
+    Rule("data.workers", "", "never", "", _READERS),
     Rule("data.shuffle", "L1a", "gradients", _ORDER, _NO_GRADIENTS),
     Rule("seed", "L1a", "gradients", _ORDER, _NO_GRADIENTS),
     Rule(
@@ -128,13 +134,7 @@ RULES = (
         "nothing is computed in half precision",
     ),
     Rule("precision.tf32", "", "never", "", "only GPUs have TensorFloat-32"),
-    Rule(
-        "activation_checkpointing",
-        "",
-        "never",
-        "",
-        "it changes memory use, but no number",
-    ),
+    Rule("activation_checkpointing", "", "never", "", _MEMORY),
     Rule("distributed.", "", "never", "", "the harness runs one process for each program"),
     Rule("overrides.", "", "never", "", "it is a setting of one backend and is not compared"),
     Rule(
@@ -265,6 +265,12 @@ def absent(recipe: Recipe, path: str) -> str:
 def rule_for(path: str) -> Rule | None:
     """Return the rule that decides about a field; None if variations do."""
     return next((rule for rule in RULES if _covers(rule.path, path)), None)
+
+
+def by_design(path: str) -> bool:
+    """Return whether no comparison exercises a field, because it cannot make programs differ."""
+    rule = rule_for(path)
+    return rule is not None and rule.unseen in _BY_DESIGN
 
 
 def _covers(pattern: str, path: str) -> bool:

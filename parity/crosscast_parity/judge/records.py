@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from crosscast.plan.operations import Dtype
@@ -37,6 +38,8 @@ class Run:
     outcome: Outcome
     rows: tuple[Row, ...] = ()
     cached: bool = False
+    folder: Path | None = field(default=None, compare=False)
+    """Where its files are; no part of report.json."""
 
     @property
     def needless(self) -> bool:
@@ -279,6 +282,8 @@ class ParityReport:
     left_out: tuple[str, ...] = ()
     """What of the recipe was not run, in words."""
     exercise: tuple[FieldExercise, ...] = ()
+    by_design: tuple[str, ...] = ()
+    """Of the fields that were not exercised, those that cannot make the programs differ."""
     bisections: tuple[BisectionRecord, ...] = ()
     self_test: tuple[CanaryRecord, ...] = ()
     command: str = ""

@@ -173,7 +173,7 @@ def _ask(
     """Return what the process of a framework answers about the emitted script."""
     with tempfile.TemporaryDirectory(prefix="crosscast-") as name:
         root = Path(name)
-        (compiled,) = compile_recipe(recipe, [target])
+        (compiled,) = compile_recipe(recipe.without_tracking(), [target])
         write_files(root / "out", compiled.files)
         place_runner(root)
         given = {**options, "folder": str(folder.absolute()), "answer": str(root / "answer.json")}

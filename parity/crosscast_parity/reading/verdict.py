@@ -21,7 +21,7 @@ from crosscast_parity.reading.told import Told, told
 Status = Literal["proven", "contradicted", "not exercised"]
 SKIPPED = ("version", "name", "schedule.warmup_ratio", "model.preset", "batch.global_batch_size")
 """Fields that say nothing of their own."""
-ELSEWHERE = ("launch.", "overrides", "metrics.")
+ELSEWHERE = ("launch.", "overrides", "metrics.", "tracking.")
 """Fields that do not say how a step trains."""
 TOGETHER = ("schedule.total_steps", "schedule.end_lr")
 """Fields that a run which ends before its schedule shows only together."""

@@ -7,7 +7,13 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import BertModel, CrossEntropy, Launch, Recipe, SyntheticData
+from crosscast.recipe.document import (
+    BertModel,
+    CrossEntropy,
+    Launch,
+    Recipe,
+    SyntheticData,
+)
 from crosscast.variations.changes import changed as with_values
 from crosscast_parity.recipes.window_rows import short_epoch
 
@@ -73,6 +79,7 @@ def entropy_of(recipe: Recipe) -> CrossEntropy:
 
 def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """Return the recipe as one process can compare it, and in words what that leaves out."""
+    recipe = recipe.without_tracking()
     changes: dict[str, Any] = {}
     left_out = []
     if recipe.launch != Launch():  # nothing of the training: the harness starts its own processes

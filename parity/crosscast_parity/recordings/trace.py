@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,10 +29,13 @@ class Row:
     updates: int
     peak_memory: int | None = None
     """Most bytes that tensors held on the device so far; None where it does not tell."""
+    tokens: int | None = field(default=None, compare=False)
+    """Labels that count; for exports only, comparisons recompute what depends on it."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row as plain data, as a script would write it."""
+        """Return the row as plain data, as a script would write it, without `tokens`."""
         data = asdict(self)
+        del data["tokens"]
         if self.peak_memory is None:
             del data["peak_memory"]
         return data
@@ -57,13 +60,17 @@ class _Place:
         )
 
 
-def read_trace(path: Path, *, partial: bool = False) -> tuple[Row, ...]:
+def read_trace(
+    path: Path, *, partial: bool = False, gaps: bool = False, shown: str = ""
+) -> tuple[Row, ...]:
     """Read a trace.
 
     Args:
         path: the JSON-lines file.
         partial: the run did not end by itself: a missing file is an empty trace and a broken
             last line is left out.
+        gaps: the run may have lost rows and been resumed: windows only have to rise.
+        shown: name of the file in messages; without it, the last part of the path.
 
     Raises:
         DiagnosticError: CC701 with file and line for the first row that breaks the contract.
@@ -75,13 +82,18 @@ def read_trace(path: Path, *, partial: bool = False) -> tuple[Row, ...]:
                 raw = stream.readline(MAX_LINE + 1)
                 if not raw or (partial and not raw.endswith(b"\n")):
                     return tuple(rows)
-                place = _Place(path.name, number, raw.decode("utf-8", "replace").rstrip("\r\n"))
-                rows.append(_row(place, raw, len(rows)))
+                text = raw.decode("utf-8", "replace").rstrip("\r\n")
+                place = _Place(shown or path.name, number, text)
+                row = _row(place, raw)
+                expected = rows[-1].window + 1 if rows else 0
+                if row.window < expected or (row.window > expected and not gaps):
+                    place.refuse(f"`window` is {row.window}, expected {expected}")
+                rows.append(row)
             place.refuse(f"the trace has more than {MAX_ROWS} rows")
     except OSError as error:
         if partial:
             return tuple(rows)
-        _Place(path.name, 1, "").refuse(f"the trace cannot be read: {error.strerror}")
+        _Place(shown or path.name, 1, "").refuse(f"the trace cannot be read: {error.strerror}")
 
 
 def parse_row(file: str, raw: bytes, window: int) -> Row:
@@ -90,10 +102,14 @@ def parse_row(file: str, raw: bytes, window: int) -> Row:
     Raises:
         DiagnosticError: CC701 if it breaks the contract.
     """
-    return _row(_Place(file, window + 1, raw.decode("utf-8", "replace")), raw, window)
+    place = _Place(file, window + 1, raw.decode("utf-8", "replace"))
+    row = _row(place, raw)
+    if row.window != window:
+        place.refuse(f"`window` is {row.window}, expected {window}")
+    return row
 
 
-def _row(place: _Place, raw: bytes, window: int) -> Row:
+def _row(place: _Place, raw: bytes) -> Row:
     if len(raw) > MAX_LINE:
         place.refuse(f"the row is longer than {MAX_LINE} bytes")
     try:
@@ -113,11 +129,10 @@ def _row(place: _Place, raw: bytes, window: int) -> Row:
         skipped=_flag(place, document, "skipped"),
         updates=_count(place, document, "updates"),
         peak_memory=_count(place, document, "peak_memory") if "peak_memory" in document else None,
+        tokens=_tokens(document),
     )
     if not row.scale > 0:
         place.refuse("`scale` is not above 0")
-    if row.window != window:
-        place.refuse(f"`window` is {row.window}, expected {window}")
     return row
 
 
@@ -132,6 +147,13 @@ def _count(place: _Place, document: dict[str, Any], name: str, low: int = 0) -> 
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value < 2**63:
         place.refuse(f"`{name}` is not a whole number of at least {low}")
     return value
+
+
+def _tokens(document: dict[str, Any]) -> int | None:
+    """Return the labels of a window; the contract does not know the key, it may hold anything."""
+    value = document.get("tokens")
+    plain = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return value if plain else None
 
 
 def _flag(place: _Place, document: dict[str, Any], name: str) -> bool:

@@ -13,12 +13,12 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.progress import (
     Progress as Bar,
 )
 
+from crosscast.messages.time_left import TimeLeft
 from crosscast_parity.processes.work_done import OnProgress, Progress
 from crosscast_parity.report.terminal import plain
 
@@ -27,24 +27,25 @@ from crosscast_parity.report.terminal import plain
 def progress_on(stream: TextIO) -> Iterator[OnProgress]:
     """Return a callback that prints the progress of a comparison."""
     console = Console(file=stream)
+    time_left = TimeLeft()
     if not console.is_terminal:
-        yield lambda progress: _print_line(stream, progress)
+        yield lambda progress: _print_line(stream, progress, time_left)
         return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
         TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with Bar(*columns, console=console, transient=True) as bar:
-        yield _Display(bar, bar.add_task("starting", total=None))
+        yield _Display(bar, bar.add_task("starting", total=None, left=""), time_left)
 
 
 class _Display:
-    def __init__(self, bar: Bar, task: TaskID) -> None:
+    def __init__(self, bar: Bar, task: TaskID, time_left: TimeLeft) -> None:
         self._bar = bar
+        self._time_left = time_left
         self._task = task
         self._running: list[str] = []
 
@@ -65,19 +66,21 @@ class _Display:
             description=", ".join(self._running[:2]) or "starting a process",
             completed=progress.done,
             total=progress.total,
+            left=self._time_left.words(progress.done, progress.total),
         )
 
 
-def _print_line(stream: TextIO, progress: Progress) -> None:
+def _print_line(stream: TextIO, progress: Progress, time_left: TimeLeft) -> None:
     outcome = progress.outcome
     if progress.kind == "finding":
         print(plain(progress.title), file=stream, flush=True)
     elif outcome is not None:
         share = progress.done / progress.total if progress.total else 1.0
+        left = time_left.words(progress.done, progress.total)
         words = "" if outcome.complete else f": {outcome.message}"
         print(
             f"{progress.title}: {outcome.kind} after {outcome.seconds:.1f} s{words}"
-            f" ({share:.0%} done)",
+            f" ({', '.join(filter(None, (f'{share:.0%} done', left)))})",
             file=stream,
             flush=True,
         )

@@ -177,5 +177,6 @@ def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: b
         outcome=outcome,
         rows=rows,
         cached=cached,
+        folder=finished.folder,
     )
     return FinishedRun(spec=spec, run=run, folder=finished.folder)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from crosscast.messages.time_left import TimeLeft, duration
 from crosscast_parity.sweep.cell import TRACE
 from crosscast_parity.sweep.driver import Watch
 from crosscast_parity.sweep.prepare import Cell
@@ -27,7 +28,7 @@ class WindowCounter:
         self._cells = {cell.folder: cell for cell in cells if cell.folder in left}
         self._first = {folder: trained(folder) for folder in self._cells}
         self._now = dict(self._first)
-        self._started = time.monotonic()
+        self._time_left = TimeLeft()
         self._ended: set[Path] = set()
 
     @property
@@ -49,9 +50,7 @@ class WindowCounter:
 
     def seconds_left(self) -> float | None:
         """Return how long the rest takes at the speed so far; None before there is any."""
-        done = self.look()
-        elapsed = time.monotonic() - self._started
-        return elapsed / done * (self.total - done) if done else None
+        return self._time_left.seconds(self.look(), self.total)
 
 
 def trained(folder: Path) -> int:
@@ -174,14 +173,6 @@ def in_words(result: CellResult) -> str:
     again = f" in attempt {result.attempts}" if result.attempts > 1 else ""
     loss = "not finite" if result.eval_loss is None else f"{result.eval_loss:.4f}"
     return f"finished{again} after {result.seconds:.0f} s, eval loss {loss}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 def _cells(count: int) -> str:

@@ -30,7 +30,7 @@ def of_step(recipe: Recipe) -> Recipe:
         "activation_checkpointing": False,
         "overrides": overrides,
     }
-    return recipe.model_copy(update=changes)
+    return recipe.without_tracking().model_copy(update=changes)
 
 
 def run_text(worker: Worker, text: str, toy: Toy) -> Seen:

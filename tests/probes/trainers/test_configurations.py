@@ -181,6 +181,15 @@ def test_transformers_reads_its_arguments(tmp_path: Path) -> None:
 
 @exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
+def test_transformers_reports_to_the_trackers(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, "transformers", tracking="{wandb: true, tensorboard: true}")
+    assert found["same"]
+    assert found["given"]["report_to"] == "['tensorboard', 'wandb']"
+    assert found["given"]["logging_steps"] == "1"
+
+
+@exhaustive("more probes of the layers' own parsers")
+@pytest.mark.torch
 def test_transformers_smooths_labels_as_a_recipe_does(tmp_path: Path) -> None:
     logits = np.array([[1.0, 2, 3], [3, 1, 0], [4, 4, 4]])
     labels = np.array([0, 2, 1])  # without the ignored one

@@ -53,6 +53,14 @@ def test_all_errors_have_a_place_and_a_word_that_was_meant() -> None:
     assert meant(read(source("version: 1\nmodel: {")).problems[0]) == ""
 
 
+def test_a_field_of_another_section_is_not_written_here() -> None:
+    found = read(source("version: 1\nlr: 0.1\noptimizer: {name: adamw, lr: 0.1}\n")).problems
+    assert {p.path: meant(p) for p in found if p.code == "CC101"} == {
+        "lr": "",
+        "optimizer.lr": "learning_rate",
+    }
+
+
 def test_what_a_framework_cannot_do_is_a_note_at_its_field() -> None:
     text = text_of() + "distributed: {parameters: sharded, processes: 2}\n"
     notes = [p for p in read(source(text)).problems if p.severity == "note"]

@@ -258,12 +258,20 @@ def is_target(words: list[str]) -> bool:
 def unknown(words: list[str]) -> Diagnostic:
     """Return the diagnostic about what is neither an API nor a target."""
     from crosscast.migrate.codemod import APIS
+    from crosscast.recipe.suggestions import suggest
     from crosscast.targets.backend import backend_names
+    from crosscast.targets.target_names import backend_meant
 
+    names = backend_names()
+    wrong = [name for word in words if (name := word.partition("@")[0]) not in names]
+    meant = [near for name in wrong if (near := suggest(name, APIS))]
+    meant += [f"{near} with -o" for name in wrong if (near := backend_meant(name, names))]
+    did_you = f"did you mean {' or '.join(dict.fromkeys(meant))}? " if meant else ""
+    choose = f"choose one of {', '.join(APIS)}; with -o one of {', '.join(names)}"
     return Diagnostic(
         code="CC970",
         message=f"--to {', '.join(words)}: unknown API or target",
-        hint=f"choose one of {', '.join(APIS)}; with -o one of {', '.join(backend_names())}",
+        hint=f"{did_you}{choose}",
     )
 
 

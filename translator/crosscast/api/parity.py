@@ -76,6 +76,20 @@ class Parity(Result):
         return render_page(self.report)[0]
 
     @property
+    def junit(self) -> str:
+        """The checks as JUnit XML, a suite per pair."""
+        from crosscast_parity.modules.outputs import junit_of
+
+        return junit_of(self.report, self.models)
+
+    @property
+    def badge(self) -> str:
+        """The verdict as an SVG image, green only if everything was tested."""
+        from crosscast_parity.modules.outputs import verdict_badge
+
+        return verdict_badge(self.report, self.models).svg()
+
+    @property
     def lines(self) -> list[str]:
         """The report in lines of at most 80 columns."""
         if self.self_test:
@@ -294,6 +308,7 @@ class _Comparison:
             DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
         """
         from crosscast_parity.modules.command import compare_modules
+        from crosscast_parity.modules.outputs import write_verdict
         from crosscast_parity.planning.contestants import check_custom
         from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.weights.command import Request
@@ -314,6 +329,8 @@ class _Comparison:
         self.models = compare_modules(request)
         if self._kept:
             write_files(self._options.workdir, files_of(self.models), force=True, manifest=False)
+            if not self.models.same:  # else they are written after the training
+                write_verdict(self.models, self._options.workdir)
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
         return self.models.same
@@ -351,9 +368,9 @@ class _Comparison:
         return replace(found, self_test=findings, diagnostics=tuple(missed(findings)))
 
     def _written(self, report: ParityReport) -> Parity:
-        from crosscast_parity.report.files import write_report
+        from crosscast_parity.modules.outputs import write_all
 
-        page = write_report(report, self._options.workdir) if self._kept else None
+        page = write_all(report, self.models, self._options.workdir) if self._kept else None
         return Parity(recipe=self._recipe, report=report, models=self.models, page=page)
 
 

@@ -97,13 +97,10 @@ def read(source: Source) -> LoadedRecipe:
     Raises:
         DiagnosticError: every problem of the recipe.
     """
-    from crosscast.readers.recipe_yaml import Loaded
-    from crosscast.recipe.validate import build_recipe
-    from crosscast.recipe.yaml_source import parse
+    from crosscast.readers.recipe_yaml import placed_recipe
 
-    document = parse(source.text, source.name)
-    fields = build_recipe(document)
-    return LoadedRecipe(source, Loaded(fields, document), fields)
+    placed = placed_recipe(source)
+    return LoadedRecipe(source, placed, placed.recipe)
 
 
 def loaded(recipe: RecipeLike) -> LoadedRecipe:

@@ -61,6 +61,20 @@ class Scaling(Result):
         """The report in lines of at most 80 columns."""
         return [*self.report.lines()]
 
+    @property
+    def junit(self) -> str:
+        """The checks as JUnit XML, a suite per target."""
+        from crosscast_parity.scaling_law.outputs import scaling_junit
+
+        return scaling_junit(self.report)
+
+    @property
+    def badge(self) -> str:
+        """The worst verdict as an SVG image, green only if everything was tested."""
+        from crosscast_parity.scaling_law.outputs import scaling_badge
+
+        return scaling_badge(self.report).svg()
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data; docs/reference/scaling-law.md describes the keys."""
         return self.report.to_json()
@@ -115,6 +129,7 @@ def check_scaling(
         from crosscast_parity.planning.options import read_interpreters
         from crosscast_parity.scaling_law.command import check_scaling as check
         from crosscast_parity.scaling_law.command import place
+        from crosscast_parity.scaling_law.outputs import write_outputs
         from crosscast_parity.scaling_law.recipes import make_subject
         from crosscast_parity.scaling_law.runs import Settings
     except ModuleNotFoundError as error:
@@ -142,4 +157,6 @@ def check_scaling(
             half=half,
         )
         report = check(given.fields, subject, targets, settings, interpreters)
+        if out is not None:
+            write_outputs(report, folder)
     return Scaling(recipe=given, report=report, diagnostics=given.open)

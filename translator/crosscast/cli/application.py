@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from typing import Annotated
 
@@ -15,6 +16,7 @@ import typer
 
 from crosscast import __version__
 from crosscast.cli.commands import CommandGroup
+from crosscast.cli.completion import rejoin_words
 
 app = typer.Typer(
     name="crosscast",
@@ -48,4 +50,5 @@ def run() -> None:
     gc.set_threshold(50_000, 20, 50)
     if isinstance(sys.stdout, io.TextIOWrapper):  # its encoding may not support all file names
         sys.stdout.reconfigure(errors="backslashreplace")
+    rejoin_words(os.environ)
     app()

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_group
 
 from crosscast.cli.error_handling import guarded
+from crosscast.cli.parameters import Command, Group, conventional
 
 NAMES = (
     "compile",
@@ -35,6 +35,7 @@ NAMES = (
     "data",
     "state",
     "weights",
+    "trace",
 )
 """In the order of the help."""
 
@@ -134,6 +135,10 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.weights import weights_app
 
             return weights_app
+        case "trace":
+            from crosscast.cli.trace import trace_app
+
+            return trace_app
     raise KeyError(name)
 
 
@@ -146,9 +151,10 @@ def build(name: str) -> Any:
         for command in found.registered_commands:
             assert command.callback is not None
             command.callback = guarded(command.callback)
+        conventional(found)
         parent.add_typer(found, name=name)
     else:
-        parent.command(name)(guarded(found))
+        parent.command(name, cls=Command)(guarded(found))
     return get_group(parent).commands[name]
 
 
@@ -165,7 +171,7 @@ class _Commands(Mapping[str, Any]):
         return len(NAMES)
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(Group):
     """The group of all commands."""
 
     def __init__(self, **settings: Any) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crosscast.cli.completion import complete_targets
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,12 @@ RecipeArgument = Annotated[
 ]
 ToOption = Annotated[
     list[str],
-    typer.Option("--to", metavar="T,...", help="Targets: NAME, NAME@VERSION or NAME@DIALECT."),
+    typer.Option(
+        "--to",
+        autocompletion=complete_targets,
+        metavar="TARGET,...",
+        help="Targets: NAME, NAME@VERSION or NAME@DIALECT.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AllowFillInOption = Annotated[
@@ -103,7 +109,10 @@ def check_command(
     to: Annotated[
         list[str] | None,
         typer.Option(
-            "--to", metavar="T,...", help="Also check that these targets can express the recipe."
+            "--to",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
+            help="Also check that these targets can express the recipe.",
         ),
     ] = None,
     strict: StrictOption = False,
@@ -141,7 +150,12 @@ def explain_command(
     ],
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="T,...", help="Targets; default: all frameworks."),
+        typer.Option(
+            "--to",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
+            help="Targets; default: all frameworks.",
+        ),
     ] = None,
     strict: StrictOption = False,
     json: JsonOption = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crosscast.cli.compile import JsonOption
+from crosscast.cli.completion import complete_packages
 from crosscast.messages.console import print_json, print_text
 
 if TYPE_CHECKING:
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
 
 def drift(
     package: Annotated[
-        str, typer.Argument(help="torch, tensorflow, keras or paddle.", show_default=False)
+        str,
+        typer.Argument(
+            help="torch, tensorflow, keras or paddle.",
+            autocompletion=complete_packages,
+            show_default=False,
+        ),
     ],
     since: Annotated[
         str, typer.Argument(help="The first release. Default: the oldest observed.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crosscast.cli.completion import complete_targets
 from crosscast.cli.lift import VersionOption
 from crosscast.messages.console import print_diagnostics
 
@@ -31,7 +32,8 @@ def explore(
         list[str] | None,
         typer.Option(
             "--to",
-            metavar="T,...",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
             help="Targets; default: all frameworks. Two dialects of one framework are shown side "
             "by side.",
         ),

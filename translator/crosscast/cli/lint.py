@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crosscast.cli.completion import complete_rules
 from crosscast.cli.progress import progress_bar
 from crosscast.messages.console import (
     EXIT_FINDINGS,
@@ -35,11 +36,14 @@ def lint_command(
     select: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CODE,...", help="Rules to enable: codes, code prefixes, names or ALL."
+            metavar="CODE,...",
+            autocompletion=complete_rules,
+            help="Rules to enable: codes, code prefixes, names or ALL.",
         ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="CODE,...", help="Rules to disable.")
+        list[str] | None,
+        typer.Option(metavar="CODE,...", autocompletion=complete_rules, help="Rules to disable."),
     ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN,...", help="Paths to exclude.")
@@ -60,7 +64,10 @@ def lint_command(
     ] = False,
     list_rules: Annotated[bool, typer.Option("--list-rules", help="List all rules.")] = False,
     explain: Annotated[
-        str, typer.Option(metavar="CODE", help="Print the documentation of a rule.")
+        str,
+        typer.Option(
+            metavar="CODE", autocompletion=complete_rules, help="Print the documentation of a rule."
+        ),
     ] = "",
     stdin_name: Annotated[
         str, typer.Option(metavar="NAME", help="File name to report for stdin.")

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crosscast.cli.completion import complete_changes, complete_migrations, complete_settings
 from crosscast.cli.error_handling import positive
 from crosscast.cli.lift import VersionOption, on_run
 from crosscast.cli.migrate_across import print_across, progress_of
 from crosscast.cli.migrate_in_place import print_in_place
 from crosscast.cli.migrate_review import answers_on_terminal, show_refusals
+from crosscast.cli.progress import waiting
 from crosscast.messages.console import EXIT_OK, print_json, print_table
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 
@@ -29,7 +31,8 @@ def migrate_command(
         list[str] | None,
         typer.Option(
             "--to",
-            metavar="API|T,...",
+            autocompletion=complete_migrations,
+            metavar="API|TARGET,...",
             help="In place: torch.amp, keras3, paddle3 or tf.compat.v1; default: what the old APIs "
             "belong to. With -o: targets, as for compile.",
         ),
@@ -90,7 +93,9 @@ def migrate_command(
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="In place: allow a change of meaning, see --list-changes."
+            metavar="NAME",
+            autocompletion=complete_changes,
+            help="In place: allow a change of meaning, see --list-changes.",
         ),
     ] = None,
     list_changes: Annotated[
@@ -102,7 +107,10 @@ def migrate_command(
     say: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Set a recipe field that no source contains."
+            "--set",
+            autocompletion=complete_settings,
+            metavar="FIELD=VALUE",
+            help="Set a recipe field that no source contains.",
         ),
     ] = None,
     explore: Annotated[
@@ -128,7 +136,11 @@ def migrate_command(
 
     _check_choices(to or (), output, diff, check, write, interactive, json, explore)
     found: Migration
-    with progress_of(verify and bool(output)) as on_progress:
+    alone = run and not output and not interactive
+    with (
+        waiting("reading the programs" if alone else "") as now,
+        progress_of(verify and bool(output)) as on_progress,
+    ):
         found = migrate(
             paths or (),
             to or (),
@@ -149,7 +161,7 @@ def migrate_command(
             set=say or (),
             version=version or (),
             force=force,
-            on_run=on_run,
+            on_run=(lambda name: now(f"running the {name}")) if alone else on_run,
             on_progress=on_progress,
         )
     if explore and isinstance(found, Across):

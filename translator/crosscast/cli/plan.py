@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument
+from crosscast.cli.completion import complete_devices, complete_targets
 from crosscast.cli.error_handling import positive
+from crosscast.cli.progress import waiting
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 if TYPE_CHECKING:
@@ -19,7 +21,12 @@ def plan_command(
     recipe: RecipeArgument,
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="T,...", help="Targets; default: all with a memory model."),
+        typer.Option(
+            "--to",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
+            help="Targets; default: all with a memory model.",
+        ),
     ] = None,
     memory: Annotated[
         str | None,
@@ -27,7 +34,11 @@ def plan_command(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="GPU", help="Take the limit from a GPU: T4, V100, A100-40, H100, ..."),
+        typer.Option(
+            metavar="GPU",
+            autocompletion=complete_devices,
+            help="Take the limit from a GPU: T4, V100, A100-40, H100, ...",
+        ),
     ] = None,
     allow: Annotated[
         Literal["precision"] | None,
@@ -81,21 +92,22 @@ def plan_command(
     """
     from crosscast.api.planning import plan
 
-    found = plan(
-        recipe,
-        to,
-        memory=memory,
-        device=device,
-        allow=allow,
-        answers=answers,
-        measured=measured,
-        trace=trace,
-        python=python or (),
-        timeout=timeout,
-        out=output,
-        force=force,
-        plot=plot,
-    )
+    with waiting("tracing the model" if trace else ""):
+        found = plan(
+            recipe,
+            to,
+            memory=memory,
+            device=device,
+            allow=allow,
+            answers=answers,
+            measured=measured,
+            trace=trace,
+            python=python or (),
+            timeout=timeout,
+            out=output,
+            force=force,
+            plot=plot,
+        )
     names: dict[str, list[str]] = {}
     if output is not None:
         for target in found.targets:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crosscast.cli.compile import JsonOption
+from crosscast.cli.completion import complete_targets
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 if TYPE_CHECKING:
@@ -61,9 +62,22 @@ def convert_command(
     checkpoint: Checkpoint,
     of: Annotated[
         str,
-        typer.Option("--from", metavar="T", help="Target that wrote the state: NAME[@VERSION]."),
+        typer.Option(
+            "--from",
+            autocompletion=complete_targets,
+            metavar="TARGET",
+            help="Target that wrote the state: NAME[@VERSION].",
+        ),
     ],
-    to: Annotated[str, typer.Option("--to", metavar="T", help="Target that continues the run.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            autocompletion=complete_targets,
+            metavar="TARGET",
+            help="Target that continues the run.",
+        ),
+    ],
     output: Annotated[
         str,
         typer.Option("-o", "--output", metavar="OUT", help="A .safetensors file or a folder."),
@@ -107,7 +121,13 @@ def convert_command(
 def show_command(
     checkpoint: Checkpoint,
     of: Annotated[
-        str, typer.Option("--from", metavar="T", help="Target that wrote the state.")
+        str,
+        typer.Option(
+            "--from",
+            autocompletion=complete_targets,
+            metavar="TARGET",
+            help="Target that wrote the state.",
+        ),
     ] = "torch",
     recipe: RecipeFile = "",
     windows: Windows = None,

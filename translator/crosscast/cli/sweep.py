@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, ToOption
+from crosscast.cli.completion import complete_settings
 from crosscast.cli.error_handling import positive
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 from crosscast.messages.missing_packages import package_missing
@@ -33,6 +34,7 @@ def sweep_command(
         list[str] | None,
         typer.Option(
             "--set",
+            autocompletion=complete_settings,
             metavar="PATH=VALUE",
             help="Set a recipe field; repeat a path to add values to the grid.",
         ),

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument
+from crosscast.cli.completion import complete_targets
 from crosscast.cli.error_handling import positive
+from crosscast.cli.progress import waiting
 from crosscast.messages.console import print_diagnostics, print_json, print_table
 
 weights_app = typer.Typer(
@@ -19,7 +21,10 @@ weights_app = typer.Typer(
 Models = Annotated[
     list[str] | None,
     typer.Option(
-        "--to", metavar="T,...", help="Targets; default: all that have a factory in the recipe."
+        "--to",
+        autocompletion=complete_targets,
+        metavar="TARGET,...",
+        help="Targets; default: all that have a factory in the recipe.",
     ),
 ]
 Rows = Annotated[
@@ -55,9 +60,10 @@ def match_command(
     from crosscast.weights.document import NAME
 
     path = output or folder_of(recipe) / NAME
-    found = weights_match(
-        recipe, to, rows=rows, python=python or (), timeout=timeout, out=path, force=force
-    )
+    with waiting("running the models"):
+        found = weights_match(
+            recipe, to, rows=rows, python=python or (), timeout=timeout, out=path, force=force
+        )
     if json:
         print_json(found.to_json() | {"output": str(path)})
         return found.exit_code
@@ -76,7 +82,12 @@ def check_command(
     ] = "",
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="T,...", help="Versions of the frameworks in the file."),
+        typer.Option(
+            "--to",
+            autocompletion=complete_targets,
+            metavar="TARGET,...",
+            help="Versions of the frameworks in the file.",
+        ),
     ] = None,
     rows: Rows = None,
     python: Pythons = None,
@@ -86,7 +97,8 @@ def check_command(
     """Check a map of weights, such as an edited one, on the models, and prove it again."""
     from crosscast.api.weights import weights_check
 
-    found = weights_check(recipe, weights, to, rows=rows, python=python or (), timeout=timeout)
+    with waiting("running the models"):
+        found = weights_check(recipe, weights, to, rows=rows, python=python or (), timeout=timeout)
     if json:
         print_json(found.to_json())
         return found.exit_code

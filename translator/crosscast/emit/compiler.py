@@ -13,7 +13,6 @@ from crosscast.messages.output import OutputFile
 from crosscast.plan.operations import Plan
 from crosscast.plan.order import verify
 from crosscast.recipe.document import CrossEntropy, OpTypes, Recipe
-from crosscast.recipe.suggestions import suggest
 from crosscast.targets import capability
 from crosscast.targets.backend import (
     Backend,
@@ -23,6 +22,7 @@ from crosscast.targets.backend import (
     find_target,
     load_backend,
 )
+from crosscast.targets.target_names import backend_meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
     requested = (
         ("loss", "loss", loss != CrossEntropy(target=loss.target or "labels")),
         ("metrics", "evaluation", bool(recipe.metrics.custom)),
+        ("tracking", "run", recipe.tracking.used),
         ("precision.ops", "model", recipe.precision.ops != OpTypes()),
         ("activation_checkpointing", "model", recipe.activation_checkpointing),
     )
@@ -131,7 +132,7 @@ def check_override_names(recipe: Recipe) -> list[Diagnostic]:
             code="CC106",
             path=f"overrides.{name}",
             message=f"no backend of that name; installed: {', '.join(names)}",
-            hint=f"did you mean {near!r}?" if (near := suggest(name, names)) else "",
+            hint=f"did you mean {near!r}?" if (near := backend_meant(name, names)) else "",
         )
         for name in recipe.overrides
         if name not in names

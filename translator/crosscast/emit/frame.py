@@ -18,6 +18,7 @@ from crosscast.recipe.document import (
     Metrics,
     OpTypes,
     Recipe,
+    Tracking,
 )
 
 Tail = Literal["step", "drop", "carry"]
@@ -51,6 +52,7 @@ class Frame:
     nodes: int
     processes_per_node: int
     launch: Launch
+    tracking: Tracking
     overrides: Mapping[str, Mapping[str, Any]]
     """Settings of the backends, by the backend's name."""
 
@@ -85,6 +87,7 @@ def frame_of(recipe: Recipe) -> Frame:
         nodes=recipe.distributed.nodes,
         processes_per_node=recipe.distributed.processes_per_node,
         launch=recipe.launch,
+        tracking=recipe.tracking,
         overrides=recipe.overrides,
     )
 
@@ -92,11 +95,12 @@ def frame_of(recipe: Recipe) -> Frame:
 def recipe_hash(recipe: Recipe) -> str:
     """Return a short fingerprint of all recipe fields that affect the training.
 
-    Checkpoints can be resumed if it matches; metrics, the launch of the processes, the number of
-    machines and of workers that read rows are not included.
+    Checkpoints can be resumed if it matches; metrics, tracking, the launch of the processes, the
+    number of machines and of workers that read rows are not included.
     """
     data = recipe.model_dump(mode="json")
-    del data["launch"], data["metrics"], data["distributed"]["nodes"], data["data"]["workers"]
+    del data["launch"], data["metrics"], data["tracking"]
+    del data["distributed"]["nodes"], data["data"]["workers"]
     if recipe.loss == CrossEntropy():
         del data["loss"]  # as in recipes from before there was a section about it
     data["distributed"]["processes_per_node"] = recipe.processes

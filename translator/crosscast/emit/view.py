@@ -8,7 +8,7 @@ with these types.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from crosscast import __version__
@@ -17,6 +17,7 @@ from crosscast.emit.launching import StartView
 from crosscast.emit.loss import LossView
 from crosscast.emit.lowering import import_lines
 from crosscast.emit.render import py_literal
+from crosscast.emit.tracking import TrackingView
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, LossUnit, Normalize, Plan, Schedule, UpdateScale
 from crosscast.recipe.document import BertModel, CustomData
@@ -258,6 +259,7 @@ class ScriptView:
     """The statement before each window that makes its dropout masks; empty for none."""
     requirements: tuple[str, ...]
     main_arguments: str = "SETTINGS, train, argv"
+    tracking: TrackingView = field(default_factory=TrackingView)
 
     @property
     def own_imports(self) -> tuple[str, ...]:

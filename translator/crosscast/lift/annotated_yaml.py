@@ -13,7 +13,7 @@ from crosscast.recipe.fill_in import FILL_IN
 ORDER = (
     *("version", "name", "seed", "model", "data", "loss", "batch", "precision", "loss_scaling"),
     *("accumulation", "clipping", "optimizer", "schedule", "ema", "activation_checkpointing"),
-    *("distributed", "launch", "overrides"),
+    *("distributed", "launch", "tracking", "overrides"),
 )
 _WIDTH = 34
 _PLACES = 3

@@ -33,15 +33,17 @@ EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = Exit
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 """Start of a line of a diff to its style; the first that fits."""
-_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC021", "CC106", "CC108", "CC5")
+_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC021", "CC022", "CC5")
+_TARGET_USAGE = ("CC106", "CC108")
 _CALL_USAGE = ("CC016",)
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970", "CC980")
 _PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
 _DATA_USAGE = ("CC601", "CC610", "CC641")
-_PARITY_USAGE = ("CC705", "CC707", "CC708", "CC710", "CC748")
+_PARITY_USAGE = ("CC705", "CC707", "CC708", "CC710", "CC716", "CC748")
 _SWEEP_USAGE = ("CC728", "CC729", "CC730")
 _USAGE_CODES = (
     *_FILE_USAGE,
+    *_TARGET_USAGE,
     *_CALL_USAGE,
     *_READ_USAGE,
     *_PLAN_USAGE,

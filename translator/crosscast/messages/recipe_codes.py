@@ -49,6 +49,12 @@ RECIPE_CODES = (
     ),
     Code("CC021", "too many recipes", "`crosscast explore` shows one recipe, or compares two."),
     Code(
+        "CC022",
+        "not a recipe",
+        "The file is a program, or the configuration of another tool. `crosscast lift` reads such "
+        "files and writes the recipe; complete it and give that to the command.",
+    ),
+    Code(
         "CC101",
         "unknown field",
         "Unknown fields are not allowed. Put your own notes under keys that start with `x-`.",

@@ -199,6 +199,21 @@ RUN_CODES = (
         "The message says what differs. Store the reference again if necessary.",
     ),
     Code(
+        "CC715",
+        "trace cut off",
+        "The run was killed while it wrote a line, or is still writing it.",
+    ),
+    Code(
+        "CC716",
+        "no run to export",
+        "A run is a folder with trace.jsonl, or such a file, that has a row.",
+    ),
+    Code(
+        "CC717",
+        "export failed",
+        "The library of the tool raised an error, which the message has. Nothing was written.",
+    ),
+    Code(
         "CC723",
         "invalid recording",
         "The files that a run left in `observed` are invalid. Run the comparison again.",

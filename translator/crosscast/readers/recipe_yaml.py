@@ -70,11 +70,29 @@ class Loaded:
         ]
 
 
+def placed_recipe(source: Source) -> Loaded:
+    """Return the recipe of a text with the places of all fields.
+
+    Raises:
+        DiagnosticError: CC1xx for fields, CC2xx for contradictions; CC022 alone if the text is a
+            program or a configuration of another tool that can be lifted.
+    """
+    document: YamlDocument | None = None
+    try:
+        document = parse(source.text, source.name)
+        return Loaded(build_recipe(document), document)
+    except DiagnosticError:
+        from crosscast.readers.not_recipes import not_a_recipe
+
+        other = not_a_recipe(source, document.data if document else None)
+        if other is None:
+            raise
+        raise DiagnosticError(other) from None
+
+
 def load_placed(path: str) -> Loaded:
     """As `load`, keeping the places of all fields."""
-    source = read_source(path, max_bytes=MAX_BYTES)
-    document = parse(source.text, source.name)
-    return Loaded(build_recipe(document), document)
+    return placed_recipe(read_source(path, max_bytes=MAX_BYTES))
 
 
 def load(path: str) -> Recipe:

@@ -12,6 +12,7 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Collector, Diagnostic
 from crosscast.recipe.document import BERT_PRESETS
+from crosscast.recipe.tracking import derived
 
 
 def derive(raw: Mapping[str, Any], collect: Collector) -> dict[str, Any]:
@@ -22,6 +23,7 @@ def derive(raw: Mapping[str, Any], collect: Collector) -> dict[str, Any]:
     _precision(data)
     _batch(data)
     _warmup(data, collect)
+    _tracking(data)
     return data
 
 
@@ -104,3 +106,9 @@ def _warmup(data: dict[str, Any], collect: Collector) -> None:
         # 0.29 * 100 is 28.999999999999996 in binary.
         schedule["warmup_steps"] = math.floor(ratio * total + 1e-9)
         del schedule["warmup_ratio"]
+
+
+def _tracking(data: dict[str, Any]) -> None:
+    tracking = data.get("tracking")
+    if isinstance(tracking, dict):
+        data["tracking"] = derived(tracking, data.get("name"))

@@ -48,6 +48,7 @@ from crosscast.recipe.section import (
     Section,
     Slug,
 )
+from crosscast.recipe.tracking import Tracking
 
 __all__ = [
     "BERT_PRESETS",
@@ -91,6 +92,7 @@ __all__ = [
     "Sgd",
     "StaticLossScaling",
     "SyntheticData",
+    "Tracking",
     "ValueClipping",
 ]
 
@@ -294,6 +296,7 @@ class Recipe(Section):
     """Keep only the inputs of encoder layers and recompute the rest in the backward pass."""
     distributed: Distributed = Distributed.model_construct()
     launch: Launch = Launch.model_construct()
+    tracking: Tracking = Tracking.model_construct()
     overrides: dict[str, dict[str, Any]] = {}  # noqa: RUF012  (pydantic copies it)
     """Backend-specific settings by backend name, validated by the backend."""
 
@@ -312,12 +315,18 @@ class Recipe(Section):
         "ema",
         "distributed",
         "launch",
+        "tracking",
     )
 
     @property
     def processes(self) -> int:
         """Data-parallel processes of the run."""
         return self.distributed.nodes * self.distributed.processes_per_node
+
+    def without_tracking(self) -> Recipe:
+        """Return the recipe for a run that is not the user's: a comparison, a measurement."""
+        plain = {"tracking": Tracking()}
+        return self.model_copy(update=plain) if self.tracking.used else self
 
     @property
     def scaling_on(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from crosscast.recipe.docstrings import field_docs
 from crosscast.recipe.document import Recipe, Section
+from crosscast.recipe.tracking import SWITCHES
 from crosscast.recipe.yaml_source import PathKey
 
 # Fields that a file may omit because `crosscast.recipe.derive` fills them in.
@@ -18,6 +19,9 @@ _DERIVED = {
     "BertModel": ("layers", "hidden_size", "attention_heads", "intermediate_size"),
     "Batch": ("micro_batch_size", "global_batch_size"),
     "Accumulation": ("steps",),
+    "Mlflow": ("experiment", "name"),
+    "Wandb": ("project", "name"),
+    "Trackio": ("project", "name"),
 }
 
 
@@ -33,6 +37,8 @@ def recipe_schema() -> dict[str, Any]:
         target["required"] = [f for f in target.get("required", []) if f not in fields]
         if not target["required"]:
             del target["required"]
+    for name in SWITCHES:
+        definitions["Tracking"]["properties"][name]["anyOf"].insert(0, {"type": "boolean"})
     for target in (schema, *definitions.values()):
         target["patternProperties"] = {"^x-": {}}
         _tuples_as_draft7(target)
@@ -93,6 +99,62 @@ def field_names(path: PathKey, data: Any) -> list[str]:
         data = data.get(key) if isinstance(data, Mapping) else None
         node = _resolve(schema, node.get("properties", {}).get(key, {}), data)
     return list(node.get("properties", {}))
+
+
+def _variants(section: str) -> list[dict[str, Any]]:
+    schema = _raw_schema()
+    node = schema["properties"].get(section, {})
+    if "discriminator" not in node:
+        return [_resolve(schema, node, None)]
+    references = node["discriminator"]["mapping"].values()
+    return [_resolve(schema, {"$ref": reference}, None) for reference in references]
+
+
+@cache
+def variant_fields(section: str) -> frozenset[str]:
+    """Return the fields that a section has in any of its variants."""
+    return frozenset(name for node in _variants(section) for name in node.get("properties", {}))
+
+
+@cache
+def section_tag(section: str) -> tuple[str, frozenset[str]]:
+    """Return the field that says what a section is, and its words; empty without one."""
+    for node in _variants(section):
+        for name, given in node.get("properties", {}).items():
+            if "enum" in given or "const" in given:
+                found = [
+                    _words(_raw_schema(), each["properties"][name]) for each in _variants(section)
+                ]
+                return name, frozenset(word for words in found for word in words)
+    return "", frozenset()
+
+
+@cache
+def all_fields() -> tuple[str, ...]:
+    """Return the dotted paths of all fields of all variants that are no section, in order."""
+    return tuple(dict.fromkeys(_paths(_raw_schema(), "")))
+
+
+@cache
+def words_of(field: str) -> tuple[str, ...]:
+    """Return the words that a field takes, in any variant of its section."""
+    *section, name = field.split(".")
+    parts = [_raw_schema()]
+    for each in section:
+        given = [part["properties"][each] for part in parts if each in part.get("properties", {})]
+        parts = [found for each in given for found in _alternatives(_raw_schema(), each)]
+    known = [part["properties"][name] for part in parts if name in part.get("properties", {})]
+    return tuple(dict.fromkeys(word for each in known for word in _words(_raw_schema(), each)))
+
+
+def _paths(node: dict[str, Any], start: str) -> Iterator[str]:
+    schema = _raw_schema()
+    for name, given in node.get("properties", {}).items():
+        found = [part for part in _alternatives(schema, given) if "properties" in part]
+        for part in found:
+            yield from _paths(part, f"{start}{name}.")
+        if not found:
+            yield f"{start}{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +248,7 @@ def _resolve(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[st
         tag = data.get(node["discriminator"]["propertyName"]) if isinstance(data, Mapping) else None
         known = node["discriminator"]["mapping"]
         node = {"$ref": known.get(tag, "") if isinstance(tag, str) else ""}
+    node = next((each for each in node.get("anyOf", ()) if "$ref" in each), node)
     name = str(node.get("$ref", "")).removeprefix("#/$defs/")
     found: dict[str, Any] = schema["$defs"].get(name, node)
     return found

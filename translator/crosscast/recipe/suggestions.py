@@ -1,4 +1,4 @@
-"""Suggest corrections: similar names, and terms used by other tools."""
+"""Suggest corrections: similar names, and the names of other tools."""
 
 from __future__ import annotations
 
@@ -7,52 +7,56 @@ from collections.abc import Iterable
 from typing import Any
 
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.near_misses import (
+    can_have,
+    hint_of_any_value,
+    hint_of_key,
+    hint_of_value,
+    key_row,
+    value_row,
+)
 from crosscast.recipe.schema import field_names
 from crosscast.recipe.yaml_source import PathKey
 
-# Terms of other tools, used only for suggestions.
-_SYNONYMS = {
-    "fp16": "float16",
-    "half": "float16",
-    "16": "float16",
-    "bf16": "bfloat16",
-    "fp32": "float32",
-    "lr": "learning_rate",
-    "wd": "weight_decay",
-    "gradient_accumulation_steps": "steps",
-    "accumulate_grad_batches": "steps",
-    "max_grad_norm": "max_norm",
-    "adam_epsilon": "eps",
-    "epsilon": "eps",
-    "mixed_precision": "precision",
-    "scheduler": "schedule",
-    "loss_scale": "loss_scaling",
-    "grad_clip": "clipping",
-    "clip": "clipping",
-    "max_steps": "total_steps",
-    "batch_size": "micro_batch_size",
-}
-
 
 def suggest(word: str, choices: Iterable[str]) -> str | None:
-    """Return the choice the user most likely meant, or None."""
-    options = list(choices)
-    synonym = _SYNONYMS.get(word.lower())
-    if synonym in options:
-        return synonym
-    near = difflib.get_close_matches(word.lower(), options, n=1, cutoff=0.6)
+    """Return the choice with the most similar spelling, or None."""
+    near = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
     return near[0] if near else None
 
 
-def suggest_field(path: PathKey, data: Any) -> str:
+def suggest_field(path: PathKey, data: Any, value: object = None) -> str:
     """Return the dotted path of the field that an unknown one most likely means, or ""."""
+    row = key_row(path, data, value)
+    return row.field if row else _similar_field(path, data)
+
+
+def hint_for_key(path: PathKey, data: Any, value: object) -> str:
+    """Return the hint for an unknown field; empty if nothing is similar."""
+    row = key_row(path, data, value)
+    if row is not None:
+        return hint_of_key(row, data, value)
+    near = _similar_field(path, data)
+    return f"did you mean {near}?" if near else ""
+
+
+def hint_for_value(path: PathKey, value: object, choices: Iterable[str]) -> str:
+    """Return the hint for a word that is not one of the choices; empty if nothing is similar."""
+    field = ".".join(map(str, path))
+    row = value_row(field, value)
+    if row is not None:
+        return hint_of_value(row, value)
+    near = suggest(str(value), choices)
+    return f"did you mean {near}?" if near else hint_of_any_value(field, value)
+
+
+def _similar_field(path: PathKey, data: Any) -> str:
     *parent, word = map(str, path)
     near = suggest(word, field_names(tuple(parent), data))
     if near:
         return ".".join((*parent, near))
-    wanted = {word, _SYNONYMS.get(word.lower())}
     for section in Recipe.SECTIONS:  # the right name in the wrong place
-        for name in field_names((section,), data):
-            if name in wanted:
-                return f"{section}.{name}"
-    return ""
+        if word in field_names((section,), data):
+            return f"{section}.{word}"
+    outside = (f"{section}.{word}" for section in Recipe.SECTIONS if not parent)
+    return next((field for field in outside if can_have(field, data)), "")

@@ -54,7 +54,7 @@ def build_recipe(document: YamlDocument) -> Recipe:
         recipe = Recipe.model_validate(data)
     except ValidationError as error:
         details = [d for d in error.errors(include_url=False) if d["loc"] != ("version",)]
-        for detail in _without_consequences(details, data):
+        for detail in _without_consequences(details, document.data):
             found = translate(document, data, detail)
             hint = _DERIVED_HINTS.get(str(detail["loc"][0]), "") if _derivable(detail) else ""
             collect.add(replace(found, hint=hint) if hint else found)
@@ -73,7 +73,7 @@ def _without_consequences(details: list[ErrorDetails], data: Any) -> list[ErrorD
     then a report of the first one is sufficient.
     """
     unknown = (field_path(d) for d in details if d["type"] == "extra_forbidden")
-    suggested = {suggest_field(path, data) for path in unknown}
+    suggested = {suggest_field(path, data, lookup(data, path)) for path in unknown}
     details = [
         d for d in details if d["type"] != "missing" or _dotted(field_path(d)) not in suggested
     ]

@@ -11,6 +11,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
 from crosscast.recipe.metrics import METRIC_PATTERN
+from crosscast.recipe.near_misses import hint_of_missing_tag, hint_of_scalar
 from crosscast.recipe.schema import field_names
 from crosscast.recipe.section import (
     ARRAY_PATTERN,
@@ -19,7 +20,8 @@ from crosscast.recipe.section import (
     PATH_PATTERN,
     SLUG_PATTERN,
 )
-from crosscast.recipe.suggestions import suggest, suggest_field
+from crosscast.recipe.suggestions import hint_for_key, hint_for_value
+from crosscast.recipe.tracking import PROJECT_PATTERN
 from crosscast.recipe.yaml_source import PathKey, YamlDocument
 
 _UNIONS = frozenset(
@@ -28,6 +30,7 @@ _UNIONS = frozenset(
 PATTERNS = {
     SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, first a letter or digit",
     PATH_PATTERN: "a path without control characters",
+    PROJECT_PATTERN: r"a name without / \\ # ? % : and control characters",
     GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
     ARRAY_PATTERN: "1 to 64 letters, digits and _, first a letter or _",
     METRIC_PATTERN: "1 to 32 letters, digits and _, first a letter",
@@ -75,7 +78,7 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
     kind = detail["type"]
     code, of_key = "CC104", detail["loc"][-1] == _KEY
     if kind == "extra_forbidden":
-        code, message, hint, of_key = "CC101", "unknown field", _unknown(path, data), True
+        code, message, hint, of_key = "CC101", "unknown field", _unknown(path, document, data), True
     elif kind == "missing":
         code, message, hint, of_key = "CC102", "missing", "", True
     elif kind == "union_tag_not_found":
@@ -83,16 +86,18 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
         code, message, hint, of_key = (
             "CC102",
             "missing: it determines which other fields are allowed",
-            "",
+            hint_of_missing_tag(str(path[0]), _tag_name(detail), lookup(data, path[:-1])),
             True,
         )
     elif kind in ("literal_error", "union_tag_invalid"):
         path = (*path, _tag_name(detail)) if kind == "union_tag_invalid" else path
-        message, hint = _choice(detail, lookup(data, path))
+        message, hint = _choice(detail, path, lookup(data, path))
     else:
         wrong_type = kind.endswith("_type") or kind == "int_from_float"
         code = "CC103" if wrong_type else code
         message, hint = _sentence(detail, lookup(data, path)), ""
+        if kind in _MAPPING_TYPES and len(path) == 1:
+            hint = hint_of_scalar(str(path[0]), lookup(data, path))
     return Diagnostic(
         code=code,
         message=message,
@@ -106,22 +111,21 @@ def _tag_name(detail: ErrorDetails) -> str:
     return str(detail["ctx"]["discriminator"]).strip("'")
 
 
-def _unknown(path: PathKey, data: Any) -> str:
-    near = suggest_field(path, data)
-    if near:
-        return f"did you mean {near}?"
+def _unknown(path: PathKey, document: YamlDocument, data: Any) -> str:
+    hint = hint_for_key(path, document.data, lookup(data, path))
+    if hint:
+        return hint
     known = ", ".join(field_names(path[:-1], data))
     return f"known fields: {known}; your own keys must start with x-"
 
 
-def _choice(detail: ErrorDetails, value: Any) -> tuple[str, str]:
+def _choice(detail: ErrorDetails, path: PathKey, value: Any) -> tuple[str, str]:
     """Return message and hint for a word that is not one of the choices."""
     context = detail["ctx"]
     allowed = str(context.get("expected_tags") or context.get("expected")).replace("'", "")
     choices = [word.strip() for word in allowed.replace(" or ", ", ").split(",")]
-    near = suggest(str(value), choices)
     one_of = f"must be {choices[0]}" if len(choices) == 1 else f"not one of {', '.join(choices)}"
-    return one_of, f"did you mean {near}?" if near else ""
+    return one_of, hint_for_value(path, value, choices)
 
 
 def _sentence(detail: ErrorDetails, value: Any) -> str:

@@ -45,6 +45,8 @@ def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
         del data["overrides"]
     if not data["metrics"]["custom"]:
         del data["metrics"]
+    if not data["tracking"]:
+        del data["tracking"]
     stream = io.StringIO()
     YAML().dump(data, stream)
     text = stream.getvalue()

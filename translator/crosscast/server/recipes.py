@@ -208,6 +208,14 @@ def _lookup(data: Any, path: PathKey) -> dict[str, Any]:
 
 
 def meant(problem: Diagnostic) -> str:
-    """Return the word that the hint of a problem suggests in place of its span; empty if none."""
+    """Return the word that the hint of a problem suggests in place of its span; empty if none.
+
+    A field that belongs to another section is no word for this place.
+    """
     found = _MEANT.fullmatch(problem.hint)
-    return found[1].rpartition(".")[2] if found and problem.span is not None else ""
+    if found is None or problem.span is None:
+        return ""
+    if problem.code != "CC101":
+        return found[1]
+    section, _, name = found[1].rpartition(".")
+    return name if section in ("", problem.path.rpartition(".")[0]) else ""

@@ -38,6 +38,9 @@ class Dialect:
     """Lowest framework version, inclusive; empty if the dialect is selected by name only."""
     until: str = ""
     """First framework version that is no longer covered; empty for none."""
+    newest: str = ""
+    """The newest known release of a dialect without `until`, without the number of the patch. A
+    later one cannot be selected by its number; the dialect's name selects it."""
     oldest: str = ""
     """Lowest framework version of a dialect that is selected by name only."""
     evidence: Evidence = Evidence.MEASURED_CPU
@@ -58,6 +61,13 @@ class Dialect:
             return False
         number = _number(version)
         return _number(self.since) <= number and (not self.until or number < _number(self.until))
+
+    def knows(self, version: str) -> bool:
+        """Whether a framework version is not later than the newest known one."""
+        if not self.newest:
+            return True
+        newest = _number(self.newest)
+        return _number(version)[: len(newest)] <= newest
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -171,9 +181,9 @@ def load_backend(name: str) -> Backend:
     """
     entry = _own_entry_points().get(name) or _entry_points().get(name)
     if entry is None:
-        from crosscast.recipe.suggestions import suggest
+        from crosscast.targets.target_names import backend_meant
 
-        near = suggest(name, backend_names())
+        near = backend_meant(name, backend_names())
         raise DiagnosticError(
             Diagnostic(
                 code="CC106",
@@ -266,16 +276,37 @@ def find_target(text: str) -> Target:
     if version is None and word is None:
         return Target(text, backend, backend.dialects[0])
     for dialect in backend.dialects:
-        if dialect.name == word or (version is not None and dialect.covers(version)):
+        if dialect.name == word:
             return Target(text, backend, dialect)
-    raise DiagnosticError(_no_dialect(text, backend, word))
+        if version is not None and dialect.covers(version):
+            if dialect.knows(version):
+                return Target(text, backend, dialect)
+            raise DiagnosticError(_too_new(text, backend, dialect))
+    raise DiagnosticError(_no_dialect(text, backend, version, word))
 
 
-def _no_dialect(text: str, backend: Backend, word: str | None) -> Diagnostic:
+def _too_new(text: str, backend: Backend, dialect: Dialect) -> Diagnostic:
+    return Diagnostic(
+        code="CC108",
+        message=f"{text!r}: the newest known release of {backend.name} is {dialect.newest}",
+        hint=f"write {backend.name}@{dialect.name} for {dialect.since} or newer, or a release from "
+        f"{oldest_version(backend)} to {dialect.newest}",
+    )
+
+
+def oldest_version(backend: Backend) -> str:
+    """Return the lowest framework version that can be selected by its number."""
+    return min((d.since for d in backend.dialects if d.since), key=_number)
+
+
+def _no_dialect(text: str, backend: Backend, version: str | None, word: str | None) -> Diagnostic:
     from crosscast.recipe.suggestions import suggest
 
     names = [dialect.name for dialect in backend.dialects]
     near = suggest(word, names) if word else None
+    if version is not None:  # the first one of the same generation
+        first = [d.since for d in backend.dialects if d.since.startswith(f"{version}.")]
+        near = first[-1] if first else None
     known = [f"{d.name} ({window(d)})" for d in backend.dialects]
     return Diagnostic(
         code="CC108",

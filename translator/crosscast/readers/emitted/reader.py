@@ -18,6 +18,7 @@ from crosscast.readers.emitted.loss import loss, metrics
 from crosscast.readers.emitted.optimizer import optimizer
 from crosscast.readers.emitted.script import NAME, Script
 from crosscast.readers.emitted.step import step
+from crosscast.readers.emitted.tracking import tracking
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
@@ -41,6 +42,7 @@ class EmittedReader:
             yield from course(script, backend)
             yield from loss(script, backend)
             yield from metrics(script, backend)
+            yield from tracking(script)
         yield from optimizer(script)
         yield from step(script)
 

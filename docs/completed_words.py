@@ -1,0 +1,33 @@
+"""The words that shells complete, generated: reading them must not load backends and rules."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import distribution
+
+from crosscast.lint.registry import all_rules
+from crosscast.recipe.schema import all_fields, words_of
+from crosscast.targets.backend import GROUP, load_backend
+
+
+def completed_words() -> str:
+    """Return the data of `crosscast.cli.completion`: targets, rules and fields with their words."""
+    targets: list[str] = []
+    for entry in sorted(distribution("crosscast").entry_points.select(group=GROUP)):
+        backend = load_backend(entry.name)
+        names = [
+            each
+            for dialect in backend.dialects
+            for each in (dialect.name, dialect.newest, dialect.since)
+            if each
+        ]
+        targets += [backend.name, *(f"{backend.name}@{each}" for each in dict.fromkeys(names))]
+    fields = {field: list(words_of(field)) for field in all_fields()}
+    data: dict[str, object] = {"targets": targets, "rules": list(all_rules()), "fields": fields}
+    return "".join(f"{line}\n" for line in _lines(data))
+
+
+def _lines(data: dict[str, object]) -> list[str]:
+    """Return JSON with a line for every list."""
+    rows = [f" {json.dumps(name)}: {json.dumps(content)}" for name, content in data.items()]
+    return ["{", *(f"{row}," for row in rows[:-1]), rows[-1], "}"]

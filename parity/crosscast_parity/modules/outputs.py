@@ -1,0 +1,82 @@
+"""A comparison of modules as suites of JUnit and in a badge, alone or with that of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.modules.command import Result
+from crosscast_parity.modules.report import not_tested, summary
+from crosscast_parity.report.badge import Badge, badge_of, parity_badge
+from crosscast_parity.report.files import verdict_files, write_report, write_texts
+from crosscast_parity.report.junit import junit_text
+from crosscast_parity.report.junit_xml import add_case, add_result, add_verdict, document, new_suite
+
+
+def write_all(report: ParityReport, result: Result | None, folder: Path) -> Path:
+    """Write a report with what was found of the modules; return the path of the page.
+
+    Raises:
+        DiagnosticError: CC708 if it cannot be written.
+    """
+    return write_report(report, folder, suites=suites_of(result), gaps=gaps_of(result))
+
+
+def write_verdict(result: Result, folder: Path) -> None:
+    """Write what services for continuous integration read of models that were not trained.
+
+    Raises:
+        DiagnosticError: CC708 if it cannot be written.
+    """
+    write_texts(folder, verdict_files(junit_of(None, result), verdict_badge(None, result)))
+
+
+def suites_of(result: Result | None) -> Iterator[Element]:
+    """Yield a suite for every two frameworks, those of left weights, and of what was not tested."""
+    if result is None:
+        return
+    for judgement in result.judgements:
+        comparison = judgement.comparison
+        suite = new_suite(f"modules of {comparison.first} and {comparison.other}")
+        verdict = "EQUIVALENT" if judgement.same else "DIFFERENT"
+        group = f"parity.{comparison.other}.modules"
+        add_verdict(suite, group, verdict, "\n".join(summary(judgement)))
+        yield suite
+    for framework, names in result.left.items():
+        if names:
+            suite = new_suite(f"weights of {framework}")
+            words = f"weights without counterpart: {', '.join(names)}"
+            add_verdict(suite, f"parity.{framework}.weights", "DIFFERENT", words)
+            yield suite
+    untested = not_tested(result)
+    if untested:
+        suite = new_suite("not tested with the modules")
+        for level, words in untested:
+            add_result(add_case(suite, f"parity.{level}", words), "skipped", "", words)
+        yield suite
+
+
+def gaps_of(result: Result | None) -> list[str]:
+    """Return what of the modules was not tested."""
+    return [] if result is None else [words for _, words in not_tested(result)]
+
+
+def junit_of(report: ParityReport | None, result: Result | None) -> str:
+    """Return everything that was found as JUnit XML."""
+    suites = list(suites_of(result))
+    if report is not None:
+        return junit_text(report, suites)
+    return document("parity of models" if result else "parity, interrupted", suites)
+
+
+def verdict_badge(report: ParityReport | None, result: Result | None) -> Badge:
+    """Return the badge of everything that was found."""
+    if result is not None and not result.same:
+        judged = (judgement for judgement in result.judgements if not judgement.same)
+        words = "; ".join(line for judgement in judged for line in summary(judgement)[:1])
+        return badge_of("parity", "DIFFERENT", words or "weights without counterpart", [])
+    if report is None:
+        return badge_of("parity", "NOT TESTED", "interrupted", [])
+    return parity_badge(report, gaps_of(result))

@@ -1,0 +1,1 @@
+"""Runs that are made, in the formats of tools that show runs."""
