@@ -104,7 +104,7 @@ def test_a_missing_file_is_an_error() -> None:
 def test_examples_are_linked_to_their_explorer_too() -> None:
     page = f"[a](../../{EXAMPLES}/recipe.yaml): b [c](../../{EXAMPLES}/data.py)\n"
     found = staging.relinked(
-        PurePosixPath("docs/reference/page.md"), page, lambda path: f"<{path}>"
+        PurePosixPath("docs/reference/examples.md"), page, lambda path: f"<{path}>"
     )
     assert found == (
         f"[a](<{EXAMPLES}/recipe.yaml>) ([explorer](<{EXAMPLES}/recipe.html>)): b"
