@@ -6,7 +6,7 @@ import json
 from importlib.metadata import distribution
 
 from crosscast.lint.registry import all_rules
-from crosscast.recipe.schema import all_fields, words_of
+from crosscast.recipe.schema import value_fields, words_of
 from crosscast.targets.backend import GROUP, load_backend
 
 
@@ -22,7 +22,7 @@ def completed_words() -> str:
             if each
         ]
         targets += [backend.name, *(f"{backend.name}@{each}" for each in dict.fromkeys(names))]
-    fields = {field: list(words_of(field)) for field in all_fields()}
+    fields = {field: list(words_of(field)) for field in value_fields()}
     data: dict[str, object] = {"targets": targets, "rules": list(all_rules()), "fields": fields}
     return "".join(f"{line}\n" for line in _lines(data))
 

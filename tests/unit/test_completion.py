@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from crosscast.cli import app, completion
 from crosscast.fit.devices import find_device
 from crosscast.lint.registry import all_rules
-from crosscast.recipe.schema import all_fields, words_of
+from crosscast.recipe.schema import value_fields, words_of
 from crosscast.targets.backend import backend_names, find_target
 
 _KEY_SECONDS = 0.3
@@ -103,8 +103,13 @@ def test_targets() -> None:
 
 
 def test_fields_are_those_of_the_schema() -> None:
-    assert [field.rstrip("=") for field in completion.complete_settings("")] == [*all_fields()]
-    assert {"seed", "precision.ops.matmul", "optimizer.momentum"} <= set(all_fields())
+    assert "optimizer" in completion.complete_fields("optimizer")
+    assert completion.complete_fields("seed,clipping.max") == [
+        "seed,clipping.max_norm",
+        "seed,clipping.max_value",
+    ]
+    assert [field.rstrip("=") for field in completion.complete_settings("")] == [*value_fields()]
+    assert {"seed", "precision.ops.matmul", "optimizer.momentum"} <= set(value_fields())
     assert completion.complete_settings("precision.mode=") == [
         f"precision.mode={word}" for word in ("none", "mixed", "full")
     ]

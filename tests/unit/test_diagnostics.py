@@ -9,7 +9,7 @@ import pytest
 
 from crosscast.messages import console
 from crosscast.messages.codes import CODES
-from crosscast.messages.console import exit_code, print_json, print_table
+from crosscast.messages.console import exit_code, print_json, print_screen
 from crosscast.messages.diagnostics import (
     Collector,
     Diagnostic,
@@ -19,6 +19,7 @@ from crosscast.messages.diagnostics import (
     render,
     sort_key,
 )
+from crosscast.messages.screens import Table, head
 
 
 def note(code: str = "CC301") -> Diagnostic:
@@ -163,11 +164,13 @@ def test_json_is_ascii(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(printed) == {"a": "é\ud800\u2028"}
 
 
-def test_tables_in_a_pipe_are_aligned_text(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(["a", "long name"], [["1", "x"], ["[red]", ""]])
-    assert capsys.readouterr().out == "a      long name\n1      x\n[red]\n"
-    print_table(["a", "b"], [])
-    assert capsys.readouterr().out == "a  b\n"
+def test_a_screen_in_a_pipe_is_aligned_text(capsys: pytest.CaptureFixture[str]) -> None:
+    first = head("a", "b", "c")
+    lines = "Looked at: a\nVerdict:   b\nNext:      c\n"
+    print_screen(first, [Table(["a", "long name"], [["1", "x"], ["[red]", ""]]), "more"])
+    assert capsys.readouterr().out == f"{lines}\na      long name\n1      x\n[red]\n\nmore\n"
+    print_screen(first, [Table(["a", "b"], [])])
+    assert capsys.readouterr().out == f"{lines}\na  b\n"
 
 
 def test_tables_on_a_terminal_do_not_interpret_cells(
@@ -175,8 +178,26 @@ def test_tables_on_a_terminal_do_not_interpret_cells(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    print_table(["a"], [["[red]x[/red]"]])
-    assert "[red]x[/red]" in capsys.readouterr().out
+    print_screen(head("[red]a[/red]", "", ""), [Table(["a"], [["[red]x[/red]"]])])
+    printed = capsys.readouterr().out
+    assert "[red]x[/red]" in printed
+    assert "[red]a[/red]" in printed
+
+
+def test_messages_are_wrapped_on_a_terminal_and_source_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    source = "x = " + "1 + " * 20 + "1"
+    message = "a message that is longer than the lines of this terminal"
+    found = [Diagnostic(code="CC104", message=message, span=Span("f", 1, 1, 2, source), hint="h")]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    console.print_diagnostics(found)
+    *lines, code, mark, hint = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(lines).split()) == f"f:1:1: error CC104: {message}"
+    assert (code, mark, hint) == (f"    {source}", "    ^", "  Hint: h")
 
 
 def test_colour_changes_no_text(

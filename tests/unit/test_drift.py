@@ -141,13 +141,14 @@ def test_a_version_stands_for_the_release_that_it_begins() -> None:
 def test_which_release_of_keras_counts_steps_otherwise() -> None:
     result = crosscast("keras", "3.4", "3.15", "--name", "iterations")
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[0].startswith("keras 3.4.1 to 3.15.1: 1 of behavior")
+    assert result.stdout.startswith("Looked at: keras 3.4.1 to 3.15.1, ")
+    assert result.stdout.splitlines()[1].startswith("Verdict:   1 of behavior")
     assert [line.split() for line in result.stdout.splitlines()[-2:]] == [
         ["3.4.1", "8"],
         ["3.6.0", "2"],
     ]
     asked = crosscast("keras", "3.1", "3.15", "--name", "counted")
-    assert asked.stdout.splitlines()[0].startswith("keras 3.1.1 to 3.15.1: 0 of behavior")
+    assert asked.stdout.splitlines()[1].startswith("Verdict:   0 of behavior")
 
 
 def test_the_command_as_json() -> None:

@@ -156,7 +156,9 @@ def test_impossible_places(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_name_in_no_encoding_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.yaml").write_text(text_of())
-    result = CliRunner().invoke(app, ["compile", "r.yaml", "--to", "torch", "-o", "\udcff"])
+    result = CliRunner().invoke(
+        app, ["compile", "r.yaml", "--to", "torch", "-o", "\udcff", "--all"]
+    )
     assert (result.exit_code, "\\udcff/torch/train.py" in result.stdout) == (0, True), result.output
     assert Path("\udcff/torch/train.py").exists()
 

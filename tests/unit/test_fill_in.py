@@ -108,7 +108,8 @@ def mark(path: Path) -> None:
 
 def test_a_recipe_without_marks_is_accepted(path: Path) -> None:
     result = crosscast("check", "recipe.yaml")
-    assert (result.exit_code, result.stdout) == (0, "Found no errors in 1 recipe.\n")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1] == "Verdict:   Found no errors in 1 recipe."
 
 
 def test_check_and_compile_refuse_marks_and_name_every_place(path: Path) -> None:
@@ -138,7 +139,7 @@ def test_marks_are_warnings_on_request_and_stay_in_what_is_written(path: Path) -
     mark(path)
     result = crosscast("check", "recipe.yaml", "--allow-fill-in")
     assert (result.exit_code, result.stderr.count("warning CC109")) == (0, 2)
-    assert result.stdout == "Found 2 warnings in 1 recipe.\n"
+    assert result.stdout.splitlines()[1] == "Verdict:   Found 2 warnings in 1 recipe."
     result = crosscast(*("compile", "recipe.yaml", "--to", "torch", "-o", "o", "--allow-fill-in"))
     assert (result.exit_code, result.stderr.count("warning CC109")) == (0, 2)
     written = load_placed("o/recipe.yaml")

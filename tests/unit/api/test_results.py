@@ -101,6 +101,11 @@ def test_a_result_is_frozen_shows_itself_and_leaves_nothing_behind(
             setattr(result, field.name, None)
     if name != "init":
         assert isinstance(result, cc.Result)
+        assert len(result.head) == 3
+        assert all(text.partition(":")[2].strip() and "\n" not in text for text in result.head)
+        narrow = result.screen(all=True, width=80)
+        assert narrow.split() == result.screen(all=True).split()
+        assert name in ("load", "loads", "show") or words.startswith("\n".join(result.head))
         assert isinstance(result.exit_code, cc.Exit)
         assert result.ok == (result.exit_code == 0)
         assert all(isinstance(found, cc.Diagnostic) for found in result.diagnostics)

@@ -27,6 +27,7 @@ RENAMED = {"output": "out", "set_": "set", "say": "set", "interactive": "ask", "
 """Parameters of commands that have another name in Python."""
 ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("compile", "explore"): ("explore.paths", "explore.to"),
+    ("drift", "all"): ("Drift.screen",),
     ("drift", "names"): ("Drift.names",),
     ("explain", "recipe"): ("explain.source",),
     ("lint", "format"): ("Lint.format",),
@@ -35,6 +36,11 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("lint", "diff"): ("Lint.diff",),
     ("lint", "list_rules"): ("lint_rules",),
     ("lint", "explain"): ("lint_rules",),
+    ("compile", "all"): ("Compilation.screen",),
+    ("explain", "all"): ("Explanation.screen",),
+    ("lift", "all"): ("Lift.screen",),
+    ("matrix", "all"): ("Matrix.screen",),
+    ("plan", "all"): ("Plan.screen",),
     ("matrix", "markdown"): ("Matrix.markdown",),
     ("matrix", "defaults"): ("matrix.about",),
     ("matrix", "dialects"): ("matrix.about",),

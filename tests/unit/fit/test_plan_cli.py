@@ -56,9 +56,12 @@ def plan_json(*words: object) -> Any:
 def test_it_fits(recipe: str) -> None:
     found = plan(recipe, "--to", "torch", "--memory", "16GiB")
     assert found.exit_code == 0
-    assert found.stdout.startswith("torch: the unchanged recipe needs ")
-    assert "and fits into 16.0 GiB" in found.stdout
-    assert max(map(len, found.stdout.splitlines())) <= 80
+    about, verdict, _, *lines = found.stdout.splitlines()
+    assert about.endswith(" on torch, limit 16.0 GiB")
+    assert verdict.startswith("Verdict:   the unchanged recipe fits on torch (")
+    assert lines[1].startswith("torch: the unchanged recipe needs ")
+    assert lines[1].endswith(" and fits into 16.0 GiB")
+    assert max(map(len, lines)) <= 80
     assert found.stderr == ""
 
 

@@ -53,11 +53,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_table_says_where_every_field_is_from(folder: Path) -> None:
-    result = crosscast("lift", "train.py")
+    result = crosscast("lift", "train.py", "--all")
     assert result.exit_code == 0
-    rows = {line.split()[0]: line for line in result.stdout.splitlines()}
+    rows = {line.partition(" ")[0]: line for line in result.stdout.splitlines()}
     assert rows["accumulation.steps"].split()[1:3] == ["4", "train.py:14"]
     assert "FILL IN" in rows["schedule.total_steps"]
+
+
+def test_what_needs_a_look_comes_first_and_the_rest_on_demand(folder: Path) -> None:
+    every = {*crosscast("lift", "train.py", "--all").stdout.splitlines()[5:]}
+    lines = crosscast("lift", "train.py").stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines[:3]] == ["Looked at", "Verdict", "Next"]
+    *shown, _, hidden = lines[5:]
+    assert all(" FILL IN" in line or line.endswith(" likely") for line in shown)
+    left = [line for line in every if " FILL IN" not in line and not line.endswith(" likely")]
+    assert hidden == f"{len(left)} more values with their places: --all shows them."
 
 
 def test_the_recipe_goes_to_a_file_and_is_valid(folder: Path) -> None:
@@ -155,8 +165,9 @@ def test_diff_of_a_program_with_itself_and_with_its_launch(folder: Path) -> None
     same = crosscast("diff", "train.py", "train.py")
     assert (same.exit_code, same.stdout.splitlines()[0]) == (
         0,
-        "No differences in the fields that both sides specify.",
+        "Looked at: train.py against train.py",
     )
+    assert "No differences in the fields that both sides specify" in same.stdout.splitlines()[1]
     launched = crosscast("diff", "train.py", "run.sh", "--json")
     assert launched.exit_code == 1
     found = {entry["field"]: entry for entry in json.loads(launched.stdout)["differences"]}
@@ -236,7 +247,7 @@ def test_an_empty_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_the_summary_counts_the_four_kinds(folder: Path) -> None:
-    last = crosscast("lift", "train.py").stdout.splitlines()[-1]
+    last = crosscast("lift", "train.py").stdout.splitlines()[1].partition(": ")[2].strip()
     data = json.loads(crosscast("lift", "train.py", "--json").stdout)["groups"][0]
     counts = data["counts"]
     assert list(counts) == ["read", "derived", "default", "assumed"]
@@ -250,12 +261,11 @@ def test_the_summary_counts_the_four_kinds(folder: Path) -> None:
     )
     assert all(counts.values()) or not counts["derived"]
     written = crosscast("lift", "train.py", "-o", "recipe.yaml")
-    assert written.stdout == f"recipe.yaml: {last}\n"
+    assert written.stdout.splitlines()[-1] == f"recipe.yaml: {last}"
     shown = crosscast("lift", "train.py", "-o", "-")
     assert (last in shown.stderr, last in shown.stdout) == (True, False)
-    assert crosscast("lift", "train.py", "train.py", "-o", "./").stdout == (
-        f"train.recipe.yaml: {last}\n"
-    )
+    folder_of_recipes = crosscast("lift", "train.py", "train.py", "-o", "./").stdout
+    assert folder_of_recipes.splitlines()[-1] == f"train.recipe.yaml: {last}"
 
 
 def test_what_lift_leaves_open_is_what_check_refuses(folder: Path) -> None:
@@ -266,3 +276,18 @@ def test_what_lift_leaves_open_is_what_check_refuses(folder: Path) -> None:
     data = json.loads(crosscast("lift", "train.py", "--json").stdout)["groups"][0]
     assert {each["path"] for each in found} == set(data["not_said"])
     assert crosscast("check", "recipe.yaml", "--allow-fill-in").exit_code == 0
+
+
+def test_many_runs_are_a_table_and_each_on_demand(folder: Path) -> None:
+    program = Path("train.py").read_text()
+    for name in "abcde":
+        (folder / name).mkdir()
+        (folder / name / "train.py").write_text(program)
+    paths = [f"{name}/train.py" for name in "abcde"]
+    lines = crosscast("lift", *paths).stdout.splitlines()
+    assert lines[1].startswith("Verdict:   5 runs: ")
+    assert [line.split()[-1] for line in lines[-5:]] == paths
+    every = crosscast("lift", *paths, "--all").stdout
+    assert every.count("\noptimizer.learning_rate ") == 5
+    counts = json.loads(crosscast("lift", *paths, "--json").stdout)["groups"][0]["counts"]
+    assert [int(word) for word in lines[-1].split()[:-1]] == [*counts.values()]

@@ -273,7 +273,7 @@ def test_the_command_prints_what_was_written(
     folder, out = made(tmp_path / "a"), tmp_path / "a.csv"
     words = ["trace", "export", str(folder), "--to", "csv", "-o", str(out)]
     assert not app(words, standalone_mode=False)
-    assert f"written: {out}" in capsys.readouterr().out
+    assert f"1 run written for csv: {out}\n" in capsys.readouterr().out
     assert not app([*words, "--json"], standalone_mode=False)
     document = json.loads(capsys.readouterr().out)
     assert document["runs"] == [

@@ -17,6 +17,7 @@ from crosscast.api.files import counted
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.lift.recipe_diff import Difference
@@ -82,6 +83,23 @@ class Diff(Result):
             ],
             "diagnostics": [found.to_json() for found in self.diagnostics],
         }
+
+    @property
+    def _about(self) -> str:
+        return f"{self.left} against {self.right}"
+
+    @property
+    def _next(self) -> str:
+        if self.differences:
+            return "decide for each field below which side is right"
+        return "nothing to change in what both sides specify"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        if self.differences:
+            yield Table(COLUMNS, self.rows)
+        if self.unknown:
+            names = ", ".join(found.path for found in self.unknown)
+            yield f"Not compared, because at least one side does not specify them: {names}"
 
     def _html(self) -> Iterator[str]:
         if self.differences:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.api import html
@@ -16,14 +17,17 @@ from crosscast.api.calls import (
     targets_of,
 )
 from crosscast.api.files import Files, counted
-from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded
+from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded, shown
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_OK, Exit, cell_text
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.screens import Part
 
 if TYPE_CHECKING:
     from crosscast.targets.capability import Judgement
 
+_LISTED = 3
+"""Maximum number of files that are listed."""
 RECIPE = "recipe.yaml"
 """The file among the compiled ones that holds the recipe."""
 
@@ -47,6 +51,8 @@ class FieldVerdict:
         return asdict(self)
 
 
+VERDICTS = ("exact", "adapted", "approximate", "unsupported")
+"""From the best to the worst."""
 COLUMNS = ("target", "field", "verdict", "code", "value", "how")
 LONG = ("value", "how")
 
@@ -81,20 +87,19 @@ def cells(verdicts: Iterable[FieldVerdict]) -> Iterator[list[str]]:
 
 def verdict_tables(verdicts: tuple[FieldVerdict, ...]) -> Iterator[str]:
     """Yield what a notebook shows of verdicts: first what is not exact."""
-    for title, shown in (
+    for title, some in (
         ("not exact", [v for v in verdicts if v.verdict != "exact"]),
         ("exact", [v for v in verdicts if v.verdict == "exact"]),
     ):
-        if shown:
-            body = html.table(COLUMNS, cells(shown), long=LONG)
-            yield body if title == "not exact" else html.folded(f"{len(shown)} {title}", body)
+        if some:
+            body = html.table(COLUMNS, cells(some), long=LONG)
+            yield body if title == "not exact" else html.folded(f"{len(some)} {title}", body)
 
 
 def counts(verdicts: Iterable[FieldVerdict]) -> str:
     """Return how many fields have which verdict."""
     found = [verdict.verdict for verdict in verdicts]
-    order = ("exact", "adapted", "approximate", "unsupported")
-    return ", ".join(f"{found.count(word)} {word}" for word in order if word in found)
+    return ", ".join(f"{found.count(word)} {word}" for word in VERDICTS if word in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -123,9 +128,34 @@ class Compilation(Result):
 
     @property
     def summary(self) -> str:
-        """What was compiled for which targets, and the numbers of verdicts."""
-        what = f"{self.recipe.name} for {', '.join(self.targets)}"
-        return f"{what}: {counted(len(self.files), 'file')}; {counts(self.verdicts)}"
+        """The number of files, and the numbers of verdicts."""
+        made = " written" if self.written else ""
+        return f"{counted(len(self.files), 'file')}{made}; fields: {counts(self.verdicts)}"
+
+    @property
+    def _about(self) -> str:
+        what = f"{self.recipe.source.name} ({self.recipe.name})"
+        return f"{what} for {', '.join(self.targets)}"
+
+    @property
+    def _next(self) -> str:
+        if not self.written:
+            return "-o FOLDER (in Python: out) writes the files"
+        if len(self.targets) > 1 and all(f"{t}/train.py" in self.files for t in self.targets):
+            to = ",".join(self.targets)
+            return f"crosscast parity {shown(self.recipe)} --to {to} -o FOLDER compares them"
+        return f"crosscast explain {shown(self.recipe)} --to {','.join(self.targets)}"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        if all or len(self.written) <= _LISTED:
+            yield "\n".join(map(str, self.written))
+            return
+        root = self.written[0].parents[len(Path(min(self.files)).parts) - 1]
+        groups = Counter(PurePosixPath(path).parts[0] for path in self.files)
+        yield "\n".join(
+            f"{root / name}" if name in self.files else f"{root / name}: {counted(number, 'file')}"
+            for name, number in sorted(groups.items())
+        )
 
     def _html(self) -> Iterator[str]:
         yield from verdict_tables(self.verdicts)

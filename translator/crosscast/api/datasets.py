@@ -63,6 +63,14 @@ class SyntheticData(Result):
             f"{name}: {len(part)} rows of {length} ids" for name, part in self.splits.items()
         )
 
+    @property
+    def _about(self) -> str:
+        return f"a made-up task of three classes, seed {self.described['seed']}"
+
+    @property
+    def _next(self) -> str:
+        return "name train.npz and eval.npz in the recipe: data.train and data.eval"
+
 
 @public
 def data_nli_synthetic(
@@ -160,6 +168,14 @@ class EncodedData(Result):
             f"vocabulary {self.vocabulary_size}, {self.encoded.shortened} truncated, "
             f"{self.encoded.unknown_share:.1%} unknown pieces, {self.unlabelled} unlabelled skipped"
         )
+
+    @property
+    def _about(self) -> str:
+        return f"pairs of sentences, at most {self.sequence_length} ids"
+
+    @property
+    def _next(self) -> str:
+        return "name the .npz file in the recipe: data.train or data.eval"
 
 
 @public

@@ -11,11 +11,14 @@ from crosscast.api.calls import public
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic, failure
+from crosscast.messages.screens import Part
 
 if TYPE_CHECKING:
     from crosscast.drift.changes import Change
 
 COLUMNS = ("name", "release", "parameters")
+_FEW = 12
+"""Maximum number of functions whose parameters are listed without `all`."""
 FACT_COLUMNS = ("fact", "release", "answer")
 
 
@@ -61,6 +64,37 @@ class Drift(Result):
         from crosscast.drift.words import counts
 
         return f"{self.package} {self.since} to {self.until}: {counts(self.changes)}"
+
+    @property
+    def _about(self) -> str:
+        releases = f"{self.package} {self.since} to {self.until}"
+        return f"{releases}, observed in {', '.join(self.observed)}"
+
+    @property
+    def _verdict(self) -> str:
+        from crosscast.drift.words import counts
+
+        return counts(self.changes)
+
+    @property
+    def _next(self) -> str:
+        return "crosscast lint finds what scripts rely on; --all lists parameters and names"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        from crosscast.drift.words import lines_of
+
+        few = all or len(self.parameters) <= _FEW
+        for title, changes in (
+            ("Behavior", self.behavior),
+            ("Parameters", self.parameters if few else ()),
+            ("Names", self.names if all else ()),
+        ):
+            if changes:
+                yield "\n".join([title, *(line for change in changes for line in lines_of(change))])
+        if not few:
+            yield f"{len(self.parameters)} functions have other parameters: --all lists them"
+        if self.names and not all:
+            yield f"{len(self.names)} names are new or gone: --names lists them"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.api import html
 from crosscast.api.calls import (
     Words,
+    check_choice,
     public,
     targets_of,
+    words_of,
 )
-from crosscast.api.compiling import FieldVerdict, counts, verdict_tables, verdicts_of
+from crosscast.api.compiling import (
+    COLUMNS,
+    LONG,
+    VERDICTS,
+    FieldVerdict,
+    cells,
+    counts,
+    verdict_tables,
+    verdicts_of,
+)
 from crosscast.api.files import counted
-from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded
+from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded, shown
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
-from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.diagnostics import Diagnostic, Severity, failure
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.lift.explanation import StepBesidePlan
     from crosscast.plan.operations import Plan
+    from crosscast.targets.choice import Only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -38,6 +53,11 @@ class Explanation(Result):
     strict: bool = False
     diagnostics: tuple[Diagnostic, ...] = ()
 
+    _about: str = ""
+    _chosen: str = ""
+    _recipe: str = ""
+    _targets: tuple[str, ...] = ()
+
     @property
     def exit_code(self) -> Exit:
         """1 if a field is unsupported (if `strict`: not exact), or a program has errors."""
@@ -48,49 +68,128 @@ class Explanation(Result):
 
     @property
     def summary(self) -> str:
-        """The numbers of verdicts, or of training steps."""
-        if self.plan is None:
-            return f"verdicts: {counts(self.verdicts)}"
-        return f"{counted(len(self.steps), 'training step')} beside the neutral one"
+        """What the targets can do, and the numbers of verdicts; or how much of a step was found."""
+        if self.plan is not None:
+            steps = f"{counted(len(self.steps), 'training step')} beside the neutral one"
+            rows = (row for step in self.steps for row in step.rows)
+            missing = dict.fromkeys(part for _, part, program, *_ in rows if program == "-")
+            return f"{steps}; not found: {', '.join(missing)}" if missing else steps
+        if not self.verdicts:
+            return "no field of this recipe matches"
+        if self._chosen:
+            return f"fields: {counts(self.verdicts)}"
+        for verdict, words in (("unsupported", "not possible"), ("approximate", "approximate")):
+            targets = dict.fromkeys(v.target for v in self.verdicts if v.verdict == verdict)
+            if targets:
+                return f"{words} on {', '.join(targets)}; fields: {counts(self.verdicts)}"
+        return f"every target does what the recipe says; fields: {counts(self.verdicts)}"
+
+    @property
+    def _next(self) -> str:
+        if self.plan is not None:
+            return f"crosscast lint {self._recipe} says whether the step has a mistake"
+        if not self.ok:
+            return "change the fields below, or choose other targets"
+        if any(found.verdict == "approximate" for found in self.verdicts):
+            return "read below what differs; --strict refuses what is not exact"
+        return f"crosscast compile {self._recipe} --to {','.join(self._targets)} -o FOLDER"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        for step in self.steps:
+            from crosscast.lift.plan_comparison import COLUMNS as STEP_COLUMNS
+
+            title = f"== {step.function or 'module level'}"
+            yield Table(STEP_COLUMNS, step.rows, long=("how",), title=title)
+        if not self._chosen and self.verdicts:
+            yield Table(("target", *VERDICTS), [*_numbers(self._targets, self.verdicts)])
+        every = all or bool(self._chosen)
+        rows = [found for found in self.verdicts if every or found.verdict != "exact"]
+        if rows:
+            yield Table(COLUMNS, [*cells(rows)], long=LONG)
+        if hidden := len(self.verdicts) - len(rows):
+            yield f"exact: {counted(hidden, 'field')}; --all shows every row."
 
     def _html(self) -> Iterator[str]:
         yield from verdict_tables(self.verdicts)
         if self.steps:
-            from crosscast.lift.plan_comparison import COLUMNS
+            from crosscast.lift.plan_comparison import COLUMNS as STEP_COLUMNS
 
             for step in self.steps:
                 yield html.paragraph(step.function or "module level")
-                yield html.table(COLUMNS, step.rows, long=("how",))
+                yield html.table(STEP_COLUMNS, step.rows, long=("how",))
+
+
+def _numbers(targets: Sequence[str], verdicts: Sequence[FieldVerdict]) -> Iterator[tuple[str, ...]]:
+    """Yield every target with the number of fields of each verdict."""
+    found = Counter((verdict.target, verdict.verdict) for verdict in verdicts)
+    for target in targets:
+        yield target, *(str(found[target, verdict]) for verdict in VERDICTS)
 
 
 @public
-def explain(source: RecipeLike, to: Words | None = None, *, strict: bool = False) -> Explanation:
+def explain(
+    source: RecipeLike,
+    to: Words | None = None,
+    *,
+    strict: bool = False,
+    only: Only | None = None,
+    field: Words | None = None,
+) -> Explanation:
     """Explain how targets implement a recipe, or show the training step of a script.
 
     Args:
         source: a recipe or its path, or the path of a script or a launch script.
         to: targets; all frameworks without it.
         strict: whether every verdict below exact counts as a finding.
+        only: of a recipe, only the fields with this verdict; `below-exact` is all but exact.
+        field: of a recipe, only these fields, or all fields of a section.
 
     Raises:
-        DiagnosticError: the file cannot be read, the recipe is invalid, or nothing trains there.
+        DiagnosticError: the file cannot be read, the recipe is invalid, or nothing trains there;
+            CC028 for an unknown field.
     """
+    from crosscast.targets.choice import ONLY, check_fields, chosen_words, is_about, is_chosen
+
+    fields = words_of(field)
+    if only is not None:
+        check_choice("only", only, ONLY)
+    check_fields(fields)
     if not isinstance(source, LoadedRecipe):
         from crosscast.lift.programs import is_program
 
         path = os.fspath(source)
         if is_program(path):
+            if only or fields:
+                raise failure("CC016", "--only and --field choose fields of a recipe")
             from crosscast.lift.explanation import program_steps
 
             found = program_steps(path)
-            return Explanation(steps=found.steps, plan=found.plan, diagnostics=found.diagnostics)
+            return Explanation(
+                steps=found.steps,
+                plan=found.plan,
+                diagnostics=found.diagnostics,
+                _about=path,
+                _recipe=shlex.quote(path),
+            )
     from crosscast.targets.backend import find_target, program_names
     from crosscast.targets.capability import judge
 
     recipe = loaded(source)
+    targets = targets_of(to) if to else program_names()
     verdicts = [
         verdict
-        for name in (targets_of(to) if to else program_names())
+        for name in targets
         for verdict in verdicts_of(name, judge(recipe.fields, find_target(name).rows))
+        if is_chosen(verdict.verdict, only) and is_about(verdict.field, fields)
     ]
-    return Explanation(verdicts=tuple(verdicts), strict=strict, diagnostics=recipe.open)
+    chosen = chosen_words(only, fields)
+    what = f"{recipe.source.name} ({recipe.name}) on {', '.join(targets)}"
+    return Explanation(
+        verdicts=tuple(verdicts),
+        strict=strict,
+        diagnostics=recipe.open,
+        _about=f"{what}; {chosen}" if chosen else what,
+        _chosen=chosen,
+        _recipe=shown(recipe),
+        _targets=tuple(targets),
+    )

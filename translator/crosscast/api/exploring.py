@@ -64,6 +64,15 @@ class Exploration(Result):
         size = len(self.page.encode()) // 1000
         return f"{' and '.join(self.names)} for {', '.join(self.targets)}: a page of {size} kB"
 
+    @property
+    def _about(self) -> str:
+        return f"{' and '.join(self.names)} for {', '.join(self.targets)}"
+
+    @property
+    def _next(self) -> str:
+        where = self.written or "the page, which write() makes a file"
+        return f"open {where} in a browser, and point at a field or a line"
+
     def _html(self) -> Iterator[str]:
         yield html.page(self.page, self.summary)
 

@@ -19,7 +19,7 @@ from crosscast.api.calls import (
     paths_of,
     public,
 )
-from crosscast.api.files import Files
+from crosscast.api.files import Files, counted
 from crosscast.api.recipes import LoadedRecipe, read
 from crosscast.api.result import Result
 from crosscast.messages.console import (
@@ -31,11 +31,14 @@ from crosscast.messages.console import (
 )
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.lift.report import Report
     from crosscast.lift.run_proof import RunProof
 
+_LISTED = 3
+"""Maximum number of runs that are summarized."""
 RUN_COLUMNS = ("field", "value", "run", "evidence")
 
 
@@ -99,6 +102,26 @@ class LiftedRun(Result):
         """The name, and how many values are of each kind."""
         return f"{self.name}: {self.counts or 'no recipe'}"
 
+    @property
+    def _about(self) -> str:
+        return ", ".join(self.sources)
+
+    @property
+    def _next(self) -> str:
+        from crosscast.lift.report import what_next
+
+        return what_next([self.to_json()["counts"]] if self.text else [])
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        from crosscast.lift.report import COLUMNS, is_certain
+
+        shown = [row for row in self.rows if all or not is_certain(row)]
+        if shown:
+            yield Table(COLUMNS, shown, long=("from",))
+        hidden = len(self.rows) - len(shown)
+        if hidden:
+            yield f"{counted(hidden, 'more value')} with their places: --all shows them."
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data as `schema/lift-v1.json` describes it."""
         return self._report.data
@@ -155,9 +178,42 @@ class Lift(Result):
     @property
     def summary(self) -> str:
         """How many runs were found, and how their values were."""
-        words = [run.summary for run in self.runs if run.rows]
+        from crosscast.lift.report import in_words
+
+        runs = [run for run in self.runs if run.rows]
+        words = [run.summary if len(runs) > 1 else run.counts for run in runs]
+        if len(runs) > _LISTED:
+            words = [f"{len(runs)} runs: {in_words([run.to_json()['counts'] for run in runs])}"]
         words += [self.proof.sentence] if self.proof else []
         return "\n".join(words) or f"{', '.join(self.paths)}: nothing trains here"
+
+    @property
+    def _about(self) -> str:
+        return ", ".join(self.paths)
+
+    @property
+    def _next(self) -> str:
+        from crosscast.lift.report import what_next
+
+        return what_next([run.to_json()["counts"] for run in self.runs if run.text])
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        from crosscast.lift.report import runs_table
+
+        if self.proof:
+            from crosscast.lift.run_proof import run_cells
+
+            if self.proof.fields:
+                yield Table(RUN_COLUMNS, [*run_cells(self.proof)], long=("evidence",))
+            return
+        runs = [run for run in self.runs if run.rows]
+        if len(runs) > _LISTED and not all:
+            yield runs_table([(run.name, run.to_json()["counts"]) for run in runs])
+            return
+        for run in runs:
+            if len(runs) > 1:
+                yield f"== {', '.join(run.sources)}"
+            yield from run.parts(all=all)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> tuple[Path, ...]:
         """Write the recipe to a file, or all recipes into a folder; return the paths.
@@ -320,10 +376,11 @@ def _proven(
     on_run: Callable[[str], None],
 ) -> Lift:
     """Read one run, execute its program, and hold the recipe against what it does."""
+    from crosscast.lift.batch import only_run
     from crosscast.lift.report import report
     from crosscast.lift.run_proof import prove_by_run, run_diagnostics
 
-    lifted, problems = _one(paths, versions)
+    lifted, problems = only_run(paths, versions)
     proof = prove_by_run(lifted, demand, on_run)
     written = proof.corrected if correct else lifted
     told = run_diagnostics(proof, corrected=correct)
@@ -334,20 +391,3 @@ def _proven(
         diagnostics=(*problems, *lifted.diagnostics, *told),
         proof=proof,
     )
-
-
-def _one(paths: Sequence[str], versions: Mapping[str, str]) -> tuple[Any, list[Diagnostic]]:
-    """Return the only run that paths name."""
-    from crosscast.lift.analysis import analyse
-    from crosscast.lift.batch import groups_of, read_sources
-    from crosscast.lift.drafting import lift as lift_one
-
-    sources, problems = read_sources(paths)
-    found = [lift_one(analyse(members, versions)) for members in groups_of(sources, paths)]
-    trains = [lifted for lifted in found if lifted.text] or found
-    if len(trains) != 1:
-        message = f"--run needs one run, but {len(trains)} were found"
-        hint = "name the files of one run"
-        raise DiagnosticError(*problems, Diagnostic(code="CC919", message=message, hint=hint))
-    others = [d for lifted in found if lifted is not trains[0] for d in lifted.diagnostics]
-    return trains[0], [*problems, *others]

@@ -23,6 +23,7 @@ from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.lint.result import Result as Finding
@@ -146,8 +147,21 @@ class Lint(Result):
             line += f" {gone} no longer found: update the baseline with --write-baseline."
         return line
 
+    @property
+    def _about(self) -> str:
+        files = self._report.looked_at
+        return f"{counted(files, 'file')} with training"
+
+    @property
+    def _next(self) -> str:
+        if not self.findings:
+            return "crosscast lift says which recipe the files encode"
+        if any(finding.edits for finding in self.findings):
+            return "--fix applies the safe fixes, --diff shows them, --explain CODE says why"
+        return "--explain CODE says why a finding matters and what to write instead"
+
     def __str__(self) -> str:
-        return self.format("text") + self.summary
+        return "\n".join([*self.head, self.format("text").rstrip()]).rstrip()
 
     def _html(self) -> Iterator[str]:
         if self.changed:
@@ -266,6 +280,17 @@ class LintRules(Result):
     def summary(self) -> str:
         """The number of rules."""
         return counted(len(self.rules), "rule")
+
+    @property
+    def _about(self) -> str:
+        return "the rules of crosscast lint"
+
+    @property
+    def _next(self) -> str:
+        return "crosscast lint --explain CODE prints the documentation of a rule"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        yield Table(RULE_COLUMNS, self.rows, long=("what",))
 
     def _html(self) -> Iterator[str]:
         yield html.table(RULE_COLUMNS, self.rows, long=("what",))

@@ -29,6 +29,19 @@ class Migration(Result):
         """What was done, what to decide, and what is at risk, in three lines."""
         return "\n".join(self.said.lines)
 
+    @property
+    def head(self) -> tuple[str, str, str]:
+        """What was done, what to decide, and what is at risk."""
+        return self.said.lines
+
+    @property
+    def _about(self) -> str:
+        return self.said.done
+
+    @property
+    def _next(self) -> str:
+        return self.said.decide
+
     @abstractmethod
     def write(
         self, folder: str | os.PathLike[str] | None = None, *, force: bool = False

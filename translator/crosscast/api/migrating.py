@@ -27,6 +27,7 @@ from crosscast.api.files import counted
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
+from crosscast.messages.screens import Part, Table
 from crosscast.messages.source import STDIN
 
 if TYPE_CHECKING:
@@ -296,6 +297,17 @@ class AllowedChanges(Result):
     def summary(self) -> str:
         """The number of changes."""
         return counted(len(self.changes), "change")
+
+    @property
+    def _about(self) -> str:
+        return "the changes that a comparison of both sides allows"
+
+    @property
+    def _next(self) -> str:
+        return "crosscast migrate FILE --to API --verify compares both sides"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        yield Table(CHANGE_COLUMNS, self.rows, long=("before", "after"))
 
     def _html(self) -> Iterator[str]:
         yield html.table(CHANGE_COLUMNS, self.rows, long=("before", "after"))

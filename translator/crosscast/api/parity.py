@@ -28,6 +28,7 @@ from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.missing_packages import package_missing
 from crosscast.messages.output import OutputFile, write_files
+from crosscast.messages.screens import Part
 
 if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
@@ -140,6 +141,26 @@ class Parity(Result):
 
             data["modules"] = as_json(self.models)
         return data
+
+    @property
+    def _about(self) -> str:
+        return f"{self.recipe.source.name} ({self.recipe.name})"
+
+    @property
+    def _verdict(self) -> str:
+        if self.report is None or not self.report.pairs or self.self_test:
+            return self.summary
+        pairs = self.report.pairs
+        return "; ".join(f"{p.contestant} against {p.reference}: {p.verdict}" for p in pairs)
+
+    @property
+    def _next(self) -> str:
+        if self.page is not None:
+            return f"open {self.page}"
+        return "out=FOLDER writes the report as a page"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        yield "\n".join(self.lines)
 
     def _html(self) -> Iterator[str]:
         if self.report is not None and self.report.pairs:

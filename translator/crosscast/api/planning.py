@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,12 +20,14 @@ from crosscast.api.calls import (
     targets_of,
     texts_of,
 )
-from crosscast.api.files import Files
+from crosscast.api.files import Files, counted
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded
 from crosscast.api.result import Result
+from crosscast.api.solving import solve_all
 from crosscast.messages.console import Exit
 from crosscast.messages.console import exit_code as exit_code_of
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.fit.devices import GpuModel
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 
 MOST_ANSWERS = 100
 NEEDS_LIMIT = "no memory limit: pass --memory SIZE or --device GPU"
-_NOT_FOR_IT = ("CC305", "CC401", "CC451")
-"""Codes of default targets to skip: no model factory, no framework, or no memory model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -113,9 +113,38 @@ class Plan(Result):
 
     @property
     def summary(self) -> str:
-        """Whether the unchanged recipe fits, for every target."""
-        nothing = f"nothing was planned for {self.recipe.name}"
-        return "\n".join(map(fit_words, self.outcomes)) or nothing
+        """On which targets the unchanged recipe fits, and how far off an estimate was."""
+        from crosscast.fit.outcome_tables import fits_words
+
+        words = [fits_words(self.outcomes)] if self.outcomes else []
+        if self.measured is not None and self.estimate is not None:
+            off = 100 * self.measured.error_of(self.estimate.peak_bytes)
+            words.append(f"the estimate is {off:+.1f} % off the measured peak")
+        return "; ".join(words) or f"nothing was planned for {self.recipe.name}"
+
+    @property
+    def _about(self) -> str:
+        return _looked_at(self)
+
+    @property
+    def _next(self) -> str:
+        if self.request is None:
+            return "--memory SIZE or --device GPU asks for settings that fit"
+        answers = sum(len(outcome.answers) for outcome in self.outcomes)
+        if not answers:
+            return "read the messages below: they say what would help"
+        return f"choose from the {counted(answers, 'answer')} below: -o FOLDER has them as recipes"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        from crosscast.fit.measured_peak import measured_rows
+        from crosscast.fit.outcome_tables import outcome_parts
+
+        peak, estimate = self.measured, self.estimate
+        if peak is not None and estimate is not None:
+            title = f"{self.targets[0]}: highest peak in {peak.rows} rows of {peak.file}"
+            yield Table(("", "bytes", "error"), measured_rows(peak, estimate), title=title)
+        device = self.request.device if self.request else None
+        yield from outcome_parts(self.outcomes, device.name if device else "", all=all)
 
     def to_json(self, names: dict[str, list[str]] | None = None) -> dict[str, Any]:
         """Return plain data.
@@ -147,13 +176,12 @@ class Plan(Result):
             yield html.folded("memory by component", html.table(*component_table(outcome)))
 
 
-def fit_words(outcome: Outcome) -> str:
-    """Say whether the unchanged recipe fits."""
+def _looked_at(found: Plan) -> str:
     from crosscast.fit.memory_sizes import show_bytes
 
-    needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
-    fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
-    return f"{outcome.target}: the unchanged recipe needs {needs} and {fits} into {limit}"
+    limit = f", limit {show_bytes(found.request.limit)}" if found.request else ""
+    recipe = f"{found.recipe.source.name} ({found.recipe.name})"
+    return f"{recipe} on {', '.join(found.targets)}{limit}"
 
 
 def check_plot(path: str | os.PathLike[str]) -> None:
@@ -244,7 +272,7 @@ def plan(
             raise given.placed.placed(error) from None
     outcomes: list[Outcome] = []
     if request:
-        outcomes = _solve_all(given, targets, bool(to), request, found, estimates)
+        outcomes = solve_all(given, targets, bool(to), request, found, estimates)
     planned = Plan(
         recipe=given,
         targets=tuple(targets),
@@ -319,68 +347,3 @@ def _estimates(
         return measure_model(recipe, target, interpreter, folder=Path(), timeout=timeout)
 
     return Estimates(look, gpu)
-
-
-def _solve_all(
-    given: LoadedRecipe,
-    targets: Sequence[str],
-    chosen: bool,
-    request: Request,
-    found: list[Diagnostic],
-    estimates: Estimates,
-) -> list[Outcome]:
-    """Solve for every target; problems go to `found`. One of a target does not affect the others.
-
-    `chosen`: whether the user named the targets.
-    """
-    from crosscast.fit.explanations import cannot_fit, not_native
-    from crosscast.fit.outcome_tables import remarks
-
-    recipe = given.fields
-    foreign = not_native(recipe, request)
-    if foreign:
-        raise given.placed.placed(DiagnosticError(foreign))
-    outcomes: list[Outcome] = []
-    skipped: list[Diagnostic] = []
-    for target in targets:
-        try:
-            outcome = _solve(recipe, target, request, estimates)
-        except DiagnosticError as error:
-            placed = given.placed.placed(error).diagnostics
-            problems = [problem for problem in placed if problem.severity is Severity.ERROR]
-            skip = not chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
-            kept = skipped if skip else found
-            kept += [problem for problem in problems if problem not in kept]
-            continue
-        outcomes.append(outcome)
-        if not outcome.answers:
-            # Short runs take too long to be made for a hint.
-            asks = not request.precision and outcome.now.estimate.evidence != "measured"
-            helps = asks and _fits_otherwise(recipe, target, request, estimates)
-            found.append(cannot_fit(outcome, request, with_precision=helps))
-    found += remarks(recipe, outcomes)
-    final = outcomes or exit_code_of(found)
-    found += [replace(problem, severity=Severity.NOTE) if final else problem for problem in skipped]
-    return outcomes
-
-
-def _solve(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> Outcome:
-    from crosscast.emit.compiler import compile_recipe
-    from crosscast.fit.solver import solve
-
-    def check(variant: Recipe) -> None:
-        compile_recipe(variant, [target])
-
-    return solve(
-        recipe, target, request, estimate=lambda variant: estimates.of(variant, target), check=check
-    )
-
-
-def _fits_otherwise(recipe: Recipe, target: str, request: Request, estimates: Estimates) -> bool:
-    """Whether there is an answer with another precision."""
-    try:
-        return bool(
-            _solve(recipe, target, replace(request, precision=True, most=1), estimates).answers
-        )
-    except DiagnosticError:  # a trace in another precision
-        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,6 +76,16 @@ class LoadedRecipe(Result):
             f"{counted(fields.schedule.total_steps, 'step')}"
         )
 
+    @property
+    def _about(self) -> str:
+        return f"{self.source.name} ({self.name})"
+
+    @property
+    def _next(self) -> str:
+        if self.placed.document.marks:
+            return f"fill in {counted(len(self.placed.document.marks), 'value')} marked FILL IN"
+        return f"crosscast explain {shown(self)} says what each target does with it"
+
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as plain data."""
         data: dict[str, Any] = self.fields.model_dump(mode="json")
@@ -87,8 +98,15 @@ class LoadedRecipe(Result):
         yield html.pre(self.text)
 
 
+_LISTED = 3
+"""Maximum number of recipes that are named."""
 RecipeLike = LoadedRecipe | str | os.PathLike[str]
 """A loaded recipe, or the path of one; `-` is standard input."""
+
+
+def shown(recipe: LoadedRecipe) -> str:
+    """Return the name of the file of a recipe as a command line has it."""
+    return shlex.quote(recipe.source.name)
 
 
 def read(source: Source) -> LoadedRecipe:
@@ -175,6 +193,7 @@ class Check(Result):
     diagnostics: tuple[Diagnostic, ...]
     recipes: int
     """Number of recipes."""
+    _names: str = ""
 
     @property
     def exit_code(self) -> Exit:
@@ -190,6 +209,18 @@ class Check(Result):
             if count:
                 parts.append(counted(count, str(severity)))
         return f"Found {' and '.join(parts) or 'no errors'} in {counted(self.recipes, 'recipe')}."
+
+    @property
+    def _about(self) -> str:
+        return self._names
+
+    @property
+    def _next(self) -> str:
+        if not self.ok:
+            return "correct what the messages below name, and check again"
+        if self.diagnostics:
+            return "read what targets do differently below, then compile"
+        return "crosscast compile RECIPE --to TARGET -o FOLDER"
 
 
 @public
@@ -220,7 +251,10 @@ def check(
             found += _problems(loaded(recipe), targets, strict, allow_fill_in)
         except DiagnosticError as error:
             found += error.diagnostics
-    return Check(diagnostics=tuple(found), recipes=len(recipes))
+    names = [str(r.source.name if isinstance(r, LoadedRecipe) else r) for r in recipes]
+    listed = ", ".join(names) if len(names) <= _LISTED else counted(len(names), "recipe")
+    for_targets = f" for {', '.join(targets)}" if targets else ""
+    return Check(diagnostics=tuple(found), recipes=len(recipes), _names=f"{listed}{for_targets}")
 
 
 def _problems(

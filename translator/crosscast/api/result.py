@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.api import html
 from crosscast.messages.console import Exit
 from crosscast.messages.diagnostics import Diagnostic, render
+from crosscast.messages.screens import Part, head, screen
 
 if TYPE_CHECKING:
     from typing import Self
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 class Result(ABC):
     """What a function of crosscast returns. Results are frozen.
 
-    `str()` is a sentence and the diagnostics. In a notebook, a result shows itself as tables.
+    `str()` is what the command of this name prints: three lines (what was looked at, the verdict,
+    what to do next), then what is not as wanted, and the diagnostics. In a notebook, a result shows
+    itself as tables.
     """
 
     __slots__ = ()
@@ -39,6 +42,48 @@ class Result(ABC):
         """The result in a sentence."""
 
     @property
+    def head(self) -> tuple[str, str, str]:
+        """What was looked at, the verdict, and what to do next."""
+        return head(self._about, self._verdict, self._next)
+
+    @property
+    def _verdict(self) -> str:
+        """The result in a line."""
+        return "; ".join(self.summary.splitlines())
+
+    @property
+    @abstractmethod
+    def _about(self) -> str:
+        """What was looked at."""
+
+    @property
+    @abstractmethod
+    def _next(self) -> str:
+        """What to do next."""
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        """Yield what follows the three lines; without `all`, only what is not as wanted."""
+        yield from ()
+
+    def parts(self, *, all: bool = False) -> tuple[Part, ...]:
+        """Return the paragraphs and tables that the command of this name prints after three lines.
+
+        Args:
+            all: everything, as with `--all`; without it, only what is not as wanted.
+        """
+        return tuple(self._parts(all=all))
+
+    def screen(self, *, all: bool = False, width: int | None = None) -> str:
+        """Return what the command of this name prints, without the diagnostics.
+
+        Args:
+            all: everything, as with `--all`; without it, only what is not as wanted.
+            width: wrap lines to a number of cells; without it, a row of a table is one line.
+        """
+        lines = screen(self.head, self.parts(all=all), width)
+        return "\n".join(line.text for line in lines)
+
+    @property
     def ok(self) -> bool:
         """Whether the command of this name would end with 0."""
         return self.exit_code is Exit.OK
@@ -55,16 +100,16 @@ class Result(ABC):
         return self
 
     def _html(self) -> Iterator[str]:
-        """Yield what a notebook shows between the sentence and the diagnostics."""
+        """Yield what a notebook shows between the three lines and the diagnostics."""
         yield from ()
 
     def __str__(self) -> str:
-        return "\n".join([self.summary, *([render(self.diagnostics)] if self.diagnostics else [])])
+        return "\n".join([self.screen(), *([render(self.diagnostics)] if self.diagnostics else [])])
 
     def __repr__(self) -> str:
         first = self.summary.partition("\n")[0]
         return f"<{type(self).__name__}: {first}>"
 
     def _repr_html_(self) -> str:
-        parts = html.paragraph(self.summary), *self._html(), html.problems(self.diagnostics)
+        parts = html.paragraph("\n".join(self.head)), *self._html(), html.problems(self.diagnostics)
         return html.block(*parts)

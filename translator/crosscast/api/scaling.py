@@ -27,6 +27,7 @@ from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
+from crosscast.messages.screens import Part
 
 if TYPE_CHECKING:
     from crosscast_parity.processes.work_done import Progress
@@ -79,10 +80,31 @@ class Scaling(Result):
         """Return plain data; docs/reference/scaling-law.md describes the keys."""
         return self.report.to_json()
 
+    @property
+    def _about(self) -> str:
+        return f"{self.recipe.source.name} ({self.recipe.name}) on {_listed(self.report)}"
+
+    @property
+    def _verdict(self) -> str:
+        return "; ".join(f"{found.target}: {found.verdict}" for found in self.report.targets)
+
+    @property
+    def _next(self) -> str:
+        if self.ok:
+            return "train with as many processes as you have: crosscast compile"
+        return "see the checks that failed below"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        yield "\n".join(self.lines)
+
     def _html(self) -> Iterator[str]:
         rows = [(t.target, t.verdict, t.wording) for t in self.report.targets]
         yield html.table(COLUMNS, rows, long=("why",))
         yield html.folded("all runs", html.pre("\n".join(self.lines)))
+
+
+def _listed(report: ScalingReport) -> str:
+    return ", ".join(found.target for found in report.targets)
 
 
 @public

@@ -15,6 +15,7 @@ from crosscast.api.calls import (
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,9 +75,8 @@ class State(Result):
         """The recipe and the position of the state, or the number of its keys."""
         if self._outcome is None:
             return f"{self._request.source}: {len(self.keys)} keys; pass a recipe to check them"
-        where = f"; {self.position}" if self.position else ""
-        made = f"; written: {self.written}" if self.written else ""
-        return f"recipe: {self._outcome.state.recipe}{where}{made}"
+        where = f"; next window: {self.position}" if self.position else ""
+        return f"recipe: {self._outcome.state.recipe}{where}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -87,6 +87,28 @@ class State(Result):
         from crosscast.state.convert import as_json
 
         return as_json(self._outcome, self._request)
+
+    @property
+    def _about(self) -> str:
+        return str(self._request.source)
+
+    @property
+    def _next(self) -> str:
+        if self._outcome is None:
+            return "--recipe FILE checks the state against its recipe"
+        if self.written:
+            return f"continue the run from {self.written}"
+        return "crosscast state convert writes it for another framework"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        if self._outcome is None:
+            from crosscast.state.outline import COLUMNS as NAMES
+
+            yield Table(NAMES, [[str(cell) for cell in key] for key in self.keys])
+        else:
+            yield Table(COLUMNS, self.rows, long=("how",))
+        if self.written:
+            yield f"written: {self.written}"
 
     def _html(self) -> Iterator[str]:
         if self._outcome is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.api import html
 from crosscast.api.calls import (
+    Words,
     check_choice,
     public,
+    targets_of,
+    words_of,
 )
+from crosscast.api.compiling import VERDICTS
 from crosscast.api.files import Files, counted
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_OK, Exit, cell_text
-from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.diagnostics import Diagnostic, failure
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
+    from crosscast.targets.choice import Only
     from crosscast.targets.doctor import Examination
 
 About = Literal["fields", "defaults", "dialects"]
@@ -28,6 +35,7 @@ HIDDEN = {
     "dialects": set[str](),
 }
 """Columns that only JSON has."""
+_NOUNS = {"fields": "field", "defaults": "default value", "dialects": "version"}
 MACHINE_COLUMNS = ("target", "version", "devices", "float32", "bfloat16", "float16", "note")
 
 
@@ -37,7 +45,7 @@ class Matrix(Result):
 
     about: About
     rows: tuple[Mapping[str, Any], ...]
-    """Every row, by the names of the columns."""
+    """Every row, by the names of what it says."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
@@ -49,6 +57,9 @@ class Matrix(Result):
 
         page = defaults_page if self.about == "defaults" else markdown_page
         return page([load_backend(name) for name in backend_names()])
+
+    _chosen: str = ""
+    _targets: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -73,37 +84,103 @@ class Matrix(Result):
 
     @property
     def summary(self) -> str:
-        """The number of rows."""
-        return f"{counted(len(self.rows), 'row')} about the {self.about} of targets"
+        """The number of rows, of fields by their verdicts."""
+        if self.about != "fields":
+            return counted(len(self.rows), _NOUNS[self.about])
+        rows = counted(len(self.rows), "row")
+        found = Counter(row["verdict"] for row in self.rows)
+        words = ", ".join(f"{found[name]} {name}" for name in VERDICTS if found[name])
+        return f"{rows}: {words}" if words else "no row matches"
+
+    @property
+    def _about(self) -> str:
+        whose = ", ".join(self._targets) or "all targets"
+        what = {"fields": "fields of recipes on"}.get(self.about, f"{_NOUNS[self.about]}s of")
+        return f"{what} {whose}{self._chosen and f'; {self._chosen}'}"
+
+    @property
+    def _next(self) -> str:
+        if self.about == "defaults":
+            return "crosscast lift SCRIPT says which of them a script relies on"
+        return "crosscast explain RECIPE says what targets do with your recipe"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        from crosscast.targets.backend import find_target
+        from crosscast.targets.matrix import target_rows
+        from crosscast.targets.matrix_screens import default_parts, dialect_parts, field_parts
+
+        if self.about == "dialects":
+            yield from dialect_parts(self.rows)
+        elif self.about == "defaults":
+            yield from default_parts(self.rows, all=all or bool(self._targets))
+        elif all or self._chosen or self._targets:
+            yield from field_parts(self.rows, reasons=True, exact=all or bool(self._chosen))
+        else:
+            names = dict.fromkeys(row["target"] for row in self.rows)
+            first = [row for name in names for row in target_rows(find_target(name))]
+            yield from field_parts(first, reasons=False, exact=False)
 
     def _html(self) -> Iterator[str]:
-        yield html.table(self.columns, self.cells, long=("how",))
+        if self.rows:
+            yield html.table(self.columns, self.cells, long=("how",))
 
 
 @public
-def matrix(about: About = "fields") -> Matrix:
+def matrix(
+    about: About = "fields",
+    to: Words | None = None,
+    *,
+    only: Only | None = None,
+    field: Words | None = None,
+) -> Matrix:
     """Return what every target supports.
 
     Args:
         about: the fields of recipes, the defaults of framework APIs, or the versions of targets.
+        to: targets; all without it.
+        only: of the fields, only those with this verdict; `below-exact` is all but exact.
+        field: only these fields, or all fields of a section. The rows of a section above a field
+            are about it too.
 
     Raises:
-        DiagnosticError: CC107 if a backend does not load.
+        DiagnosticError: CC106 to CC108 for a target, CC028 for an unknown field, CC016 for a
+            question that the defaults and the versions do not answer.
     """
-    from crosscast.targets.backend import backend_names, load_backend
+    from crosscast.targets.backend import backend_names, find_target, load_backend
+    from crosscast.targets.choice import ONLY, check_fields, chosen_words, is_about, is_chosen
     from crosscast.targets.default_tables import default_rows
-    from crosscast.targets.matrix import dialect_rows, matrix_rows
+    from crosscast.targets.matrix import dialect_rows, matrix_rows, target_rows
 
     check_choice("about", about, HIDDEN)
+    fields = words_of(field)
+    if only is not None:
+        check_choice("only", only, ONLY)
+    if about != "fields" and (only or fields):
+        raise failure("CC016", f"--only and --field choose rows about fields, not about {about}")
+    names = targets_of(to) if to else []
     backends = [load_backend(name) for name in backend_names()]
+    mine = [backend for backend in backends if _is_named(backend.name, names)]
     rows: Sequence[Mapping[str, Any]]
     if about == "defaults":
         rows = default_rows(backends)
+        rows = [row for row in rows if not names or _is_named(row["target"], names)]
     elif about == "dialects":
-        rows = dialect_rows(backends)
+        rows = dialect_rows(mine)
     else:
-        rows = matrix_rows(backends)
-    return Matrix(about=about, rows=tuple(rows))
+        check_fields(fields, (row.path for backend in backends for row in backend.rows))
+        whole = [row for name in names for row in target_rows(find_target(name))]
+        rows = [
+            row
+            for row in (whole if names else matrix_rows(backends))
+            if is_chosen(row["verdict"], only) and is_about(row["field"], fields, above=True)
+        ]
+    return Matrix(
+        about=about, rows=tuple(rows), _chosen=chosen_words(only, fields), _targets=tuple(names)
+    )
+
+
+def _is_named(backend: str, targets: Sequence[str]) -> bool:
+    return not targets or backend in {name.partition("@")[0] for name in targets}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -123,6 +200,21 @@ class Machine(Result):
         """The frameworks that can run here."""
         usable = [f"{found.target} {found.version}" for found in self.targets if found.usable]
         return f"usable here: {', '.join(usable) or 'no framework'}"
+
+    @property
+    def _about(self) -> str:
+        return "the frameworks that are installed here"
+
+    @property
+    def _next(self) -> str:
+        usable = [found.target for found in self.targets if found.usable]
+        if not usable:
+            return "install a framework, such as crosscast[torch]"
+        return f"crosscast compile RECIPE --to {','.join(usable)} -o FOLDER"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        rows = [found.cells() for found in self.targets]
+        yield Table(MACHINE_COLUMNS, rows, long=("note",))
 
     def _html(self) -> Iterator[str]:
         rows = [found.cells() for found in self.targets]

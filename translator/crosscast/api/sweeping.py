@@ -22,12 +22,14 @@ from crosscast.api.calls import (
     targets_of,
     texts_of,
 )
+from crosscast.api.files import counted
 from crosscast.api.recipes import loaded
 from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast_parity.sweep.driver import Watch
@@ -64,6 +66,23 @@ class Sweep(Result):
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         return self.table.to_json()
+
+    @property
+    def _about(self) -> str:
+        return f"{counted(len(self.table.rows), 'cell')} in {self.folder}"
+
+    @property
+    def _next(self) -> str:
+        if self.ok:
+            return f"every cell is in {self.folder / 'sweep.csv'} and {self.folder / 'sweep.json'}"
+        return "repeat the command: it continues with the cells that did not finish"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        from crosscast_parity.sweep.table import COLUMNS
+
+        yield Table(COLUMNS, self.table.lines(), long=("settings",))
+        if self.comparisons:
+            yield "\n".join(self.comparisons)
 
     def _html(self) -> Iterator[str]:
         from crosscast_parity.sweep.table import COLUMNS

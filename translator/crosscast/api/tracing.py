@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from crosscast.api import html
 from crosscast.api.calls import Path as PathLike
 from crosscast.api.calls import Paths, check_choice, paths_of, public
+from crosscast.api.files import counted
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.tracking.runs import TracedRun
@@ -54,8 +56,20 @@ class TraceExport(Result):
     @property
     def summary(self) -> str:
         """The number of runs, and where they are."""
-        count = "1 run" if len(self.runs) == 1 else f"{len(self.runs)} runs"
-        return f"{count} written for {self.to}: {self.written}"
+        return f"{counted(len(self.runs), 'run')} written for {self.to}: {self.written}"
+
+    @property
+    def _about(self) -> str:
+        return counted(sum(run.windows for run in self.runs), "window")
+
+    @property
+    def _next(self) -> str:
+        if not self.show:
+            return f"read {self.written}"
+        return f"{'send' if self.to == 'wandb' else 'show'} it: {self.show}"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        yield Table(COLUMNS, self.rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; docs/reference/trace.md describes the keys."""

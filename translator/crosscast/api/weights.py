@@ -23,6 +23,7 @@ from crosscast.messages.console import Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.missing_packages import package_missing
+from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
     from crosscast.weights.document import WeightsMap
@@ -79,16 +80,36 @@ class Weights(Result):
 
     @property
     def summary(self) -> str:
-        """What was proved, in lines."""
+        """How many tensors were proved."""
+        return self._lines[0]
+
+    @property
+    def _lines(self) -> list[str]:
         from crosscast_parity.weights.report import summary
 
-        return "\n".join(summary(self.known, self.proof))
+        return [*summary(self.known, self.proof)]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         from crosscast_parity.weights.report import as_json
 
         return as_json(self.known, self.proof, [*self.diagnostics], self.found)
+
+    @property
+    def _about(self) -> str:
+        return f"the weights of {', '.join(self.known.frameworks)}"
+
+    @property
+    def _next(self) -> str:
+        if self.ok:
+            return "crosscast parity compares the models with these weights"
+        return "edit the map and run crosscast weights check"
+
+    def _parts(self, *, all: bool) -> Iterator[Part]:
+        if self.found:
+            yield Table(COLUMNS, self.rows, long=("how",))
+        if differences := self._lines[1:]:
+            yield "\n".join(differences)
 
     def _html(self) -> Iterator[str]:
         if self.found:

@@ -10,6 +10,7 @@ import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption
 from crosscast.cli.error_handling import positive
+from crosscast.cli.screens import show
 from crosscast.messages.console import print_diagnostics, print_json
 from crosscast.messages.missing_packages import package_missing
 
@@ -78,5 +79,5 @@ def check_scaling_command(
     if json:
         print_json(found.to_json())
     else:
-        print(*found.lines, sep="\n")
+        show(found)
     return found.exit_code

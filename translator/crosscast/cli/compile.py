@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from crosscast.cli.completion import complete_targets
-from crosscast.messages.console import print_diagnostics, print_json, print_table
-
-if TYPE_CHECKING:
-    from crosscast.api.explaining import Explanation
+from crosscast.cli.completion import complete_fields, complete_targets
+from crosscast.cli.screens import AllOption, show, show_head
+from crosscast.messages.console import print_diagnostics, print_json
+from crosscast.targets.choice import Only
 
 RecipeArgument = Annotated[
     str, typer.Argument(metavar="RECIPE", help="A recipe file, or - for stdin.")
@@ -23,6 +22,18 @@ ToOption = Annotated[
         autocompletion=complete_targets,
         metavar="TARGET,...",
         help="Targets: NAME, NAME@VERSION or NAME@DIALECT.",
+    ),
+]
+OnlyOption = Annotated[
+    Only | None, typer.Option("--only", help="Only fields with this verdict.", show_default=False)
+]
+FieldOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--field",
+        autocompletion=complete_fields,
+        metavar="FIELD,...",
+        help="Only these fields, or all fields of a section.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -60,6 +71,7 @@ def compile_command(
             help="Also write a page that shows which lines carry which field.",
         ),
     ] = "",
+    all: AllOption = False,
     json: JsonOption = False,
 ) -> int:
     """Compile a recipe to training scripts or configurations, one folder per target."""
@@ -90,8 +102,7 @@ def compile_command(
         diagnostics = [found.to_json() for found in made.diagnostics]
         print_json({"files": sorted(made.files), "diagnostics": diagnostics})
     else:
-        print_diagnostics(made.diagnostics)
-        print(*made.written, sep="\n")
+        show(made, all=all)
     return 0
 
 
@@ -123,22 +134,25 @@ def check_command(
     from crosscast.api.recipes import check
 
     found = check(recipes, to, strict=strict, allow_fill_in=allow_fill_in)
-    print_diagnostics(found.diagnostics, as_json=json)
-    if not json:
-        print(found.summary)
+    if json:
+        print_diagnostics(found.diagnostics, as_json=True)
+    else:
+        show(found)
     return found.exit_code
 
 
 def show_command(recipe: RecipeArgument, json: JsonOption = False) -> None:
     """Print a recipe with every default and derived value written out."""
-    from crosscast.api.recipes import show
+    from crosscast.api.recipes import show as shown_recipe
 
-    shown = show(recipe)
-    print_diagnostics(shown.open)
+    shown = shown_recipe(recipe)
     if json:
+        print_diagnostics(shown.open)
         print_json(shown.to_json())
-    else:
-        print(shown.text, end="")
+        return
+    show_head(shown)
+    print_diagnostics(shown.open)
+    print(shown.text, end="")
 
 
 def explain_command(
@@ -157,37 +171,25 @@ def explain_command(
             help="Targets; default: all frameworks.",
         ),
     ] = None,
+    only: OnlyOption = None,
+    field: FieldOption = None,
+    all: AllOption = False,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> int:
     """Explain how targets implement a recipe, or show the training step of a script.
 
-    For a recipe: the verdict of every field. For a script: its step next to the neutral one.
+    For a recipe: numbers of verdicts, and every field that is not exact. For a script: its step
+    next to the neutral one.
     """
-    from crosscast.api.compiling import COLUMNS, LONG, cells
     from crosscast.api.explaining import explain
 
-    found = explain(recipe, to, strict=strict)
-    if found.plan is not None:
-        _show_steps(found, as_json=json)
-        return found.exit_code
-    print_diagnostics(found.diagnostics)
-    if json:
-        print_json([verdict.to_json() for verdict in found.verdicts])
-    else:
-        print_table(COLUMNS, list(cells(found.verdicts)), long=LONG)
-    return found.exit_code
-
-
-def _show_steps(found: Explanation, *, as_json: bool) -> None:
-    """Print the training steps of a program beside the Plan of its recipe."""
-    from crosscast.lift.plan_comparison import COLUMNS
-
-    if as_json:
-        assert found.plan is not None
+    found = explain(recipe, to, strict=strict, only=only, field=field)
+    if not json:
+        show(found, all=all)
+    elif found.plan is not None:
         print_json({"plan": found.plan.to_json(), "steps": [s.to_json() for s in found.steps]})
-        return
-    for index, step in enumerate(found.steps):
-        print(f"{chr(10) * bool(index)}== {step.function or 'module level'}")
-        print_table(COLUMNS, step.rows, long=("how",))
-    print_diagnostics(found.diagnostics)
+    else:
+        print_diagnostics(found.diagnostics)
+        print_json([verdict.to_json() for verdict in found.verdicts])
+    return found.exit_code

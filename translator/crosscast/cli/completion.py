@@ -88,6 +88,13 @@ def complete_settings(incomplete: str) -> list[str]:
     return [f"{field}=" for field in fields if field.startswith(name)]
 
 
+def complete_fields(incomplete: str) -> list[str]:
+    """Return the fields of a recipe, and the sections that begin with what is written."""
+    fields: dict[str, list[str]] = _words()["fields"]
+    sections = [field[:end] for field in fields for end, c in enumerate(field) if c == "."]
+    return _listed(incomplete, dict.fromkeys((*sections, *fields)))
+
+
 def complete_rules(incomplete: str) -> list[str]:
     """Return the codes of the rules of lint."""
     return _listed(incomplete, _words()["rules"])

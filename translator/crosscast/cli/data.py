@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosscast.messages.console import print_diagnostics
+from crosscast.messages.console import print_diagnostics, print_screen
 
 if TYPE_CHECKING:
     from crosscast.api.datasets import EncodedData
@@ -57,8 +57,8 @@ def synthetic_command(
         out=output,
         force=force,
     )
-    for name, part in made.splits.items():
-        typer.echo(f"{output / name}.npz: {len(part)} rows of {sequence_length} ids")
+    files = (f"{output / name}.npz" for name in made.splits)
+    print_screen(made.head, [f"written: {', '.join(files)}"])
 
 
 @data_app.command("xnli")
@@ -161,5 +161,5 @@ def jsonl_command(
 
 
 def _print(made: EncodedData, output: Path) -> None:
+    print_screen(made.head, [f"written: {output}"])
     print_diagnostics(made.diagnostics)
-    typer.echo(f"{output}: {made.summary}")

@@ -8,7 +8,8 @@ import typer
 
 from crosscast.cli.compile import JsonOption
 from crosscast.cli.lift import VersionOption
-from crosscast.messages.console import print_diagnostics, print_json, print_table
+from crosscast.cli.screens import show
+from crosscast.messages.console import print_json
 
 _SIDE = "a recipe, script, launch script, configuration, or folder with one run."
 
@@ -22,18 +23,11 @@ def diff_command(
     json: JsonOption = False,
 ) -> int:
     """Compare the training that two sources define; exit with 1 if they differ."""
-    from crosscast.api.comparing import COLUMNS, diff
+    from crosscast.api.comparing import diff
 
     found = diff(left, right, version=version or ())
     if json:
         print_json(found.to_json())
         return found.exit_code
-    print_diagnostics(found.diagnostics)
-    if found.differences:
-        print_table(COLUMNS, found.rows)
-    else:
-        print("No differences in the fields that both sides specify.")
-    if found.unknown:
-        names = ", ".join(difference.path for difference in found.unknown)
-        print(f"\nNot compared, because at least one side does not specify them: {names}")
+    show(found)
     return found.exit_code

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from crosscast.cli.compile import JsonOption
 from crosscast.cli.completion import complete_packages
-from crosscast.messages.console import print_json, print_text
-
-if TYPE_CHECKING:
-    from crosscast.api.drifting import Drift
+from crosscast.cli.screens import AllOption
+from crosscast.messages.console import print_json, print_screen
 
 
 def drift(
@@ -36,31 +34,19 @@ def drift(
     names: Annotated[
         bool, typer.Option("--names", help="List new names and names that are gone, too.")
     ] = False,
+    all: AllOption = False,
     json: JsonOption = False,
 ) -> int:
     """Show what releases of a framework do differently, as observed by running them."""
     from crosscast.api.drifting import drift
+    from crosscast.drift.words import lines_of
 
     found = drift(package, since, until, name=name)
     if json:
         print_json(found.to_json())
         return found.exit_code
-    print_text(found.summary)
-    print_text(f"observed: {', '.join(found.observed)}")
-    _show(found, names=names)
+    parts = list(found.parts(all=all))
+    if names and not all and found.names:
+        parts[-1] = "\n".join(["Names", *(line for c in found.names for line in lines_of(c))])
+    print_screen(found.head, parts)
     return found.exit_code
-
-
-def _show(found: Drift, *, names: bool) -> None:
-    from crosscast.drift.words import lines_of
-
-    for title, changes in (
-        ("Behavior", found.behavior),
-        ("Parameters", found.parameters),
-        ("Names", found.names if names else ()),
-    ):
-        if changes:
-            print(f"\n{title}")
-            print(*(line for change in changes for line in lines_of(change)), sep="\n")
-    if found.names and not names:
-        print(f"\n{len(found.names)} names are new or gone: --names lists them")

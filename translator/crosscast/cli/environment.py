@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import JsonOption
-from crosscast.messages.console import print_json, print_table
+from crosscast.cli.compile import FieldOption, JsonOption, OnlyOption
+from crosscast.cli.screens import AllOption, show
+from crosscast.messages.console import print_json, print_screen
+from crosscast.messages.screens import head
 
 
 def init_command(
@@ -18,8 +21,14 @@ def init_command(
     """Write a commented starter recipe and the JSON Schema that editors use for completion."""
     from crosscast.api.supporting import init
 
-    for name in init(path.name, out=path.parent, force=force):
-        print(path.parent / name)
+    names = [path.parent / name for name in init(path.name, out=path.parent, force=force)]
+    print_screen(
+        head(
+            "a commented starter recipe, and the schema for editors",
+            f"written: {', '.join(map(str, names))}",
+            f"edit it, then crosscast check {shlex.quote(str(path))}",
+        )
+    )
 
 
 def schema_command() -> None:
@@ -30,6 +39,12 @@ def schema_command() -> None:
 
 
 def matrix_command(
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="T,...", help="Targets; default: all.")
+    ] = None,
+    only: OnlyOption = None,
+    field: FieldOption = None,
+    all: AllOption = False,
     json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the docs page.")] = False,
     defaults: Annotated[
@@ -42,7 +57,7 @@ def matrix_command(
         ),
     ] = False,
 ) -> None:
-    """Print what every target supports."""
+    """Show what every target supports: numbers, and what is not exact."""
     _refuse_both(("--json", json), ("--markdown", markdown))
     _refuse_both(("--dialects", dialects), ("--defaults", defaults))
     _refuse_both(("--dialects", dialects), ("--markdown", markdown))
@@ -51,13 +66,19 @@ def matrix_command(
     about: Literal["fields", "defaults", "dialects"] = "fields"
     if defaults or dialects:
         about = "defaults" if defaults else "dialects"
-    found = matrix(about)
+    asked = (("--to", bool(to)), ("--only", bool(only)), ("--field", bool(field)))
+    for option in asked:
+        _refuse_both(option, ("--markdown", markdown))
+    for option in asked[1:]:
+        _refuse_both(option, ("--dialects", dialects))
+        _refuse_both(option, ("--defaults", defaults))
+    found = matrix(about, to, only=only, field=field)
     if markdown:
         print(found.markdown, end="")
     elif json:
         print_json(found.rows)
     else:
-        print_table(found.columns, found.cells, long=("how",))
+        show(found, all=all)
 
 
 def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
@@ -68,12 +89,11 @@ def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
 
 def doctor_command(json: JsonOption = False) -> int:
     """Report which frameworks are installed here and what they can run natively."""
-    from crosscast.api.supporting import MACHINE_COLUMNS, doctor
+    from crosscast.api.supporting import doctor
 
     found = doctor()
     if json:
         print_json([machine.to_json() for machine in found.targets])
     else:
-        rows = [machine.cells() for machine in found.targets]
-        print_table(MACHINE_COLUMNS, rows, long=("note",))
+        show(found)
     return found.exit_code

@@ -10,7 +10,8 @@ import typer
 from crosscast.cli.compile import JsonOption
 from crosscast.cli.error_handling import positive
 from crosscast.cli.progress import progress_bar
-from crosscast.messages.console import print_diagnostics, print_json, print_table, print_text
+from crosscast.cli.screens import AllOption, show_head
+from crosscast.messages.console import print_diagnostics, print_json, print_screen
 
 if TYPE_CHECKING:
     from crosscast.api.lifting import Lift
@@ -70,6 +71,7 @@ def lift_command(
     memory: Annotated[
         float, typer.Option(min=0, help="With --run: memory limit of a run in GiB; 0 for none.")
     ] = 0.0,
+    all: AllOption = False,
     json: JsonOption = False,
 ) -> int:
     """Extract the recipe that training scripts and configurations encode."""
@@ -97,7 +99,7 @@ def lift_command(
     if output:
         _write(found, output, force=force)
     elif not json:
-        _show(found)
+        print_screen(found.head, found.parts(all=all))
     if not json:
         print_diagnostics(found.diagnostics)
         if found.proof:
@@ -111,32 +113,15 @@ def on_run(name: str) -> None:
         print(f"running the {name}", file=sys.stderr)
 
 
-def _show(found: Lift) -> None:
-    from crosscast.api.lifting import RUN_COLUMNS
-    from crosscast.lift.report import COLUMNS
-
-    if found.proof:
-        from crosscast.lift.run_proof import run_cells
-
-        if found.proof.fields:
-            print_table(RUN_COLUMNS, list(run_cells(found.proof)), long=("evidence",))
-        return
-    for index, run in enumerate(run for run in found.runs if run.rows):
-        if len(found.runs) > 1:
-            print(f"{'' if not index else chr(10)}== {', '.join(run.sources)}")
-        print_table(COLUMNS, run.rows, long=("from",))
-        if run.counts:
-            print_text(run.counts)
-
-
 def _write(found: Lift, output: str, *, force: bool) -> None:
-    written = [run for run in found.runs if run.text]
     if output == "-":
+        show_head(found)
         print(found.text, end="")
-        print(*filter(None, (run.counts for run in written)), sep="\n", file=sys.stderr)
         return
-    for path, run in zip(found.write(output, force=force), written, strict=True):
-        print(*filter(None, (f"{path}:", run.counts)))
+    runs = [run for run in found.runs if run.text]
+    paths = zip(found.write(output, force=force), runs, strict=True)
+    lines = (f"{path}: {run.counts}".removesuffix(": ") for path, run in paths)
+    print_screen(found.head, ["\n".join(lines)])
 
 
 def _print_of_program(proof: RunProof) -> None:

@@ -12,12 +12,13 @@ import typer
 
 from crosscast.cli.completion import complete_rules
 from crosscast.cli.progress import progress_bar
+from crosscast.cli.screens import show, show_head
 from crosscast.messages.console import (
     EXIT_FINDINGS,
     EXIT_OK,
     exit_code,
+    fitted_report,
     print_diagnostics,
-    print_table,
 )
 from crosscast.messages.diagnostics import DiagnosticError, failure
 
@@ -122,12 +123,12 @@ def lint_command(
 
 
 def _about_rules(explain: str) -> int:
-    from crosscast.api.linting import RULE_COLUMNS, lint_rules
+    from crosscast.api.linting import lint_rules
 
     if explain:
         print(lint_rules(explain).text, end="")
     else:
-        print_table(RULE_COLUMNS, lint_rules().rows, long=("what",))
+        show(lint_rules())
     return EXIT_OK
 
 
@@ -162,6 +163,8 @@ def _findings(number: int) -> str:
 
 def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None:
     text = found.format(format)
+    if format == "text":
+        show_head(found)
     if output != "-":
         _write(output, text)
     elif format == "text" and not to_stderr:
@@ -170,8 +173,6 @@ def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None
         print(text, end="", file=sys.stderr if to_stderr else sys.stdout)
     if format in ("text", "sarif"):
         print_diagnostics(found.problems)
-    if format == "text":
-        print(found.summary, file=sys.stderr)
 
 
 def _print_text(text: str) -> None:
@@ -179,12 +180,12 @@ def _print_text(text: str) -> None:
     if not text:
         return
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        print(text, end="")
+        print(fitted_report(text, sys.stdout))
         return
     from rich.console import Console
     from rich.text import Text
 
-    styled = Text(text)
+    styled = Text(f"{fitted_report(text, sys.stdout)}\n")
     for severity, style in (("error", "bold red"), ("warning", "yellow"), ("note", "cyan")):
         styled.highlight_regex(rf"(?m)(?<=: ){severity} CL\d+", style)
     styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")

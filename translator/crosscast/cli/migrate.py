@@ -16,7 +16,8 @@ from crosscast.cli.migrate_across import print_across, progress_of
 from crosscast.cli.migrate_in_place import print_in_place
 from crosscast.cli.migrate_review import answers_on_terminal, show_refusals
 from crosscast.cli.progress import waiting
-from crosscast.messages.console import EXIT_OK, print_json, print_table
+from crosscast.cli.screens import show
+from crosscast.messages.console import EXIT_OK, print_json
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 
 if TYPE_CHECKING:
@@ -211,9 +212,9 @@ def _check_choices(
 
 
 def _list_changes() -> int:
-    from crosscast.api.migrating import CHANGE_COLUMNS, migrate_changes
+    from crosscast.api.migrating import migrate_changes
 
-    print_table(CHANGE_COLUMNS, migrate_changes().rows, long=("before", "after"))
+    show(migrate_changes())
     return EXIT_OK
 
 

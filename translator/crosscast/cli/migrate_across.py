@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosscast.messages.console import print_diagnostics
+from crosscast.messages.console import print_diagnostics, print_report
 
 if TYPE_CHECKING:
     from crosscast.api.migrated_across import Across
@@ -30,7 +30,7 @@ def progress_of(runs: bool) -> Iterator[Callable[[Any], None]]:
 
 def print_across(found: Across, root: Path) -> None:
     """Print what was done, the diagnostics, and where the report is."""
-    print(*found.said.lines, sep="\n", flush=True)
+    print_report("\n".join(found.said.lines), sys.stdout)
     print_diagnostics(found.diagnostics)
     _print_proof(found.report)
     print(root / "report.md")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.messages.console import print_diagnostics, print_diff
+from crosscast.messages.console import print_diagnostics, print_diff, print_report
 
 if TYPE_CHECKING:
     from crosscast.api.migrated_in_place import InPlace
@@ -18,7 +18,7 @@ def print_in_place(found: InPlace, refusals: Sequence[Finding]) -> None:
 
     `refusals`: those that were not shown yet.
     """
-    print(*found.said.lines, sep="\n", file=sys.stderr, flush=True)
+    print_report("\n".join(found.said.lines), sys.stderr)
     if found.changes or found.refusals:
         if found.mode == "diff":
             _print_diff(found)
@@ -45,9 +45,7 @@ def _print_details(found: InPlace, refusals: Sequence[Finding]) -> None:
         for name in found.added:
             print(f"{name}: a new file, which the changed programs import")
     notes = dict.fromkeys(change.hint for change in found.changes if change.hint)
-    print(text(refusals), end="", file=sys.stderr)
-    for note in notes:
-        print(f"Note: {note}", file=sys.stderr)
+    print_report(text(refusals) + "".join(f"Note: {note}\n" for note in notes), sys.stderr)
 
 
 def _print_comparison(found: InPlace) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from crosscast.cli.compile import RecipeArgument, ToOption
 from crosscast.cli.error_handling import positive
-from crosscast.messages.console import print_diagnostics
+from crosscast.messages.console import print_diagnostics, print_screen
 from crosscast.messages.missing_packages import package_missing
 
 if TYPE_CHECKING:
@@ -143,6 +143,9 @@ def parity_command(
 def _print(found: Parity, output: Path) -> None:
     """Print what was found, and where more is written."""
     from crosscast_parity.report.terminal import print_summary
+
+    print_screen(found.head)
+    print()
 
     if found.models is not None:
         from crosscast_parity.modules.report import text_of

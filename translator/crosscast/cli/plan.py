@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,10 +11,8 @@ from crosscast.cli.compile import JsonOption, RecipeArgument
 from crosscast.cli.completion import complete_devices, complete_targets
 from crosscast.cli.error_handling import positive
 from crosscast.cli.progress import waiting
-from crosscast.messages.console import print_diagnostics, print_json, print_table
-
-if TYPE_CHECKING:
-    from crosscast.api.planning import Plan
+from crosscast.cli.screens import AllOption
+from crosscast.messages.console import print_diagnostics, print_json, print_screen
 
 
 def plan_command(
@@ -84,6 +82,7 @@ def plan_command(
     timeout: Annotated[
         float, typer.Option(callback=positive, help="Time limit of a trace or run in seconds.")
     ] = 600.0,
+    all: AllOption = False,
     json: JsonOption = False,
 ) -> int:
     """Find micro-batch size, accumulation and checkpointing that fit a memory limit.
@@ -116,37 +115,7 @@ def plan_command(
     if json:
         print_json(found.to_json(names))
         return found.exit_code
-    _print_measured(found)
-    _print(found)
-    print(*(name for some in names.values() for name in some), sep="\n", end="\n" * bool(names))
+    files = ["\n".join(name for some in names.values() for name in some)] if names else []
+    print_screen(found.head, [*found.parts(all=all), *files])
     print_diagnostics(found.diagnostics)
     return found.exit_code
-
-
-def _print_measured(found: Plan) -> None:
-    from crosscast.fit.measured_peak import measured_rows
-
-    peak, estimate = found.measured, found.estimate
-    if peak is not None and estimate is not None:
-        print(f"{found.targets[0]}: highest peak in {peak.rows} rows of {peak.file}")
-        print_table(("", "bytes", "error"), measured_rows(peak, estimate))
-
-
-def _print(found: Plan) -> None:
-    from crosscast.api.planning import fit_words
-    from crosscast.fit.devices import ASSUMED
-    from crosscast.fit.outcome_tables import ANSWERS, answer_rows, component_table
-
-    if found.request is None:
-        return
-    device = found.request.device
-    rates = device.name if device else f"{ASSUMED}: no --device"
-    for outcome in found.outcomes:
-        print(fit_words(outcome))
-        evidence = outcome.now.estimate.evidence
-        print(f"({evidence}; cost relative to now, at the rates of {rates})")
-        print_table(ANSWERS, answer_rows(outcome))
-        print()
-        head, rows = component_table(outcome)
-        print_table(head, rows)
-        print()

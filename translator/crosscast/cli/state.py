@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from crosscast.cli.compile import JsonOption
 from crosscast.cli.completion import complete_targets
-from crosscast.messages.console import print_diagnostics, print_json, print_table
-
-if TYPE_CHECKING:
-    from crosscast.api.states import State
+from crosscast.cli.screens import show
+from crosscast.messages.console import print_json
 
 state_app = typer.Typer(
     no_args_is_help=True, help="Inspect training states and convert them to another framework."
@@ -112,8 +110,7 @@ def convert_command(
     if json:
         print_json(found.to_json())
         return 0
-    _print(found)
-    print(f"written: {found.written}")
+    show(found)
     return 0
 
 
@@ -141,21 +138,6 @@ def show_command(
     found = state_show(checkpoint, of, recipe=recipe, windows=windows, updates=updates, rows=rows)
     if json:
         print_json(found.to_json())
-    elif found.state is None:
-        from crosscast.state.outline import COLUMNS
-
-        print_table(COLUMNS, [[str(cell) for cell in key] for key in found.keys])
     else:
-        _print(found)
+        show(found)
     return 0
-
-
-def _print(found: State) -> None:
-    from crosscast.api.states import COLUMNS
-
-    print_table(COLUMNS, found.rows, long=("how",))
-    if found.position:
-        print(f"next window: {found.position}")
-    assert found.state is not None
-    print(f"recipe: {found.state.recipe}")
-    print_diagnostics(found.diagnostics)

@@ -10,7 +10,8 @@ import typer
 from crosscast.cli.compile import JsonOption, ToOption
 from crosscast.cli.completion import complete_settings
 from crosscast.cli.error_handling import positive
-from crosscast.messages.console import print_diagnostics, print_json, print_table
+from crosscast.cli.screens import show
+from crosscast.messages.console import print_diagnostics, print_json
 from crosscast.messages.missing_packages import package_missing
 
 
@@ -88,7 +89,6 @@ def sweep_command(
         print_diagnostics(load(path).open)
     try:
         from crosscast_parity.sweep.progress import make_watch
-        from crosscast_parity.sweep.table import COLUMNS
     except ModuleNotFoundError as error:
         raise package_missing("sweeps need", error) from None
     found = sweep(
@@ -115,8 +115,6 @@ def sweep_command(
     if json:
         print_json(found.to_json())
         return found.exit_code
-    print_table(COLUMNS, found.table.lines(), long=("settings",))
-    for comparison in found.comparisons:
-        print(comparison)
+    show(found)
     print(f"cells: {output / 'sweep.csv'}, {output / 'sweep.json'}")
     return found.exit_code

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption
-from crosscast.messages.console import print_diagnostics, print_json, print_table
+from crosscast.cli.screens import show
+from crosscast.messages.console import print_json
 
 trace_app = typer.Typer(no_args_is_help=True, help="Export the traces that runs leave.")
 
@@ -34,15 +35,11 @@ def export_command(
     json: JsonOption = False,
 ) -> int:
     """Write runs in the format of TensorBoard, MLflow, W&B or Trackio, or as CSV."""
-    from crosscast.api.tracing import COLUMNS, trace_export
+    from crosscast.api.tracing import trace_export
 
     found = trace_export(runs, to, out=output, force=force)
     if json:
         print_json(found.to_json())
-        return found.exit_code
-    print_table(COLUMNS, found.rows)
-    print(f"written: {found.written}")
-    if found.show:
-        print(f"to show: {found.show}" if to != "wandb" else f"to send: {found.show}")
-    print_diagnostics(found.diagnostics)
+    else:
+        show(found)
     return found.exit_code

@@ -11,7 +11,8 @@ from crosscast.cli.compile import JsonOption, RecipeArgument
 from crosscast.cli.completion import complete_targets
 from crosscast.cli.error_handling import positive
 from crosscast.cli.progress import waiting
-from crosscast.messages.console import print_diagnostics, print_json, print_table
+from crosscast.cli.screens import show
+from crosscast.messages.console import print_diagnostics, print_json, print_screen
 
 weights_app = typer.Typer(
     no_args_is_help=True,
@@ -56,7 +57,7 @@ def match_command(
 ) -> int:
     """Match the weights of a recipe's models, prove it by running them, and write the map."""
     from crosscast.api.recipes import folder_of
-    from crosscast.api.weights import COLUMNS, weights_match
+    from crosscast.api.weights import weights_match
     from crosscast.weights.document import NAME
 
     path = output or folder_of(recipe) / NAME
@@ -67,8 +68,7 @@ def match_command(
     if json:
         print_json(found.to_json() | {"output": str(path)})
         return found.exit_code
-    print_table(COLUMNS, found.rows, long=("how",))
-    print(found.summary, f"written: {path}", sep="\n")
+    print_screen(found.head, [*found.parts(), f"written: {path}"])
     print_diagnostics(found.diagnostics)
     return found.exit_code
 
@@ -102,6 +102,5 @@ def check_command(
     if json:
         print_json(found.to_json())
         return found.exit_code
-    print(found.summary)
-    print_diagnostics(found.diagnostics)
+    show(found)
     return found.exit_code

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from crosscast.fit.candidates import Candidate, changes
+from crosscast.fit.devices import ASSUMED
 from crosscast.fit.memory_sizes import show_bytes
 from crosscast.fit.solver import Outcome, Variant
 from crosscast.memory.records import COMPONENTS, Estimate
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.screens import Part, Table
 from crosscast.recipe.document import BertModel, Recipe
 
 ANSWERS = ("answer", "micro", "steps", "ckpt", "precision", "peak", "total", "simple", "cost")
@@ -64,6 +66,46 @@ def component_table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     rows.append(["margin", *(show_bytes(way.estimate.margin_bytes) for way in shown.values())])
     rows.append(["peak in", *(way.estimate.peak_phase for way in shown.values())])
     return ["component", *shown], rows
+
+
+def fits_words(outcomes: Sequence[Outcome]) -> str:
+    """Say on which targets the unchanged recipe fits, and what it needs; empty without any."""
+    if not outcomes:
+        return ""
+    needs: dict[bool, list[str]] = {False: [], True: []}
+    for outcome in outcomes:
+        needed = outcome.now.estimate.total
+        needs[needed <= outcome.limit].append(f"{outcome.target} ({show_bytes(needed)})")
+    parts = [f"does not fit on {', '.join(needs[False])}"] if needs[False] else []
+    parts += [f"fits on {', '.join(needs[True])}"] if needs[True] else []
+    return f"the unchanged recipe {'; it '.join(parts)}"
+
+
+def fit_words(outcome: Outcome) -> str:
+    """Say whether the unchanged recipe fits."""
+    needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
+    fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
+    return f"{outcome.target}: the unchanged recipe needs {needs} and {fits} into {limit}"
+
+
+def outcome_parts(outcomes: Sequence[Outcome], device: str, *, all: bool) -> Iterator[Part]:
+    """Yield the tables of a plan.
+
+    Args:
+        outcomes: what was found for every target.
+        device: name of the GPU; empty if none was given.
+        all: also the memory of every component.
+    """
+    rates = device or f"{ASSUMED}: no --device"
+    for outcome in outcomes:
+        evidence = outcome.now.estimate.evidence
+        words = f"({evidence}; cost relative to now, at the rates of {rates})"
+        title = f"{fit_words(outcome)}\n{words}"
+        yield Table(ANSWERS, answer_rows(outcome), title=title)
+        if all:
+            yield Table(*component_table(outcome))
+    if outcomes and not all:
+        yield "--all shows the memory of every component."
 
 
 def component_sizes(estimate: Estimate) -> dict[str, int]:

@@ -8,10 +8,10 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
+from crosscast.lift.drafting import Lifted, lift
 from crosscast.lift.related_files import missing_programs, unread_files, with_nearby
 from crosscast.lift.report import Report, lost, report
-from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.source import STDIN, Source, read_source
 from crosscast.sources.files import MAX_BYTES, Text, find_files, path_of, read_text
 from crosscast.sources.grouping import group
@@ -110,3 +110,20 @@ def _alone(members: tuple[Source, ...], versions: Mapping[str, str]) -> Report:
             message = f"{members[0].name}: the process that read it died"
             hint = "it may have run out of memory; please report this with the file"
             return lost(members, Diagnostic(code="CC956", message=message, hint=hint))
+
+
+def only_run(paths: Sequence[str], versions: Mapping[str, str]) -> tuple[Lifted, list[Diagnostic]]:
+    """Return the only run that paths name, and what was noticed about other files.
+
+    Raises:
+        DiagnosticError: CC919 if there are several runs or none.
+    """
+    sources, problems = read_sources(paths)
+    found = [lift(analyse(members, versions)) for members in groups_of(sources, paths)]
+    trains = [lifted for lifted in found if lifted.text] or found
+    if len(trains) != 1:
+        message = f"--run needs one run, but {len(trains)} were found"
+        hint = "name the files of one run"
+        raise DiagnosticError(*problems, Diagnostic(code="CC919", message=message, hint=hint))
+    others = [d for lifted in found if lifted is not trains[0] for d in lifted.diagnostics]
+    return trains[0], [*problems, *others]

@@ -13,6 +13,7 @@ from crosscast.lift.drafting import Lifted
 from crosscast.lift.precedence import Settled, Settlement, settle
 from crosscast.lift.recipe_draft import KINDS, Filled, How
 from crosscast.messages.diagnostics import Diagnostic, Span
+from crosscast.messages.screens import Table
 from crosscast.messages.source import Source
 
 SCHEMA = 1
@@ -34,10 +35,7 @@ class Report:
     @property
     def summary(self) -> str:
         """How many values are of each kind, in words; empty if there are none."""
-        counts: Mapping[How, int] = self.data["counts"]
-        total = sum(counts.values())
-        kinds = ", ".join(f"{counts[kind]} {_IN_WORDS[kind]}" for kind in KINDS)
-        return f"{total} values: {kinds}." if total else ""
+        return in_words([self.data["counts"]])
 
 
 _IN_WORDS: Mapping[How, str] = {
@@ -46,6 +44,34 @@ _IN_WORDS: Mapping[How, str] = {
     "default": "defaults of libraries",
     "assumed": "assumed (FILL IN)",
 }
+
+
+def in_words(counts: Sequence[Mapping[How, int]]) -> str:
+    """Return how many values of recipes are of each kind; empty if there are none."""
+    sums = {kind: sum(each[kind] for each in counts) for kind in KINDS}
+    kinds = ", ".join(f"{sums[kind]} {_IN_WORDS[kind]}" for kind in KINDS)
+    total = sum(sums.values())
+    return f"{total} values: {kinds}." if total else ""
+
+
+def runs_table(runs: Sequence[tuple[str, Mapping[How, int]]]) -> Table:
+    """Return a table with the number of values of each kind, for every run."""
+    rows = [[*(str(counts[kind]) for kind in KINDS), name] for name, counts in runs]
+    return Table((*KINDS, "run"), rows, title="--all shows the values of every run.")
+
+
+def is_certain(row: Sequence[str]) -> bool:
+    """Whether a row of the table needs no look: it is neither assumed nor only likely."""
+    return not row[2].startswith("FILL IN") and not row[2].endswith(" likely")
+
+
+def what_next(counts: Sequence[Mapping[How, int]]) -> str:
+    """Say what to do with recipes, of which each has so many values of each kind."""
+    if not counts:
+        return "name the script, and with it the command and the configuration that start it"
+    left = sum(each["assumed"] for each in counts)
+    where = "recipe that -o FILE writes" if len(counts) == 1 else "recipes that -o FOLDER/ writes"
+    return f"fill in what is marked FILL IN ({left}) in the {where}" if left else f"use the {where}"
 
 
 def report(lifted: Lifted) -> Report:

@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import sys
-import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, TextIO
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, render, sort_key
-from crosscast.messages.text_tables import layout
+from crosscast.messages.screens import Head, Line, Part, fitted, screen
 
 
 class Exit(IntEnum):
@@ -35,7 +34,7 @@ _DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "gr
 """Start of a line of a diff to its style; the first that fits."""
 _FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC021", "CC022", "CC5")
 _TARGET_USAGE = ("CC106", "CC108")
-_CALL_USAGE = ("CC016",)
+_CALL_USAGE = ("CC016", "CC028")
 _READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970", "CC980")
 _PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
 _DATA_USAGE = ("CC601", "CC610", "CC641")
@@ -76,7 +75,7 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
         return
     if not diagnostics:
         return
-    text = render(diagnostics)
+    text = fitted_report(render(diagnostics), sys.stderr)
     if not wants_colour():
         print(text, file=sys.stderr)
         return
@@ -95,36 +94,52 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, default=str))
 
 
-def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, long: Collection[str] = ()
-) -> None:
-    """Print a table to stdout: one line per row in a pipe, wrapped to the width of a terminal.
+def print_screen(first: Head, parts: Iterable[Part] = (), *, to: TextIO | None = None) -> None:
+    """Print what a command prints: lines as they are in a pipe, wrapped to a terminal's width.
 
-    Columns named in `long` contain sentences and may be wrapped; no cell is truncated.
+    Args:
+        first: the lines to begin with.
+        parts: what follows.
+        to: stdout without it; stderr for a command whose stdout is a document.
     """
-    if not sys.stdout.isatty():
-        table = layout(columns, rows, long=long)
-        print(*table.head, *table.rows, sep="\n")
+    stream = to or sys.stdout
+    _print_lines(screen(first, parts, width_of(stream)), stream)
+
+
+def fitted_report(text: str, stream: TextIO) -> str:
+    """Wrap rendered diagnostics to the width of a terminal; lines of source stay whole."""
+    width = width_of(stream)
+    lines = (
+        [line] if line.startswith("    ") else fitted(line, width, "    ")
+        for line in text.splitlines()
+    )
+    return "\n".join(part for some in lines for part in some)
+
+
+def print_report(text: str, stream: TextIO) -> None:
+    """Print rendered diagnostics and other lines, wrapped to the width of a terminal."""
+    if text:
+        print(fitted_report(text, stream), file=stream, flush=True)
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Return the width of a terminal; None for a pipe or a file."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def _print_lines(lines: Iterable[Line], stream: TextIO) -> None:
+    if not stream.isatty() or "NO_COLOR" in os.environ:
+        print(*(line.text for line in lines), sep="\n", file=stream, flush=True)
         return
-    table = layout(columns, rows, long=long, width=shutil.get_terminal_size().columns)
-    if "NO_COLOR" in os.environ:
-        print(*table.head, sep="\n")
-    else:
-        from rich.console import Console
+    from rich.console import Console
 
-        console = Console(highlight=False, markup=False)
-        for line in table.head:
-            console.print(line, style="bold", soft_wrap=True)
-    if table.rows:
-        print(*table.rows, sep="\n")
-
-
-def print_text(text: str) -> None:
-    """Print a sentence to stdout: one line in a pipe, wrapped to the width of a terminal."""
-    if sys.stdout.isatty():
-        width = shutil.get_terminal_size().columns
-        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
-    print(text)
+    console = Console(file=stream, highlight=False, markup=False)
+    for line in lines:
+        if line.bold:
+            console.print(line.text, style="bold", soft_wrap=True)
+        else:
+            print(line.text, file=stream)
+    stream.flush()
 
 
 def cell_text(value: Any) -> str:

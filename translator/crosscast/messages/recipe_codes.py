@@ -55,6 +55,12 @@ RECIPE_CODES = (
         "files and writes the recipe; complete it and give that to the command.",
     ),
     Code(
+        "CC028",
+        "unknown field in a question",
+        "`--field` takes the dotted path of a field or of a section, such as `optimizer` or "
+        "`optimizer.weight_decay`.",
+    ),
+    Code(
         "CC101",
         "unknown field",
         "Unknown fields are not allowed. Put your own notes under keys that start with `x-`.",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+from crosscast.messages.cells import cells as cells_of
+from crosscast.messages.cells import padded as filled
+from crosscast.messages.cells import wrapped
 
 GAP = "  "
 INDENT = "    "
@@ -40,7 +43,7 @@ def layout(
         width: Width of the terminal; None prints every row as one line of any length. Longer rows
             continue in indented lines.
     """
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    widths = [max(map(cells_of, column)) for column in zip(columns, *rows, strict=True)]
     sentences = [name in long for name in columns]
     if width is None or _room(widths) <= width:
         padded = [
@@ -60,8 +63,8 @@ def layout(
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return GAP.join(padded).rstrip()
+    parts = (filled(cell, width) for cell, width in zip(cells, widths, strict=True))
+    return GAP.join(parts).rstrip()
 
 
 def _room(widths: Sequence[int]) -> int:
@@ -95,11 +98,11 @@ def _lines(
         first = group[0]
         if not sentences[first]:
             yield from [line.rstrip()] if line.strip() else []
-            line = indent + GAP.join(cells[i].ljust(widths[i]) for i in group)
-            if len(group) == 1 and len(line.rstrip()) > width:
+            line = indent + GAP.join(filled(cells[i], widths[i]) for i in group)
+            if len(group) == 1 and cells_of(line.rstrip()) > width:
                 *whole, line = _wrapped(cells[first], indent, width, cut=False)
                 yield from whole
-        elif line and len(line + GAP + cells[first]) <= width:
+        elif line and cells_of(line + GAP + cells[first]) <= width:
             yield (line + GAP + cells[first]).rstrip()
             line = ""
         else:
@@ -110,11 +113,4 @@ def _lines(
 
 
 def _wrapped(text: str, indent: str, width: int, *, cut: bool = True) -> list[str]:
-    return textwrap.wrap(
-        text,
-        max(width, 2 * len(INDENT)),
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-        break_long_words=cut,
-    )
+    return wrapped(text, max(width, 2 * len(INDENT)), first=indent, indent=indent, cut=cut)

@@ -130,7 +130,7 @@ def section_tag(section: str) -> tuple[str, frozenset[str]]:
 
 
 @cache
-def all_fields() -> tuple[str, ...]:
+def value_fields() -> tuple[str, ...]:
     """Return the dotted paths of all fields of all variants that are no section, in order."""
     return tuple(dict.fromkeys(_paths(_raw_schema(), "")))
 
@@ -222,6 +222,19 @@ def _alternatives(schema: dict[str, Any], node: dict[str, Any]) -> list[dict[str
     if not several:
         return [node]
     return [found for each in several for found in _alternatives(schema, each)]
+
+
+@cache
+def all_fields() -> tuple[str, ...]:
+    """Return the dotted paths of all fields and sections of a recipe, those of every variant."""
+    return tuple(dict.fromkeys(_below(_raw_schema(), _raw_schema(), "")))
+
+
+def _below(schema: dict[str, Any], node: dict[str, Any], above: str) -> Iterator[str]:
+    for each in _alternatives(schema, node):
+        for name, given in each.get("properties", {}).items():
+            yield f"{above}{name}"
+            yield from _below(schema, given, f"{above}{name}.")
 
 
 def _kinds(schema: dict[str, Any], node: dict[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from crosscast.targets.backend import Backend, Dialect, rows_of, window
+from crosscast.targets.backend import Backend, Dialect, Target, rows_of, window
 from crosscast.targets.capability import Row, Verdict, always, any_step
 
 _HEAD = """\
@@ -42,6 +42,11 @@ other recipe the next line with the same field decides, or the field above it.
 def matrix_rows(backends: Sequence[Backend]) -> list[dict[str, str]]:
     """Return every row of every backend as plain text cells."""
     return [_cells(backend, row) for backend in backends for row in backend.rows]
+
+
+def target_rows(target: Target) -> list[dict[str, str]]:
+    """Return the rows that apply to a target, under the name by which it was called."""
+    return [_cells(target.backend, row) | {"target": target.name} for row in target.rows]
 
 
 def _cells(backend: Backend, row: Row) -> dict[str, str]:

@@ -1,0 +1,28 @@
+"""Print what a function returned: three lines, what is not as wanted, and the diagnostics."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosscast.messages.console import print_diagnostics, print_screen
+
+if TYPE_CHECKING:
+    from crosscast.api.result import Result
+
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Show everything, not only what needs attention.")
+]
+
+
+def show(found: Result, *, all: bool = False) -> None:
+    """Print a result to stdout and its diagnostics to stderr."""
+    print_screen(found.head, found.parts(all=all))
+    print_diagnostics(found.diagnostics)
+
+
+def show_head(found: Result) -> None:
+    """Print the three lines to stderr, for a command whose stdout is a document."""
+    print_screen(found.head, to=sys.stderr)
