@@ -33,7 +33,7 @@ SESSION = (
     ("--version", 0, PROJECT["version"]),
     ("init", 0, "recipe.yaml"),
     ("check recipe.yaml", 0, "Found no errors"),
-    ("compile recipe.yaml --to torch,tensorflow,paddle -o out", 0, "out/torch/train.py"),
+    ("compile recipe.yaml --to torch,tensorflow,paddle -o out", 0, "out/torch"),
     ("show recipe.yaml", 0, "signal_seconds"),
     ("explain recipe.yaml", 0, "CC345"),
     ("matrix", 0, "clipping"),
