@@ -24,10 +24,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check unit probes drift fuzz mutants causes kills \
-  false-alarms nightly self-test package generate docs bench slurm clean
+  false-alarms nightly self-test package release-check generate docs bench slurm clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
@@ -107,6 +107,9 @@ slurm: $(VENV)/.dev ## Start a SLURM of two nodes on this host, sweep and train 
 
 package: $(VENV)/.dev ## Build sdist and wheel
 	$(BIN)/python -m build --outdir dist
+
+release-check: $(VENV)/.dev ## Wheel and sdist in empty environments of every Python
+	PYTHONPATH=tests $(BIN)/python -m package.release_check
 
 generate: $(VENV)/.dev ## Write what is generated: schema, docs pages, compiled examples
 	$(BIN)/python docs/generate.py

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.drift.changes import Change, changes, observed
 from crosscast.drift.observations import packages
-from crosscast.drift.words import counts, step_text, value_text
+from crosscast.drift.words import counts, steps_of
 from crosscast.pysource.libraries.signatures import known_names
 
 
@@ -25,6 +25,8 @@ def drift_page() -> str:
         "```",
         "crosscast drift keras 3.4 3.15 --name iterations",
         "```",
+        "",
+        'From Python it is `cc.drift("keras", "3.4", "3.15", name="iterations")`.',
         "",
         "Here are all facts that changed, and the parameters of functions that crosscast reads or",
         "writes; the command knows the other public functions and classes of these modules, too.",
@@ -49,23 +51,18 @@ def _section(package: str) -> Iterator[str]:
     if facts:
         yield from ("", "| fact | release | answer |", "|---|---|---|")
         for change in facts:
-            yield from _rows(change)
+            yield from _rows(change.text, change)
     named = [change for change in different if change.name in known]
     if named:
         yield from ("", "| name | release | parameters |", "|---|---|---|")
         for change in named:
-            pairs = zip(change.steps, change.steps[1:], strict=False)
-            first = f"`{change.name}`"
-            for (_, before), (release, after) in pairs:
-                yield f"| {first} | {release} | {_code(step_text(before, after))} |"
-                first = ""
+            yield from _rows(f"`{change.name}`", change)
 
 
-def _rows(change: Change) -> Iterator[str]:
-    first = change.text
-    for release, value in change.steps:
-        yield f"| {first} | {release} | {_code(value_text(value))} |"
-        first = ""
+def _rows(name: str, change: Change) -> Iterator[str]:
+    for release, text in steps_of(change):
+        yield f"| {name} | {release} | {_code(text)} |"
+        name = ""
 
 
 def _code(text: str) -> str:

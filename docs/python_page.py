@@ -12,7 +12,7 @@ import crosscast
 
 GROUPS = {
     "Recipes": "load loads show check init schema",
-    "Scripts": "compile explain matrix doctor",
+    "Scripts": "compile explain explore matrix doctor drift",
     "Existing programs": "lift lint lint_rules diff migrate migrate_changes",
     "Running and comparing": "parity check_scaling sweep plan trace_export",
     "Data, states and weights": (

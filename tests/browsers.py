@@ -32,6 +32,20 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
+def opening_seconds(page: Any, address: str, ready: str) -> float:
+    """Open an address; return the processor time until an element is there.
+
+    Not the time on a clock, because other programs use the machine, too.
+    """
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(address)
+    page.wait_for_selector(ready)
+    found = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+    session.detach()
+    return float(found["TaskDuration"])
+
+
 @contextmanager
 def opened(browser: Any, address: str, **settings: Any) -> Iterator[Any]:
     """Open a page in a context of its own; messages on its console fail the test.

@@ -2,7 +2,7 @@
 
 The pages of the repository are read on GitHub too, so they link to each other and to files beside
 the documentation by relative paths. The site has only its own pages: a linked file of the
-repository becomes a page that shows it.
+repository becomes a page that shows it, and an example has a page of the explorer, too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
+from website.explorers import explored_by, explorer_of, explorer_text
+
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).parent / "assets"
 LANGUAGES = ("en", "zh")
 SOURCES = "source"
 """The folder of the site with pages that show files of the repository."""
 FENCES = {".json": "json", ".py": "python", ".sh": "bash", ".toml": "toml", ".yaml": "yaml"}
+PICTURES = (".png", ".svg")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
+_LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _HAN = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"  # with its punctuation
 _BREAK = re.compile(rf"(?<={_HAN})\n(?={_HAN})")
 _TABS = re.compile(r"^<!-- tabs -->\n(.*?)^<!-- /tabs -->\n", re.MULTILINE | re.DOTALL)
@@ -56,6 +59,10 @@ def stage(language: str, folder: Path, version: str) -> None:
                 waiting.append(target)
             return posixpath.relpath(place(target), shown.parent)
 
+        if shown.suffix in PICTURES:
+            (folder / shown).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, folder / shown)
+            continue
         content = text(path)
         if shown.suffix == ".md" and (path.suffix == ".md" or (ROOT / path).is_dir()):
             content = tabbed(joined(relinked(path, content, follow)))
@@ -84,8 +91,10 @@ def language_of(path: PurePosixPath) -> str:
 
 def place(path: PurePosixPath) -> PurePosixPath:
     """Return where the site in its language shows a file or folder, as a source of a page."""
+    if explored_by(path, ROOT):
+        return path
     language = language_of(path)
-    if path.suffix in (".md", ".json") and path.is_relative_to("docs"):
+    if path.suffix in (".md", ".json", *PICTURES) and path.is_relative_to("docs"):
         return path.relative_to("docs" if language == "en" else f"docs/{language}")
     if (ROOT / path).is_dir():
         return PurePosixPath(SOURCES, path, "index.md")
@@ -108,6 +117,8 @@ def text(path: PurePosixPath) -> str:
         MissingFileError: It is not there.
     """
     file = ROOT / path
+    if explored := explored_by(path, ROOT):
+        return explorer_text(explored, ROOT)
     if file.is_dir():
         names = [f"- [`{name}`]({name})" for name in sorted(_tracked(path))]
         return "\n".join([f"# `{path}`", "", *names, ""])
@@ -122,12 +133,17 @@ def text(path: PurePosixPath) -> str:
 
 
 def relinked(path: PurePosixPath, page: str, follow: Callable[[PurePosixPath], str]) -> str:
-    """Return a page with what `follow` says for the target of each of its relative links."""
+    """Return a page with what `follow` says for the target of each of its relative links.
+
+    An example is linked to its page of the explorer, too.
+    """
 
     def link(match: re.Match[str]) -> str:
         here = path if (ROOT / path).is_dir() else path.parent
         target = PurePosixPath(posixpath.normpath(here / match[2]))
-        return f"{match[1]}{follow(target)}{match[3] or ''}"
+        explorer = explorer_of(target)
+        more = f" ([explorer]({follow(explorer)}))" if explorer else ""
+        return f"{match[1]}{follow(target)}{match[3] or ''}){more}"
 
     parts = _parts(page)
     return "".join(part if code else _LINK.sub(link, part) for code, part in parts)

@@ -382,6 +382,12 @@
     fold.setAttribute("aria-expanded", String(!folded));
   });
 
+  // In the frame of a notebook the address of a part is one of the notebook.
+  for (const link of all("a.skip")) link.addEventListener("click", (event) => {
+    event.preventDefault();
+    one(link.getAttribute("href")).focus();
+  });
+
   if (narrow.matches) selected.textContent = "Tap a field or a line";
 
   // The start: the field in the address, or one that says much.

@@ -21,7 +21,7 @@ READS = """() => ({
   wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   ink: getComputedStyle(document.body).color,
   paper: getComputedStyle(document.body).backgroundColor,
-  text: document.querySelector("article")?.innerText.length ?? 0,
+  text: document.querySelector("article, main")?.innerText.length ?? 0,
 })"""
 
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
+from package.built_package import build, contents, new_environment, pip, run, unpacked
+from source_trees import ROOT
 from tiers import exhaustive
 
-ROOT = Path(__file__).resolve().parents[2]
 BACKENDS = ("torch", "tensorflow", "paddle")
-
-
-def run(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -28,27 +19,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("dist"), "--wheel")
 
 
-def build(folder: Path, kind: str, source: Path = ROOT) -> Path:
-    run(sys.executable, "-m", "build", "--no-isolation", kind, "--outdir", folder, source)
-    (path,) = folder.iterdir()
-    return path
-
-
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the bin folder of an environment that holds the wheel and its core dependencies.
 
-    Without pip of its own, and compiled as far as it is used: both would take longer than the rest.
+    They are compiled as far as they are used: all would take longer than the rest.
     """
-    folder = tmp_path_factory.mktemp("empty") / "venv"
-    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    programs = new_environment(tmp_path_factory.mktemp("empty") / "venv")
     constraints = ("--constraint", ROOT / "constraints.txt")
-    run(*pip(folder / "bin"), "install", "-q", "--no-compile", *constraints, wheel)
-    return folder / "bin"
-
-
-def pip(programs: Path) -> tuple[str | Path, ...]:
-    return sys.executable, "-m", "pip", "--python", programs / "python"
+    run(*pip(programs / "python"), "install", "-q", "--no-compile", *constraints, wheel)
+    return programs
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +40,7 @@ def started(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
-    names = set(zipfile.ZipFile(wheel).namelist())
+    names = set(contents(wheel))
     for template in (ROOT / "templates").rglob("*"):
         if template.is_file():
             inside = f"crosscast/templates/{template.relative_to(ROOT / 'templates').as_posix()}"
@@ -71,17 +51,31 @@ def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
     assert not [name for name in names if name.endswith(".pyc")]
 
 
+def test_wheel_has_licence_types_and_no_large_file(wheel: Path) -> None:
+    files = contents(wheel)
+    assert "crosscast/py.typed" in files
+    (info,) = {name.split("/")[0] for name in files if ".dist-info/" in name}
+    assert files[f"{info}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
+    metadata = files[f"{info}/METADATA"].decode()
+    assert "Description-Content-Type: text/markdown" in metadata
+    assert "](docs/" not in metadata
+    kinds = {PurePosixPath(name).suffix for name in files if not name.startswith(info)}
+    assert kinds <= {".css", ".j2", ".js", ".json", ".py", ".typed", ".yaml"}
+    assert max(len(text) for text in files.values()) < 250_000
+    assert wheel.stat().st_size < 5_000_000
+
+
 @exhaustive("a wheel that is built from the sdist")
 def test_sdist_builds_the_same_wheel_contents(wheel: Path, tmp_path: Path) -> None:
-    sdist = build(tmp_path / "sdist", "--sdist")
-    run(sys.executable, "-m", "tarfile", "-e", sdist, tmp_path / "source")
-    (source,) = (tmp_path / "source").iterdir()
-    again = build(tmp_path / "wheel", "--wheel", source)
-    assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
+    source = unpacked(build(tmp_path / "sdist", "--sdist"), tmp_path / "source")
+    tops = "translator backends parity templates schema docs README.md LICENSE CHANGELOG.md"
+    own = "CITATION.cff .gitignore PKG-INFO pyproject.toml"
+    assert {path.name for path in source.iterdir()} == {*tops.split(), *own.split()}
+    assert contents(build(tmp_path / "wheel", "--wheel", source)) == contents(wheel)
 
 
 def test_compiles_from_the_wheel_without_any_framework(installed: Path, started: Path) -> None:
-    frozen = run(*pip(installed), "list").stdout.lower()
+    frozen = run(*pip(installed / "python"), "list").stdout.lower()
     assert "crosscast" in frozen
     assert not [name for name in ("torch", "tensorflow", "paddlepaddle", "numpy") if name in frozen]
     targets = ",".join(BACKENDS)

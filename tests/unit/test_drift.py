@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from crosscast.cli import app
 from crosscast.drift.changes import changes, observed, parameters_changed, release_of
 from crosscast.drift.observations import Observation, by_release, decoded, encoded, packages
-from crosscast.drift.words import behavior_lines, counts, signature_lines, value_text
+from crosscast.drift.words import counts, lines_of, value_text
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.pysource.libraries.signatures import release
 from drift import run
@@ -75,13 +75,13 @@ def test_names_are_chosen_by_word_or_pattern() -> None:
 
 def test_changes_in_words() -> None:
     found = {change.name: change for change in changes(FOUND, "1.0", "2.1")}
-    assert [*signature_lines(found["p.f"])] == [
+    assert [*lines_of(found["p.f"])] == [
         "p.f",
         "  1.1  +* +c=(0, 1)",
         "  2.0  -b=1 +b=2",
     ]
-    assert [*signature_lines(found["p.old"])] == ["p.old", "  2.0  gone", "  2.1  new"]
-    assert [*behavior_lines(found["g/n"])] == ["g/n: asked", "  1.0  [1]", "  2.0  null"]
+    assert [*lines_of(found["p.old"])] == ["p.old", "  2.0  gone", "  2.1  new"]
+    assert [*lines_of(found["g/n"])] == ["g/n: asked", "  1.0  [1]", "  2.0  null"]
     assert value_text([1.5] * 40) == "[1.5, 1.5, 1.5, ..., 1.5] (40)"
 
 

@@ -40,10 +40,10 @@ CORE = {
     "migrate": "messages facts recipe plan targets emit carriers pysource trainstep edits readers"
     " sources lint lift",
     "tracking": "messages emit",
-    "api": "messages recipe data plan targets emit memory readers sources weights state fit lint"
-    " lift explore migrate tracking",
+    "api": "messages recipe drift data plan targets emit memory readers sources weights state fit"
+    " lint lift explore migrate tracking",
     "server": "messages recipe targets readers sources lint",
-    "cli": "messages recipe drift sources targets weights fit lint lift explore migrate api server",
+    "cli": "messages recipe drift sources targets weights fit lint lift migrate api server",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from website import staging
+from website.explorers import FORMS
 
 EXAMPLES = "examples/lstm-forecast"
 
@@ -17,6 +18,7 @@ EXAMPLES = "examples/lstm-forecast"
         ("docs/reference/data.md", "reference/data.md"),
         ("docs/reference/conformance.json", "reference/conformance.json"),
         ("docs/zh/index.md", "index.md"),
+        ("docs/images/explorer.png", "images/explorer.png"),
         ("README.md", "source/README.md"),
         ("README.zh.md", "source/README.md"),
         (f"{EXAMPLES}/data.py", f"source/{EXAMPLES}/data.py.md"),
@@ -70,13 +72,16 @@ def test_a_language_links_to_pages_that_it_lacks(
     }.items():
         (docs / name).parent.mkdir(parents=True, exist_ok=True)
         (docs / name).write_text(text)
-    (tmp_path / "README.md").write_text("[docs](docs/index.md)\n")
+    (tmp_path / "README.md").write_text("[docs](docs/index.md) ![seen](docs/seen.png)\n")
+    (docs / "seen.png").write_bytes(b"\x89")
     monkeypatch.setattr(staging, "ROOT", tmp_path)
     staging.stage("en", tmp_path / "en", "0.1")
     staging.stage("zh", tmp_path / "zh", "0.1")
     english = (tmp_path / "en" / "index.md").read_text()
     assert english == "[README](source/README.md) [中文](../../zh/0.1/index.html)\n"
-    assert (tmp_path / "en" / "source" / "README.md").read_text() == "[docs](../index.md)\n"
+    shown = (tmp_path / "en" / "source" / "README.md").read_text()
+    assert shown == "[docs](../index.md) ![seen](../seen.png)\n"
+    assert (tmp_path / "en" / "seen.png").read_bytes() == b"\x89"
     chinese = (tmp_path / "zh" / "how-to" / "next.md").read_text()
     assert chinese == "[fit](../../../en/0.1/how-to/fit.html) [上一页](../index.md)\n"
     readme = (tmp_path / "zh" / "source" / "README.md").read_text()
@@ -94,3 +99,27 @@ def test_a_file_is_shown_in_a_fence_that_it_does_not_close() -> None:
 def test_a_missing_file_is_an_error() -> None:
     with pytest.raises(staging.MissingFileError, match=r"nowhere\.py is linked"):
         staging.text(PurePosixPath("nowhere.py"))
+
+
+def test_examples_are_linked_to_their_explorer_too() -> None:
+    page = f"[a](../../{EXAMPLES}/recipe.yaml): b [c](../../{EXAMPLES}/data.py)\n"
+    found = staging.relinked(
+        PurePosixPath("docs/reference/examples.md"), page, lambda path: f"<{path}>"
+    )
+    assert found == (
+        f"[a](<{EXAMPLES}/recipe.yaml>) ([explorer](<{EXAMPLES}/recipe.html>)): b"
+        f" [c](<{EXAMPLES}/data.py>)\n"
+    )
+    explorer = PurePosixPath(EXAMPLES, "recipe.html")
+    assert staging.place(explorer) == explorer
+    text = staging.text(explorer)
+    assert '<a href="../../reference/examples.html">' in text
+    assert f"{EXAMPLES}/recipe.yaml" in text
+    assert str(staging.ROOT) not in text
+
+
+def test_the_page_of_examples_has_all() -> None:
+    page = (staging.ROOT / "docs" / "reference" / "examples.md").read_text(encoding="utf-8")
+    for form in FORMS:
+        for path in staging.ROOT.glob(form):
+            assert f"](../../{path.relative_to(staging.ROOT).as_posix()})" in page

@@ -26,6 +26,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "check": lambda: cc.check(["r.yaml", "broken.yaml"], "torch"),
     "compile": lambda: cc.compile("r.yaml", ["torch", "paddle"]),
     "explain": lambda: cc.explain("r.yaml", "torch,paddle"),
+    "drift": lambda: cc.drift("keras", "3.4", "3.6", name="iterations"),
+    "explore": lambda: cc.explore("r.yaml", "torch"),
     "explain a program": lambda: cc.explain("train.py"),
     "lift": lambda: cc.lift("train.py"),
     "lint": lambda: cc.lint(["train.py"], fix=True),

@@ -20,7 +20,7 @@ from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 
 if TYPE_CHECKING:
-    from crosscast.explore.subject import Side
+    from crosscast.api.exploring import Exploration
     from crosscast.lift.run_proof import Demand
     from crosscast.messages.source import Source
     from crosscast.migrate.across_frameworks import CrossMigration
@@ -63,9 +63,20 @@ class Across(Migration):
         files["report.md"] = OutputFile(page(self.report))
         return Files(files)
 
-    @property
-    def side(self) -> Side:
-        """Sources, fields and scripts, for the page that shows which lines carry which field."""
+    @public
+    def explore(
+        self, *, out: str | os.PathLike[str] | None = None, force: bool = False
+    ) -> Exploration:
+        """Return a page that shows which lines of the sources and of the scripts carry which field.
+
+        Args:
+            out: file to write the page to; without it, nothing is written.
+            force: overwrite a file that is not such a page.
+
+        Raises:
+            DiagnosticError: CC501 to CC503 if it cannot be written.
+        """
+        from crosscast.api.exploring import explored
         from crosscast.explore.reading import read_side
 
         across = self._across
@@ -79,7 +90,8 @@ class Across(Migration):
             }
             beside[folder] = {name: text for name, text in mine.items() if name not in emitted}
         side = read_side(across.lifted, across.fields, across.recipe, across.sources)
-        return replace(side, beside=beside)
+        targets = [entry["target"] for entry in self.report["targets"]]
+        return explored([replace(side, beside=beside)], targets, out=out, force=force)
 
     @property
     def page(self) -> str:

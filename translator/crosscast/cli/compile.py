@@ -88,10 +88,10 @@ def compile_command(
         force=force,
     )
     if explore and output != "-":
-        from crosscast.cli.explore import write_page
-        from crosscast.explore.reading import side_of_recipe
+        from crosscast.api.exploring import explore as page_of
+        from crosscast.cli.explore import file_of, print_page
 
-        write_page([side_of_recipe(made.recipe.placed)], made.targets, explore, force=force)
+        print_page(page_of(made.recipe, made.targets, out=file_of(explore), force=force))
     if output == "-":
         if form == "step" and len(made.targets) == 1 and not json:
             print(*(text for path, text in made.files.items() if path != RECIPE), sep="", end="")

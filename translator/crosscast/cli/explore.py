@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosscast.api.calls import named_versions, targets_of
 from crosscast.cli.completion import complete_targets
 from crosscast.cli.lift import VersionOption
-from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, print_diagnostics
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.console import print_diagnostics
 
 if TYPE_CHECKING:
-    from crosscast.explore.subject import Side
+    from crosscast.api.exploring import Exploration
 
 STDOUT = "-"
-_SIDES = 2
 
 
 def explore(
@@ -49,51 +44,22 @@ def explore(
     ] = False,
 ) -> int:
     """Write a page that shows which lines of the emitted scripts carry which field."""
-    from crosscast.explore.reading import side_at
-    from crosscast.targets.backend import program_names
+    from crosscast.api.exploring import explore
 
-    if len(paths) > _SIDES:
-        message = f"{len(paths)} recipes or scripts; a page shows one or two"
-        hint = "with a script, those that it starts or imports are found beside it"
-        raise DiagnosticError(Diagnostic(code="CC021", message=message, hint=hint))
-    targets = targets_of(to) if to else program_names()
-    versions = named_versions(version or [])
-    sides = [side_at(path, targets, versions) for path in paths]
-    code = write_page(sides, targets, output, force=force)
-    if output != STDOUT:
-        print(output)
-    return code
+    found = explore(paths, to, version=version or (), out=file_of(output), force=force)
+    print_page(found)
+    if found.written is not None:
+        print(found.written)
+    return found.exit_code
 
 
-def write_page(sides: Sequence[Side], targets: Sequence[str], output: str, *, force: bool) -> int:
-    """Write the page of one or two recipes; return 1 if a target cannot express one.
-
-    Raises:
-        DiagnosticError: No target can express a recipe; CC501 to CC503 for the file.
-    """
-    from crosscast.explore.page import explorer_page
-    from crosscast.messages.output import OutputFile, write_files
-
-    path = Path(output)
-    if output != STDOUT and (not path.name or path.is_dir()):
-        message = f"-o needs a file, {output or 'an empty name'} is none"
-        raise DiagnosticError(Diagnostic(code="CC503", message=message))
-    page = explorer_page(sides, targets)
-    if output == STDOUT:
-        print(page.text, end="")
-    else:
-        files = {path.name: OutputFile(page.text)}
-        write_files(path.parent, files, force=force or _is_page(path), manifest=False)
-    print_diagnostics(page.refusals)
-    return EXIT_FINDINGS if page.refusals else EXIT_OK
+def file_of(output: str) -> str | None:
+    """Return the file that an option names; None for standard output."""
+    return None if output == STDOUT else output
 
 
-def _is_page(path: Path) -> bool:
-    """Whether a file was written by this command."""
-    from crosscast.explore.page import MADE
-
-    try:
-        with path.open("rb") as stream:
-            return stream.read(len(MADE)) == MADE.encode()
-    except OSError:
-        return False
+def print_page(found: Exploration) -> None:
+    """Print a page that was not written, and why some targets have no script."""
+    if found.written is None:
+        print(found.page, end="")
+    print_diagnostics(found.diagnostics)

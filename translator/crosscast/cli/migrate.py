@@ -166,10 +166,9 @@ def migrate_command(
             on_progress=on_progress,
         )
     if explore and isinstance(found, Across):
-        from crosscast.cli.explore import write_page
+        from crosscast.cli.explore import file_of, print_page
 
-        targets = [entry["target"] for entry in found.report["targets"]]
-        write_page([found.side], targets, explore, force=force)
+        print_page(found.explore(out=file_of(explore), force=force))
     if json:
         print_json(found.to_json())
     elif isinstance(found, Across):

@@ -12,23 +12,25 @@ from crosscast.drift.observations import ABSENT
 _LONG = 60
 
 
-def behavior_lines(change: Change) -> Iterator[str]:
-    """Yield what a fact asks, and a line for each release with another answer."""
-    yield f"{change.name}: {change.text}"
+def lines_of(change: Change) -> Iterator[str]:
+    """Yield a name with what a fact asks, and a line for each of its `steps_of`."""
+    yield f"{change.name}: {change.text}" if change.text else change.name
     width = max(len(release) for release, _ in change.steps)
-    for release, value in change.steps:
-        yield f"  {release:<{width}}  {value_text(value)}"
+    for release, text in steps_of(change):
+        yield f"  {release:<{width}}  {text}"
 
 
-def signature_lines(change: Change) -> Iterator[str]:
-    """Yield a name, and for each release the parameters that it lost and gained."""
-    yield change.name
-    width = max(len(release) for release, _ in change.steps)
-    for (_, before), (release, after) in zip(change.steps, change.steps[1:], strict=False):
-        yield f"  {release:<{width}}  {step_text(before, after)}"
+def steps_of(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield releases, each with its answer or with the parameters that a name lost and gained."""
+    if change.kind == "behavior":
+        for release, value in change.steps:
+            yield release, value_text(value)
+    else:
+        for (_, before), (release, after) in zip(change.steps, change.steps[1:], strict=False):
+            yield release, _step_text(before, after)
 
 
-def step_text(before: str | None, after: str | None) -> str:
+def _step_text(before: str | None, after: str | None) -> str:
     """Return what happened to a signature from one release to the next."""
     if before is ABSENT:
         return "new"

@@ -46,6 +46,8 @@ class PageView:
     kind: str
     """What is shown, in a sentence."""
     version: str
+    home: str
+    """Address of a page with others like it; empty if there is none."""
     sides: tuple[str, ...]
     sections: tuple[tuple[str, tuple[Row, ...]], ...]
     operations: tuple[tuple[str, str], ...]
@@ -69,23 +71,24 @@ class Page:
     refusals: tuple[Diagnostic, ...]
 
 
-def explorer_page(sides: Sequence[Side], targets: Sequence[str]) -> Page:
+def explorer_page(sides: Sequence[Side], targets: Sequence[str], *, home: str = "") -> Page:
     """Return the page of one or two recipes.
 
     Args:
         sides: the recipes; two are compared.
         targets: names of targets, see `crosscast.targets.backend.find_target`. Two dialects of one
             framework are compared if there is one recipe.
+        home: address that the page links to, of a page with others like it.
 
     Raises:
         DiagnosticError: No target can express a recipe.
     """
     scripts = scripts_of(sides, targets)
-    text = _environment().get_template(TEMPLATE).render(page=page_view(sides, scripts))
+    text = _environment().get_template(TEMPLATE).render(page=page_view(sides, scripts, home))
     return Page(f"{MADE}{text}", tuple(d for script in scripts for d in script.refusals))
 
 
-def page_view(sides: Sequence[Side], scripts: Sequence[Script]) -> PageView:
+def page_view(sides: Sequence[Side], scripts: Sequence[Script], home: str = "") -> PageView:
     """Return what the template sees."""
     panes = script_panes(scripts, sides)
     source = source_pane(sides)
@@ -100,6 +103,7 @@ def page_view(sides: Sequence[Side], scripts: Sequence[Script]) -> PageView:
         title=" and ".join(names),
         kind=_kind(sides, panes),
         version=__version__,
+        home=home,
         sides=tuple(side.name for side in sides),
         sections=tuple(
             (name, tuple(group))

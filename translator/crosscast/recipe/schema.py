@@ -27,6 +27,8 @@ _DERIVED = {
 
 def recipe_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12, readable as draft 7) of a recipe file."""
+    for cls in _sections():  # before pydantic 2.14, sections that are defaults are not built
+        cls.model_rebuild()
     schema = Recipe.model_json_schema(mode="validation")
     definitions: dict[str, Any] = schema["$defs"]
     _describe(schema)
@@ -47,12 +49,17 @@ def recipe_schema() -> dict[str, Any]:
     }
 
 
-def _describe(schema: dict[str, Any]) -> None:
-    """Add the docstrings of the fields as their descriptions."""
-    classes: list[type] = [Section]
+def _sections() -> list[type[Section]]:
+    """Return the classes of all sections."""
+    classes: list[type[Section]] = [Section]
     for cls in classes:  # grows: includes indirect subclasses
         classes += cls.__subclasses__()
-    by_name = {cls.__name__: cls for cls in classes if cls.__module__.startswith("crosscast.")}
+    return [cls for cls in classes if cls.__module__.startswith("crosscast.")]
+
+
+def _describe(schema: dict[str, Any]) -> None:
+    """Add the docstrings of the fields as their descriptions."""
+    by_name = {cls.__name__: cls for cls in _sections()}
     for name, target in {"Recipe": schema, **schema["$defs"]}.items():
         for known, text in field_docs(by_name[name]).items():
             target["properties"][known]["description"] = text
