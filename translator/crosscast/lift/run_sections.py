@@ -284,7 +284,9 @@ def rest(look: Look, draft: Draft) -> None:
         draft.stand_in(f"model.factory.{backend}", "your_module:build_model")
     elif draft.value("model.kind") == "bert":
         draft.stand_in("model.labels", 2, "not in the source")
-    draft.stand_in("data.source", "npz", "write your rows with `crosscast data`")
+    own = draft.value("model.kind") == "custom"
+    how = "numpy.savez: an array for each input and the labels" if own else "`crosscast data`"
+    draft.stand_in("data.source", "npz", f"write your rows with {how}")
     if draft.value("data.source") == "npz":
         draft.stand_in("data.train", "data/train.npz")
         draft.stand_in("data.eval", "data/eval.npz")

@@ -166,7 +166,10 @@ def _schedule(writer: SettingWriter, settings: Settings) -> None:
 
 
 def _end(writer: SettingWriter, settings: Settings, name: str) -> None:
-    """Record the final learning rate of the schedules that define one."""
+    """Record where a schedule ends: at 0, from the end of the warm-up, or where it says."""
+    if name in ("", "linear", "cosine"):
+        writer.default("schedule.end_factor", 0.0)
+        writer.default("schedule.decay_from", "warmup_end")
     names = {"polynomial": ("lr_end", "power"), "cosine_with_min_lr": ("min_lr",)}.get(name, ())
     words = parameter_words("transformers", "schedule")
     for argument in names:
