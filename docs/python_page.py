@@ -12,7 +12,7 @@ import crosscast
 
 GROUPS = {
     "Recipes": "load loads show check init schema",
-    "Scripts": "compile explain matrix doctor",
+    "Scripts": "compile explain matrix drift doctor",
     "Existing programs": "lift lint lint_rules diff migrate migrate_changes",
     "Running and comparing": "parity check_scaling sweep plan",
     "Data, states and weights": (

@@ -39,8 +39,8 @@ CORE = {
     "explore": "messages recipe variations plan targets emit carriers readers lift",
     "migrate": "messages facts recipe plan targets emit carriers pysource trainstep edits readers"
     " sources lint lift",
-    "api": "messages recipe data plan targets emit memory readers sources weights state fit lint"
-    " lift explore migrate",
+    "api": "messages recipe data drift plan targets emit memory readers sources weights state fit"
+    " lint lift explore migrate",
     "server": "messages recipe targets readers sources lint",
     "cli": "messages recipe drift sources targets weights state fit lint lift explore migrate api"
     " server",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from crosscast.api.datasets import data_nli_synthetic as data_nli_synthetic
     from crosscast.api.datasets import data_tsv as data_tsv
     from crosscast.api.datasets import data_xnli as data_xnli
+    from crosscast.api.drifting import Drift as Drift
+    from crosscast.api.drifting import drift as drift
     from crosscast.api.explaining import Explanation as Explanation
     from crosscast.api.explaining import explain as explain
     from crosscast.api.files import Files as Files
@@ -79,6 +81,7 @@ _MODULES = {
     "api.comparing": "Diff diff",
     "api.compiling": "Compilation FieldVerdict compile",
     "api.datasets": "EncodedData SyntheticData data_jsonl data_nli_synthetic data_tsv data_xnli",
+    "api.drifting": "Drift drift",
     "api.explaining": "Explanation explain",
     "api.files": "Files",
     "api.lifting": "Lift LiftedRun lift",
@@ -101,7 +104,7 @@ _MODULES = {
 }
 """Modules and the public names that they define."""
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names.split()}
-_ROOMS = ("lift", "lint", "migrate", "plan")
+_ROOMS = ("drift", "lift", "lint", "migrate", "plan")
 """Functions whose names are those of packages, too: the package is what can be called."""
 
 __all__ = ["__version__", *_PUBLIC]

@@ -33,6 +33,7 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("lint", "diff"): ("Lint.diff",),
     ("lint", "list_rules"): ("lint_rules",),
     ("lint", "explain"): ("lint_rules",),
+    ("drift", "names"): ("Drift.changes",),
     ("matrix", "markdown"): ("Matrix.markdown",),
     ("matrix", "defaults"): ("matrix.about",),
     ("matrix", "dialects"): ("matrix.about",),
@@ -41,7 +42,7 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("sweep", "recipes"): ("sweep.recipes",),
 }
 """Parameters of commands whose counterpart is not a parameter of the function."""
-LATER = ("explore", "drift", "server")
+LATER = ("explore", "server")
 """Commands without a function yet; `--explore` of others writes the page of the first."""
 
 

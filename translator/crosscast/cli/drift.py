@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,35 +35,27 @@ def drift(
     json: JsonOption = False,
 ) -> int:
     """Show what releases of a framework do differently, as observed by running them."""
-    from crosscast.drift.changes import changes, observed, release_of
-    from crosscast.drift.words import counts
-    from crosscast.messages.diagnostics import failure
+    from crosscast.api.drifting import drift as drift_of
 
-    found = observed(package)
-    first = release_of(found, since) if since else found.releases[0]
-    last = release_of(found, until) if until else found.releases[-1]
-    if found.releases.index(first) > found.releases.index(last):
-        message = f"{package} {first} is newer than {last}"
-        raise failure("CC980", message, f"write crosscast drift {package} {last} {first}")
-    different = changes(found, first, last, name)
+    found = drift_of(package, since, until, name=name)
     if json:
         print_json(
             {
                 "package": package,
-                "since": first,
-                "until": last,
-                "observed": list(found.releases),
-                "changes": [asdict(change) for change in different],
+                "since": found.since,
+                "until": found.until,
+                "observed": list(found.observed),
+                "changes": [asdict(change) for change in found.changes],
             }
         )
         return EXIT_OK
-    print_text(f"{package} {first} to {last}: {counts(different)}")
-    print_text(f"observed: {', '.join(found.releases)}")
-    _show(different, names=names)
+    print_text(found.summary)
+    print_text(f"observed: {', '.join(found.observed)}")
+    _show(found.changes, names=names)
     return EXIT_OK
 
 
-def _show(different: list[Change], *, names: bool) -> None:
+def _show(different: Sequence[Change], *, names: bool) -> None:
     from crosscast.drift.words import behavior_lines, signature_lines
 
     behavior = [change for change in different if change.kind == "behavior"]
