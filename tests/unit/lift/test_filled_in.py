@@ -114,8 +114,12 @@ def test_the_schedule_of_the_trainer_ends_at_zero() -> None:
     )
 
 
-def test_a_schedule_that_names_its_end_keeps_it() -> None:
-    text = TRAINER.replace('"cosine"', '"cosine_with_min_lr"').replace("TYPE", "")
+@pytest.mark.parametrize(
+    "words",
+    ['"cosine_with_min_lr"', '"cosine",\n    lr_scheduler_kwargs={"num_cycles": 1.5}'],
+)
+def test_another_end_is_not_taken_for_zero(words: str) -> None:
+    text = TRAINER.replace('"cosine"', words).replace("TYPE", "")
     assert fields(text)["schedule.end_lr"].how == "assumed"
 
 

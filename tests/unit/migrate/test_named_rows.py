@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from crosscast.lift.recipe_draft import Filled
@@ -25,12 +27,12 @@ for x, y in loader:
 NAMED = {"data.train": "rows/train.npz", "data.eval": "rows/eval.npz"}
 
 
-def migrated(settings: dict[str, object], shuffle: str = "False") -> CrossMigration:
+def migrated(settings: Mapping[str, object], shuffle: str = "False") -> CrossMigration:
     source = Source("train.py", PROGRAM.format(shuffle=shuffle))
     return migrate_across([source], ["paddle"], settings=settings)
 
 
-def fields(settings: dict[str, object], shuffle: str = "False") -> dict[str, Filled]:
+def fields(settings: Mapping[str, object], shuffle: str = "False") -> dict[str, Filled]:
     return dict(migrated(settings, shuffle).fields)
 
 

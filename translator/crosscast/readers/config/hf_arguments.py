@@ -49,7 +49,7 @@ def tell_trainer(writer: SettingWriter, settings: Settings, *, api: str = "hf_tr
     _batch(writer, settings)
     _clip(writer, settings)
     _optimizer(writer, settings)
-    _schedule(writer, settings)
+    _schedule(writer, settings, ends=api == "hf_trainer")
     writer.by_library("zero_grad.where", "scaler_update.status")
     for name, switch in (("seed", "seed"), ("run.epochs", "num_train_epochs")):
         writer.number(name, settings.get(switch))
@@ -151,7 +151,7 @@ def _momentum(writer: SettingWriter, arguments: Setting | None) -> None:
         writer.tell("optimizer.nesterov", "yes" if nesterov else "no", arguments)
 
 
-def _schedule(writer: SettingWriter, settings: Settings) -> None:
+def _schedule(writer: SettingWriter, settings: Settings, *, ends: bool) -> None:
     kind = first_given(settings.get(*_WORDS["schedule.name"]))
     warmup = settings.get(*_WORDS["schedule.warmup_steps"])
     tell_warmup(writer, warmup, settings.get("warmup_ratio"))
@@ -162,14 +162,15 @@ def _schedule(writer: SettingWriter, settings: Settings) -> None:
         tell_decay(writer, kind)
         _unused_warmup(writer, settings, kind)
     writer.by_library("schedule.stepped_per", "schedule.on_skip")
-    _end(writer, settings, "" if kind is None else kind.text.lower())
+    name = "linear" if kind is None else kind.text.lower()
+    if ends and name in ("linear", "cosine") and settings.get("lr_scheduler_kwargs") is None:
+        writer.default("schedule.end_factor", 0.0)
+        writer.default("schedule.decay_from", "warmup_end")
+    _end(writer, settings, name)
 
 
 def _end(writer: SettingWriter, settings: Settings, name: str) -> None:
-    """Record where a schedule ends: at 0, from the end of the warm-up, or where it says."""
-    if name in ("", "linear", "cosine"):
-        writer.default("schedule.end_factor", 0.0)
-        writer.default("schedule.decay_from", "warmup_end")
+    """Record the final learning rate of the schedules that define one."""
     names = {"polynomial": ("lr_end", "power"), "cosine_with_min_lr": ("min_lr",)}.get(name, ())
     words = parameter_words("transformers", "schedule")
     for argument in names:
