@@ -115,6 +115,23 @@ def test_the_schedule_of_the_trainer_ends_at_zero() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "paths"),
+    [
+        ("group_by_length=True,", ["data.shuffle"]),
+        ('train_sampling_strategy="group_by_length",', ["data.shuffle"]),
+        ("neftune_noise_alpha=5.0,", ["model"]),
+        ("group_by_length=True,\n    neftune_noise_alpha=5.0,", ["data.shuffle", "model"]),
+        ("group_by_length=False,\n    neftune_noise_alpha=None,", []),
+        ('train_sampling_strategy="random",', []),
+    ],
+)
+def test_what_no_recipe_has_is_said(words: str, paths: list[str]) -> None:
+    sources = [Source("train.py", TRAINER.replace("TYPE", words)), Source("ds.json", CONFIG)]
+    found = [d for d in lift(analyse(together(sources))).diagnostics if d.code == "CC911"]
+    assert sorted(d.path for d in found) == paths
+
+
+@pytest.mark.parametrize(
     "words",
     ['"cosine_with_min_lr"', '"cosine",\n    lr_scheduler_kwargs={"num_cycles": 1.5}'],
 )

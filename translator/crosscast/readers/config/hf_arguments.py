@@ -53,6 +53,7 @@ def tell_trainer(writer: SettingWriter, settings: Settings, *, api: str = "hf_tr
     writer.by_library("zero_grad.where", "scaler_update.status")
     for name, switch in (("seed", "seed"), ("run.epochs", "num_train_epochs")):
         writer.number(name, settings.get(switch))
+    _besides(writer, settings)
     recompute = settings.get("gradient_checkpointing", "activation_checkpointing")
     writer.switch("activation_checkpointing", recompute, off="none")
     _parallel(writer, settings)
@@ -189,6 +190,17 @@ def _unused_warmup(writer: SettingWriter, settings: Settings, kind: Setting) -> 
             given,
             hint="constant_with_warmup does",
         )
+
+
+def _besides(writer: SettingWriter, settings: Settings) -> None:
+    """Record settings that change the updates and that no recipe has."""
+    grouped, chosen = settings.get("group_by_length"), settings.get("train_sampling_strategy")
+    if grouped is not None and grouped.switch is True:
+        writer.tell("run.besides", "grouped_rows", grouped)
+    elif chosen is not None and chosen.text == "group_by_length":
+        writer.tell("run.besides", "grouped_rows", chosen)
+    if (noise := positive(settings.get("neftune_noise_alpha"))) is not None:
+        writer.tell("run.besides", "embedding_noise", noise)
 
 
 def _parallel(writer: SettingWriter, settings: Settings) -> None:
