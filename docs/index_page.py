@@ -60,6 +60,7 @@ each other. The answer is EQUIVALENT, DIFFERENT, INCONCLUSIVE, NOT TESTED or ERR
 | replace apex | [Leave apex](how-to/leave-apex.md) |
 | move a program to another framework | [Move to Paddle or TensorFlow](how-to/change-framework.md) |
 | use several machines | [Train on several machines](how-to/several-machines.md) |
+| check scripts in CI or before a commit | [In CI](how-to/in-ci.md) |
 | know whether it fits into memory | [Make it fit](how-to/make-it-fit.md) |
 | look something up | [Reference](reference/index.md) |
 | see everything on one page | [README](../README.md) |

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 from typer.testing import CliRunner, Result
 
+import crosscast as cc
 from crosscast.cli import app
 from crosscast.drift.changes import changes, observed, parameters_changed, release_of
 from crosscast.drift.observations import Observation, by_release, decoded, encoded, packages
@@ -177,3 +179,19 @@ def test_new_names_are_listed_when_asked_for() -> None:
     assert "\nNames\n" not in short.stdout
     assert "\nNames\n" in long.stdout
     assert "--names lists them" not in long.stdout
+
+
+def test_the_function_returns_what_the_command_prints() -> None:
+    found = cc.drift("keras", "3.4", "3.6", name="adam")
+    printed = json.loads(crosscast("keras", "3.4", "3.6", "--name", "adam", "--json").output)
+    assert (found.package, found.since, found.until) == ("keras", "3.4.1", "3.6.0")
+    assert (
+        json.loads(json.dumps([asdict(change) for change in found.changes])) == printed["changes"]
+    )
+    assert found.summary.startswith("keras 3.4.1 to 3.6.0: ")
+    assert "<table" in found._repr_html_()
+
+
+def test_the_function_refuses_releases_in_the_wrong_order() -> None:
+    with pytest.raises(DiagnosticError, match="CC980"):
+        cc.drift("keras", "3.6", "3.4")

@@ -226,7 +226,7 @@ def hint_of(**changes: str | None) -> str:
         ),
         (
             {"model": "{kind: bert}"},
-            "set model.preset (tiny, mini, small, base) or all four sizes",
+            "set model.preset (tiny, mini, small, base, large) or all four sizes",
         ),
         ({"batch": "{}"}, "set micro_batch_size, or global_batch_size and accumulation.steps"),
     ],

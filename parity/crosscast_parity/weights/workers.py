@@ -285,6 +285,13 @@ class Processes:
             "loss": function,
         }
 
+    def _migrated(self, name: str, module: str) -> str:
+        """Return what to do about a module that a migration wrote beside the script."""
+        if not (self._folder / name / f"{module}.py").is_file():
+            return ""
+        new = f"{module}_{name}"
+        return f"; copy {name}/{module}.py there as {new}.py and name {new} in the recipe"
+
     def _failed(self, name: str, failed: Mapping[str, Any], metric: str) -> Diagnostic:
         reason = f"{failed['type']}: {failed['words']}"
         hint = " <- ".join(reversed(failed["frames"]))
@@ -300,6 +307,7 @@ class Processes:
         if stage != "call":
             if failed["module"]:
                 hint = f"modules are searched in {self._folder} and in the interpreter"
+                hint += self._migrated(name, failed["module"])
             message = f"{name}: {what} fails: {reason}"
             return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
         rows = self._rows if metric else model_rows(self._rows, self._recipe)

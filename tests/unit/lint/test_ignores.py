@@ -70,6 +70,19 @@ def test_useless_comments(bad: Rule, text: str, found: list[str]) -> None:
     assert codes(text) == found
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("CL001", "remove it"),
+        ("rule-cl00l", "no rule 'rule-cl00l': did you mean rule-cl001?"),
+    ],
+)
+def test_a_misspelt_word_is_told_from_an_unused_one(bad: Rule, word: str, hint: str) -> None:
+    source = Source("a.py", f"x = 1  # crosscast: ignore[{word}]\noptimizer = 1\n")
+    (found,) = lint_sources([source], Options())
+    assert (found.code, found.hint) == (UNUSED, hint)
+
+
 def test_of_rules_that_were_not_asked_nothing_is_known(bad: Rule) -> None:
     text = "x = 1  # crosscast: ignore[CL001]"
     assert codes(text, options=Options(codes=frozenset({UNUSED}))) == []

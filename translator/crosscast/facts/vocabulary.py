@@ -296,6 +296,11 @@ VOCABULARY: dict[str, Field] = {
         values=NUMBER, meaning="rows of one update", recipe="batch.global_batch_size"
     ),
     "run.epochs": Field(values=NUMBER, meaning="epochs of the run"),
+    "run.besides": Field(
+        values=("grouped_rows", "embedding_noise"),
+        meaning="what changes the updates and no recipe can say",
+        many=True,
+    ),
     "seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
     "data.sequence_length": Field(
         values=NUMBER, meaning="tokens of a row", recipe="data.sequence_length"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.profile import Profile, profile_of
+from crosscast.lift.filled_in import without_filled_in
 from crosscast.lift.launch_assumptions import assumptions
 from crosscast.lift.precedence import Settlement, settle
 from crosscast.lift.separate_programs import trained_apart
@@ -52,7 +53,7 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
 
     subject, found = subject_of(sources, versions)
     facts = (*_of_reached(launched(subject), subject), *assumptions(subject))
-    subject = replace(subject, profile=profile_of(facts))
+    subject = replace(subject, profile=profile_of(without_filled_in(facts)))
     profile, warnings = trained_apart(subject)
     subject = replace(subject, profile=profile)
     recipe = None

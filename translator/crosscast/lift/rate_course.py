@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosscast.facts.fact import Fact
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look, number, word
 
@@ -18,8 +19,13 @@ def computed_rates(look: Look, draft: Draft) -> None:
         draft.assume("optimizer.learning_rate", rate, f"{peak.expression} is not known", peak)
     if draft.value("schedule.name") not in _FALLING:
         return
-    end, rate = look("schedule.end_factor"), draft.fields.get("optimizer.learning_rate")
-    if (share := number(end)) is not None and rate is not None and rate.value is not None:
+    end, rate = (
+        _of_schedule("schedule.end_factor", look),
+        draft.fields.get("optimizer.learning_rate"),
+    )
+    if end is not None and end.origin == "library_default" and not number(end):
+        draft.put("schedule.end_lr", 0.0, end)
+    elif (share := number(end)) is not None and rate is not None and rate.value is not None:
         how = "read" if share == 0 else "assumed" if rate.how == "assumed" else "derived"
         note = f"{share:.6g} of the highest rate" if share else ""
         draft.put("schedule.end_lr", _rounded(share * rate.value), end, how=how, note=note)
@@ -27,8 +33,16 @@ def computed_rates(look: Look, draft: Draft) -> None:
         draft.assume("schedule.end_lr", 0.0, "the last rate is not known", end)
     if (power := number(look("schedule.power"))) is not None:
         draft.put("schedule.power", float(power), look("schedule.power"))
-    if (begin := look("schedule.decay_from")) is not None:
+    if (begin := _of_schedule("schedule.decay_from", look)) is not None:
         draft.put("schedule.decay_from", word(begin), begin)
+
+
+def _of_schedule(field: str, look: Look) -> Fact | None:
+    """Return a fact about the schedule; a default only where the same source names the schedule."""
+    fact, name = look(field), look("schedule.name")
+    if fact is not None and fact.origin == "library_default":
+        return fact if name is not None and name.reader == fact.reader else None
+    return fact
 
 
 def _rounded(rate: float) -> float:

@@ -23,6 +23,10 @@ _ROW_LENGTH = 128
 """Tokens of a row where a recipe says nothing."""
 _BY_OTHERS = frozenset({"library", "caller", "inherit"})
 _ALONE = _BY_OTHERS | {"none"}
+_BESIDES = {
+    "grouped_rows": ("data.shuffle", "rows of like length stand together in a batch"),
+    "embedding_noise": ("model", "noise is added to the embeddings while it trains (NEFTune)"),
+}
 _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
 _BY_FLAG = frozenset({"tpu", "strategy_by_flag"})
@@ -277,6 +281,10 @@ def rest(look: Look, draft: Draft) -> None:
             recompute,
             "a recipe can say so for the shipped BERT only; your own model does it inside",
         )
+    besides = look("run.besides")
+    for name in words(besides.value) if besides is not None and besides.known else ():
+        path, message = _BESIDES[str(name)]
+        draft.note("CC911", path, message, besides)
     backend = backend_for(str(word(look("framework")) or UNSAID))
     draft.stand_in("model.kind", "custom", "name the function that builds your model")
     if draft.value("model.kind") == "custom" and not draft.has("model.factory."):
@@ -284,7 +292,9 @@ def rest(look: Look, draft: Draft) -> None:
         draft.stand_in(f"model.factory.{backend}", "your_module:build_model")
     elif draft.value("model.kind") == "bert":
         draft.stand_in("model.labels", 2, "not in the source")
-    draft.stand_in("data.source", "npz", "write your rows with `crosscast data`")
+    own = draft.value("model.kind") == "custom"
+    how = "numpy.savez: an array for each input and the labels" if own else "`crosscast data`"
+    draft.stand_in("data.source", "npz", f"write your rows with {how}")
     if draft.value("data.source") == "npz":
         draft.stand_in("data.train", "data/train.npz")
         draft.stand_in("data.eval", "data/eval.npz")

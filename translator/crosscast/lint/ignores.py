@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.text_edits import lines_of
-from crosscast.lint.registry import UNUSED_IGNORE, all_rules, matches
+from crosscast.lint.registry import UNUSED_IGNORE, all_rules, matches, near_rule
 from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
@@ -132,6 +132,7 @@ def _unused(
         return
     text = lines[ignore.line - 1]
     named = ", ".join(useless)
+    unknown = next((word for word in useless if word and not _selected(word)), "")
     rule = rules[UNUSED_IGNORE]
     yield Result(
         code=rule.code,
@@ -139,14 +140,17 @@ def _unused(
         severity=rule.severity,
         message=f"nothing here is silenced by {named}" if named else "nothing here is silenced",
         span=Span(file, ignore.line, ignore.start + 1, ignore.end + 1, text),
-        hint="remove it",
+        hint=f"no rule {unknown!r}: {near_rule(unknown)}" if unknown else "remove it",
         edits=(_removal(file, lines, ignore, [w for w in ignore.words if w not in useless]),),
     )
 
 
 def _is_known_useless(word: str, enabled: frozenset[str]) -> bool:
-    selected = {code for code, rule in all_rules().items() if matches(word, rule)}
-    return selected <= enabled
+    return _selected(word) <= enabled
+
+
+def _selected(word: str) -> set[str]:
+    return {code for code, rule in all_rules().items() if matches(word, rule)}
 
 
 def _removal(file: str, lines: Sequence[str], ignore: Ignore, left: Sequence[str]) -> Edit:

@@ -60,7 +60,7 @@ def expand(words: Iterable[str], option: str) -> frozenset[str]:
                 Diagnostic(
                     code="CC951",
                     message=f"{option}: no rule {word!r}",
-                    hint=_near(word),
+                    hint=near_rule(word),
                 )
             )
         codes |= selected
@@ -77,10 +77,11 @@ def find_rule(word: str) -> Rule:
         if word.upper() == rule.code or word.lower() == rule.name:
             return rule
     message = f"no rule {word!r}"
-    raise DiagnosticError(Diagnostic(code="CC951", message=message, hint=_near(word)))
+    raise DiagnosticError(Diagnostic(code="CC951", message=message, hint=near_rule(word)))
 
 
-def _near(word: str) -> str:
+def near_rule(word: str) -> str:
+    """Return a hint for a word that selects no rule."""
     import difflib
 
     choices = [part for rule in all_rules().values() for part in (rule.code, rule.name)]

@@ -142,7 +142,9 @@ def migrate_across(
         model = replace(model, network=loss.network) if model and loss.network else model
     chosen = any(path.startswith("data.") for path in settings or {})
     ignored = looking(lifted.analysis.settled)("loss.ignore_index")
-    rows = None if chosen else _rows_of(lifted, fields, model, number(ignored))
+    rows = _rows_of(lifted, fields, model, number(ignored))
+    if rows is not None and chosen:
+        fields, rows = {**fields, **rows.order()}, None
     if rows is not None:
         fields = {**fields, **rows.fields()}
         lifted = replace(lifted, diagnostics=rows.settled(lifted.diagnostics))
@@ -236,9 +238,14 @@ def _with_settings(
             if long.startswith(f"{short}."):
                 message = f"--set {path}: {short} cannot have both a value and a field {long}"
                 raise DiagnosticError(Diagnostic(code="CC970", message=message))
-    return {
-        p: replace(filled, how="read") if p in settings else filled for p, filled in chosen.items()
-    }
+    read = {*settings, *_source_of(chosen, settings)}
+    return {p: replace(filled, how="read") if p in read else filled for p, filled in chosen.items()}
+
+
+def _source_of(fields: Mapping[str, Filled], settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the field that the name of the user's file says: that the rows are in an npz file."""
+    is_npz = "data.source" in fields and fields["data.source"].value == "npz"
+    return ("data.source",) if is_npz and str(settings.get("data.train")).endswith(".npz") else ()
 
 
 def _model_of(lifted: Lifted, fields: Mapping[str, Filled]) -> CarriedModel | None:

@@ -11,6 +11,7 @@ from crosscast.lift.resolved_values import MEANT
 
 NOWHERE: Mapping[str, str] = {
     "optimizer.role": "a recipe has one optimizer",
+    "run.besides": "a recipe has no word for it",
     "parallel.backend": "every script uses the default backend of its framework",
 }
 """Facts without a recipe field, with reasons."""

@@ -38,7 +38,10 @@ def to_fill_in(
         names = ", ".join(path for path in unsaid if path.startswith("model."))
         found.append(_missing("model", f"the source does not define {names}", "set it with --set"))
     if any(path.startswith("data.") for path in unsaid if path != "data.shuffle"):
-        message = "the data is not migrated: write it with `crosscast data`"
+        own = fields["model.kind"].value == "custom"
+        how = "save an array for each input and the labels" if own else "write it"
+        how += " with numpy.savez" if own else " with `crosscast data`"
+        message = f"the data is not migrated: {how}"
         message += f" ({rows.reason})" if rows is not None and rows.reason else ""
         found.append(_missing("data", message, "or set the file: --set data.train=FILE"))
     for path, filled in unsaid.items():

@@ -92,9 +92,14 @@ class CarriedRows:
                 "data.train": Filled(value=f"{module}:train_rows", how="derived", places=places),
                 "data.eval": Filled(value=f"{module}:eval_rows", how="derived", places=places),
             }
-        if self.shuffle is not None:
-            found["data.shuffle"] = Filled(value=self.shuffle, places=places)
-        return found
+        return {**found, **self.order()}
+
+    def order(self) -> dict[str, Filled]:
+        """Return the field that says whether the rows are shuffled, whoever writes them."""
+        places = (self.place,) if self.place is not None else ()
+        if self.shuffle is None:
+            return {}
+        return {"data.shuffle": Filled(value=self.shuffle, places=places)}
 
 
 def carried_rows(

@@ -211,6 +211,8 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
     for fact in subject.profile:
         if fact.field.startswith("recipe.model.") and across.model is not None:
             continue  # its factory says it
+        if fact.field == "run.besides":
+            continue  # a diagnostic says it
         if not field_of(fact, _recipe_fields(across)) or (
             not fact.known and _is_open(across, fact)
         ):

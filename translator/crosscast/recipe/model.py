@@ -19,6 +19,7 @@ BERT_PRESETS: dict[str, dict[str, int]] = {
     "mini": {"layers": 4, "hidden_size": 256, "attention_heads": 4, "intermediate_size": 1024},
     "small": {"layers": 4, "hidden_size": 512, "attention_heads": 8, "intermediate_size": 2048},
     "base": {"layers": 12, "hidden_size": 768, "attention_heads": 12, "intermediate_size": 3072},
+    "large": {"layers": 24, "hidden_size": 1024, "attention_heads": 16, "intermediate_size": 4096},
 }
 
 
@@ -26,7 +27,7 @@ class BertModel(Section):
     """The shipped BERT encoder with a classifier on the first token (post-LN, erf GELU)."""
 
     kind: Literal["bert"]
-    preset: Literal["tiny", "mini", "small", "base"] | None = None
+    preset: Literal["tiny", "mini", "small", "base", "large"] | None = None
     """Provides those of the four sizes that are not set; without a preset, set all four."""
     layers: Count
     """Number of encoder layers; derived from `preset` if missing."""

@@ -29,7 +29,7 @@ _DERIVED_FROM = {
     "intermediate_size": frozenset({"model"}),
 }
 _DERIVED_HINTS = {
-    "model": "set model.preset (tiny, mini, small, base) or all four sizes",
+    "model": "set model.preset (tiny, mini, small, base, large) or all four sizes",
     "batch": "set micro_batch_size, or global_batch_size and accumulation.steps",
 }
 

@@ -49,10 +49,11 @@ def tell_trainer(writer: SettingWriter, settings: Settings, *, api: str = "hf_tr
     _batch(writer, settings)
     _clip(writer, settings)
     _optimizer(writer, settings)
-    _schedule(writer, settings)
+    _schedule(writer, settings, ends=api == "hf_trainer")
     writer.by_library("zero_grad.where", "scaler_update.status")
     for name, switch in (("seed", "seed"), ("run.epochs", "num_train_epochs")):
         writer.number(name, settings.get(switch))
+    _besides(writer, settings)
     recompute = settings.get("gradient_checkpointing", "activation_checkpointing")
     writer.switch("activation_checkpointing", recompute, off="none")
     _parallel(writer, settings)
@@ -151,7 +152,7 @@ def _momentum(writer: SettingWriter, arguments: Setting | None) -> None:
         writer.tell("optimizer.nesterov", "yes" if nesterov else "no", arguments)
 
 
-def _schedule(writer: SettingWriter, settings: Settings) -> None:
+def _schedule(writer: SettingWriter, settings: Settings, *, ends: bool) -> None:
     kind = first_given(settings.get(*_WORDS["schedule.name"]))
     warmup = settings.get(*_WORDS["schedule.warmup_steps"])
     tell_warmup(writer, warmup, settings.get("warmup_ratio"))
@@ -162,7 +163,11 @@ def _schedule(writer: SettingWriter, settings: Settings) -> None:
         tell_decay(writer, kind)
         _unused_warmup(writer, settings, kind)
     writer.by_library("schedule.stepped_per", "schedule.on_skip")
-    _end(writer, settings, "" if kind is None else kind.text.lower())
+    name = "linear" if kind is None else kind.text.lower()
+    if ends and name in ("linear", "cosine") and settings.get("lr_scheduler_kwargs") is None:
+        writer.default("schedule.end_factor", 0.0)
+        writer.default("schedule.decay_from", "warmup_end")
+    _end(writer, settings, name)
 
 
 def _end(writer: SettingWriter, settings: Settings, name: str) -> None:
@@ -185,6 +190,17 @@ def _unused_warmup(writer: SettingWriter, settings: Settings, kind: Setting) -> 
             given,
             hint="constant_with_warmup does",
         )
+
+
+def _besides(writer: SettingWriter, settings: Settings) -> None:
+    """Record settings that change the updates and that no recipe has."""
+    grouped, chosen = settings.get("group_by_length"), settings.get("train_sampling_strategy")
+    if grouped is not None and grouped.switch is True:
+        writer.tell("run.besides", "grouped_rows", grouped)
+    elif chosen is not None and chosen.text == "group_by_length":
+        writer.tell("run.besides", "grouped_rows", chosen)
+    if (noise := positive(settings.get("neftune_noise_alpha"))) is not None:
+        writer.tell("run.besides", "embedding_noise", noise)
 
 
 def _parallel(writer: SettingWriter, settings: Settings) -> None:
