@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from crosscast.messages.output import OutputFile
+from crosscast.weights.document import NAME
+from crosscast.weights.writer import text_of as weights_text
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.modules.command import Result
-from crosscast_parity.modules.report import not_tested, summary
+from crosscast_parity.modules.report import as_json, not_tested, summary, text_of
 from crosscast_parity.report.badge import Badge, badge_of, parity_badge
 from crosscast_parity.report.files import verdict_files, write_report, write_texts
 from crosscast_parity.report.junit import junit_text
@@ -31,6 +35,17 @@ def write_verdict(result: Result, folder: Path) -> None:
         DiagnosticError: CC708 if it cannot be written.
     """
     write_texts(folder, verdict_files(junit_of(None, result), verdict_badge(None, result)))
+
+
+def report_files(result: Result) -> dict[str, OutputFile]:
+    """Return the report as files, and the pairs of weights if they were matched."""
+    files = {
+        "modules.txt": OutputFile("\n".join([*text_of(result), ""])),
+        "modules.json": OutputFile(json.dumps(as_json(result), indent=1) + "\n"),
+    }
+    if result.matched:
+        files[NAME] = OutputFile(weights_text(result.known))
+    return files
 
 
 def suites_of(result: Result | None) -> Iterator[Element]:

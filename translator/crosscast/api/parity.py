@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +26,7 @@ from crosscast.messages.console import EXIT_FINDINGS, EXIT_INTERRUPTED, Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.missing_packages import package_missing
-from crosscast.messages.output import OutputFile, write_files
+from crosscast.messages.output import write_files
 from crosscast.messages.screens import Part
 
 if TYPE_CHECKING:
@@ -329,7 +328,7 @@ class _Comparison:
             DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
         """
         from crosscast_parity.modules.command import compare_modules
-        from crosscast_parity.modules.outputs import write_verdict
+        from crosscast_parity.modules.outputs import report_files, write_verdict
         from crosscast_parity.planning.contestants import check_custom
         from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.weights.command import Request
@@ -349,7 +348,9 @@ class _Comparison:
         )
         self.models = compare_modules(request)
         if self._kept:
-            write_files(self._options.workdir, files_of(self.models), force=True, manifest=False)
+            write_files(
+                self._options.workdir, report_files(self.models), force=True, manifest=False
+            )
             if not self.models.same:  # else they are written after the training
                 write_verdict(self.models, self._options.workdir)
         reference = self._options.reference or self._targets[0]
@@ -393,21 +394,6 @@ class _Comparison:
 
         page = write_all(report, self.models, self._options.workdir) if self._kept else None
         return Parity(recipe=self._recipe, report=report, models=self.models, page=page)
-
-
-def files_of(models: Modules) -> dict[str, OutputFile]:
-    """Return the report on models as files."""
-    from crosscast.weights.document import NAME
-    from crosscast.weights.writer import text_of as weights_text
-    from crosscast_parity.modules.report import as_json, text_of
-
-    files = {
-        "modules.txt": OutputFile("\n".join([*text_of(models), ""])),
-        "modules.json": OutputFile(json.dumps(as_json(models), indent=1) + "\n"),
-    }
-    if models.matched:
-        files[NAME] = OutputFile(weights_text(models.known))
-    return files
 
 
 def _read(path: Path) -> Recipe:
