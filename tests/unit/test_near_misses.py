@@ -93,8 +93,8 @@ def test_no_row_hides_another_row_or_a_field() -> None:
 @pytest.mark.parametrize(
     ("changes", "path", "hint"),
     [
-        ({"model": "{kind: bert, preset: large}"}, "model.preset", "write `model: {kind: bert, "
-         "layers: 24, hidden_size: 1024, attention_heads: 16, intermediate_size: 4096}`"),
+        ({"model": "{kind: bert, preset: medium}"}, "model.preset", "write `model: {kind: bert, "
+         "layers: 8, hidden_size: 512, attention_heads: 8, intermediate_size: 2048}`"),
         ({"fp16": "{enabled: true, loss_scale: 0}"}, "fp16",
          "write `precision: {mode: mixed, compute_dtype: float16}`"),
         ({"fp16": "{enabled: false}"}, "fp16", "leave it out: float32 is the default"),

@@ -42,7 +42,7 @@ CORE = {
     "tracking": "messages emit",
     "api": "messages recipe drift data plan targets emit memory readers sources weights state fit"
     " lint lift explore migrate tracking",
-    "server": "messages recipe targets readers sources lint",
+    "server": "messages recipe targets edits readers sources lint",
     "cli": "messages recipe drift sources targets weights fit lint lift migrate api server",
     "__main__": "cli",
 }

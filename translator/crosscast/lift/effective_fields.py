@@ -7,7 +7,7 @@ from typing import Any
 
 _SETS = ("optimizer.no_decay", "clipping.exempt")
 """Lists whose order says nothing."""
-_UNRELATED = ("launch.", "tracking.")
+UNRELATED = ("launch.", "tracking.")
 """Sections that change no training."""
 _FALLING = ("linear", "cosine", "polynomial")
 
@@ -18,7 +18,7 @@ def meaning(values: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         values: all fields of a recipe by their dotted paths (`crosscast.lift.recipe_diff.flat`).
     """
-    fields = {path: value for path, value in values.items() if not path.startswith(_UNRELATED)}
+    fields = {path: value for path, value in values.items() if not path.startswith(UNRELATED)}
     if (nodes := fields.pop("distributed.nodes", 1)) and "distributed.processes_per_node" in fields:
         fields["distributed.processes_per_node"] *= nodes  # where they run changes nothing
     for path in _SETS:

@@ -9,6 +9,7 @@ from typing import Literal
 from crosscast.lift.analysis import analyse
 from crosscast.lift.annotated_yaml import scalar
 from crosscast.lift.drafting import Lifted, lift
+from crosscast.lift.effective_fields import UNRELATED
 from crosscast.lift.plan_comparison import OWN, beside
 from crosscast.lift.recipe_diff import differences, side_of_lifted
 from crosscast.lint.engine import lint_sources
@@ -60,8 +61,8 @@ def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Comparison]:
     left, right = side_of_lifted(name, before), side_of_lifted(name, after)
     other = {difference.path: difference for difference in differences(left, right)}
     for path in dict.fromkeys((*left.values, *right.values)):
-        if path in ("version", "name") or path.startswith("launch."):
-            continue  # name and launch of a run do not affect the training
+        if path in ("version", "name") or path.startswith(UNRELATED):
+            continue
         difference = other.get(path)
         if difference is None:
             yield Comparison(name=name, field=path, verdict="same", why=_value(left.values, path))

@@ -194,6 +194,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL812", "schedule.name", "the schedule is the one in the recipe", by_user=True),
         _bug("CL813", "optimizer.lr", "every parameter has the rate in the recipe", by_user=True),
         _bug("CL814", "precision.mode", "the model is decorated before it is wrapped"),
+        _bug("CL815", _MEAN, "losses are divided by the labels that count"),
         _bug("CL901", "", "the current API is used"),
         _bug("CL902", "", "the current API is used"),
         _bug("CL903", "", "the current API is used"),

@@ -278,12 +278,10 @@ VALUES = (
     Value(HF, "model.kind", "bert_base bert_base_uncased bert_base_cased bert_base_chinese",
           write="model: {kind: bert, preset: base}"),
     Value(HF, "model.kind", "bert_large bert_large_uncased bert_large_cased",
-          write="model: {kind: bert, layers: 24, hidden_size: 1024, attention_heads: 16, "
-          "intermediate_size: 4096}"),
+          write="model: {kind: bert, preset: large}"),
     Value(HF, "model.kind", "albert bart distilbert deberta roberta electra ernie", note=_CUSTOM),
     Value(f"{HF}, {TIMM}", "model.kind", "gpt2 gpt llama t5 *", note=_CUSTOM),
-    Value(HF, "model.preset", "large bert_large bert_large_uncased", write="model: {kind: bert, "
-          "layers: 24, hidden_size: 1024, attention_heads: 16, intermediate_size: 4096}"),
+    Value(HF, "model.preset", "bert_large bert_large_uncased bert_large_cased", "large"),
     Value(HF, "model.preset", "medium bert_medium", write="model: {kind: bert, layers: 8, "
           "hidden_size: 512, attention_heads: 8, intermediate_size: 2048}"),
     Value(HF, "model.preset", "bert_base bert_base_uncased bert_base_cased bert_base_chinese",

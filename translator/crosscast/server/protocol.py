@@ -12,7 +12,7 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from crosscast import __version__
-from crosscast.lint.result import Result, of_diagnostic
+from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.messages.source import Source
 from crosscast.server import recipes
@@ -105,7 +105,7 @@ def _publish(ls: LanguageServer, state: State) -> None:
     programs = []
     for source in sources:
         if recipes.is_recipe(source):
-            found[source.name] = [*map(of_diagnostic, recipes.read(source).problems)]
+            found[source.name] = recipes.results(source)
         elif kind_of(source) in ("python", "shell"):
             programs.append(source)
     folder = Path(ls.workspace.root_path or ".")
@@ -167,12 +167,8 @@ def _touches(one: types.Range, other: types.Range) -> bool:
 def _action(
     ls: LanguageServer, uri: str, document: TextDocument, result: Result
 ) -> types.CodeAction | None:
-    """Return the fix of a result: the edits of a rule in this file, or the word that was meant."""
-    word = recipes.meant(result.diagnostic())
-    if word:
-        edits = [types.TextEdit(_range(ls, document, result.span), word)]
-        title = f"Replace with {word}"
-    elif result.edits and all(edit.file == result.file for edit in result.edits):
+    """Return the fix of a result: its edits, if all are in this file."""
+    if result.edits and all(edit.file == result.file for edit in result.edits):
         edits = [
             types.TextEdit(
                 _units(ls, document, (edit.line, edit.column), (edit.end_line, edit.end_column)),
@@ -181,6 +177,8 @@ def _action(
             for edit in result.edits
         ]
         title = f"Fix {result.code} {result.name}"
+        if not result.is_finding:
+            title = f"Replace with {result.edits[0].text}"
     else:
         return None
     return types.CodeAction(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from crosscast.edits.edit import Edit
+from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import Source
 from crosscast.readers.recipe_yaml import READER, Loaded
@@ -205,6 +207,26 @@ def _lookup(data: Any, path: PathKey) -> dict[str, Any]:
     for key in path:
         data = data.get(key, {}) if isinstance(data, dict) else {}
     return data if isinstance(data, dict) else {}
+
+
+def results(source: Source) -> list[Result]:
+    """Return the problems of a recipe, with the words that were meant as edits."""
+    return [_with_edit(problem) for problem in read(source).problems]
+
+
+def _with_edit(problem: Diagnostic) -> Result:
+    found, span, word = of_diagnostic(problem), problem.span, meant(problem)
+    if span is None or span.end_column is None or not word:
+        return found
+    edit = Edit(
+        file=span.file,
+        line=span.line,
+        column=span.column,
+        end_line=span.line,
+        end_column=span.end_column,
+        text=word,
+    )
+    return replace(found, edits=(edit,))
 
 
 def meant(problem: Diagnostic) -> str:
