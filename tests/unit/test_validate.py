@@ -221,6 +221,14 @@ def hint_of(**changes: str | None) -> str:
         ({"batch": "{batch_size: 2}"}, "did you mean batch.micro_batch_size?"),
         (
             {"optimizer": "{name: sgd, learning_rate: 1, eps: 1}"},
+            "only with name: adam or adamw or lamb or lion; otherwise remove it",
+        ),
+        (
+            {"loss_scaling": "{mode: none, init_scale: 2}"},
+            "only with mode: dynamic; otherwise remove it",
+        ),
+        (
+            {"optimizer": "{name: sgd, learning_rate: 1, colour: 1}"},
             "known fields: name, learning_rate, no_decay, groups, momentum, nesterov, "
             "rate_in_momentum, weight_decay; your own keys must start with x-",
         ),

@@ -130,6 +130,17 @@ def section_tag(section: str) -> tuple[str, frozenset[str]]:
 
 
 @cache
+def words_with(section: str, name: str) -> tuple[str, ...]:
+    """Return the words of a section's tag with which it has a field; none without a tag."""
+    tag, _ = section_tag(section)
+    having = (
+        [node for node in _variants(section) if name in node.get("properties", {})] if tag else []
+    )
+    words = [_words(_raw_schema(), node["properties"][tag]) for node in having]
+    return tuple(word for some in words for word in some)
+
+
+@cache
 def value_fields() -> tuple[str, ...]:
     """Return the dotted paths of all fields of all variants that are no section, in order."""
     return tuple(dict.fromkeys(_paths(_raw_schema(), "")))

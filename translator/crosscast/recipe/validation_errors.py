@@ -12,7 +12,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
 from crosscast.recipe.metrics import METRIC_PATTERN
 from crosscast.recipe.near_misses import hint_of_missing_tag, hint_of_scalar
-from crosscast.recipe.schema import field_names
+from crosscast.recipe.schema import field_names, section_tag, words_with
 from crosscast.recipe.section import (
     ARRAY_PATTERN,
     FACTORY_PATTERN,
@@ -116,6 +116,9 @@ def _field_hint(path: PathKey, document: YamlDocument, data: Any) -> str:
     hint = hint_for_key(path, document.data, lookup(data, path))
     if hint:
         return hint
+    section, name = ".".join(map(str, path[:-1])), str(path[-1])
+    if others := words_with(section, name):
+        return f"only with {section_tag(section)[0]}: {' or '.join(others)}; otherwise remove it"
     known = ", ".join(field_names(path[:-1], data))
     return f"known fields: {known}; your own keys must start with x-"
 
