@@ -221,7 +221,7 @@ def hint_of(**changes: str | None) -> str:
         ({"batch": "{batch_size: 2}"}, "did you mean batch.micro_batch_size?"),
         (
             {"optimizer": "{name: sgd, learning_rate: 1, eps: 1}"},
-            "only with name: adafactor or adam or adamw or lamb; otherwise remove it",
+            "only with name: adafactor, adam, adamw, lamb; otherwise remove it",
         ),
         (
             {"loss_scaling": "{mode: none, init_scale: 2}"},

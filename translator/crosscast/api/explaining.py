@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,7 +105,7 @@ class Explanation(Result):
         every = all or bool(self._chosen)
         rows = [found for found in self.verdicts if every or found.verdict != "exact"]
         if rows:
-            yield Table(COLUMNS, [*cells(rows)], long=LONG)
+            yield Table(COLUMNS, [*_said_once(cells(rows))], long=LONG)
         if hidden := len(self.verdicts) - len(rows):
             yield f"exact: {counted(hidden, 'field')}; --all shows every row."
 
@@ -117,6 +117,16 @@ class Explanation(Result):
             for step in self.steps:
                 yield html.paragraph(step.function or "module level")
                 yield html.table(STEP_COLUMNS, step.rows, long=("how",))
+
+
+def _said_once(rows: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Yield rows without what the one before says already of how a target does it."""
+    before: list[str] = []
+    how = COLUMNS.index("how")
+    for row in rows:
+        same = [row[0], *row[how:]]
+        yield [*row[:how], "" if same == before else row[how], *row[how + 1 :]]
+        before = same
 
 
 def _numbers(targets: Sequence[str], verdicts: Sequence[FieldVerdict]) -> Iterator[tuple[str, ...]]:

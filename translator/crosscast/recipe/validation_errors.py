@@ -118,7 +118,7 @@ def _field_hint(path: PathKey, document: YamlDocument, data: Any) -> str:
         return hint
     section, name = ".".join(map(str, path[:-1])), str(path[-1])
     if others := words_with(section, name):
-        return f"only with {section_tag(section)[0]}: {' or '.join(others)}; otherwise remove it"
+        return f"only with {section_tag(section)[0]}: {', '.join(others)}; otherwise remove it"
     known = ", ".join(field_names(path[:-1], data))
     return f"known fields: {known}; your own keys must start with x-"
 
