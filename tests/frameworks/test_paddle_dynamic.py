@@ -85,3 +85,17 @@ def test_the_recorded_numbers_are_those_of_paddle_1_8(tmp_path: Path) -> None:
     assert found.keys() == EXPECTED.keys()
     for name, expected in EXPECTED.items():
         assert np.allclose(numbers(found[name]), numbers(expected), rtol=1e-6, atol=1e-9), name
+
+
+@exhaustive("rounds halves in Paddle 1.8")
+@pytest.mark.skipif("CROSSCAST_PADDLE_1_8" not in os.environ, reason=PADDLE_1_8)
+def test_halves_have_no_fixed_result_in_paddle_1_8(tmp_path: Path) -> None:
+    """Eight values or more are rounded together on a CPU, to even numbers; others away from zero.
+
+    So the migrations round away from zero, as few values and GPUs did.
+    """
+    text = "import numpy as np, paddle.fluid as fluid\nwith fluid.dygraph.guard():\n"
+    text += "    x = fluid.dygraph.to_variable(np.full({}, 2.5, 'float32'))\n"
+    text += "    result = fluid.layers.round(x)\n"
+    found = executed({"4": text.format(4), "8": text.format(8)}, "paddle@1.8", tmp_path)
+    assert found == {"4": [3.0] * 4, "8": [2.0] * 8}
