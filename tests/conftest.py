@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -25,6 +27,10 @@ os.environ["CROSSCAST_LANG"] = "en"
 # inherit that: those that are interrupted would never end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The bars of data sets would start a thread that stays, and work is forked only where there is none.
+with contextlib.suppress(ModuleNotFoundError):
+    importlib.import_module("tqdm").tqdm.monitor_interval = 0
 
 # As the command line does: trees of programs are many objects and hardly any cycles.
 gc.set_threshold(50_000, 20, 50)

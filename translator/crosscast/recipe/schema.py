@@ -27,9 +27,7 @@ _DERIVED = {
 
 def recipe_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12, readable as draft 7) of a recipe file."""
-    for cls in _sections():  # before pydantic 2.14, sections that are defaults are not built
-        cls.model_rebuild()
-    schema = Recipe.model_json_schema(mode="validation")
+    schema = _model_schema()
     definitions: dict[str, Any] = schema["$defs"]
     _describe(schema)
     for name, fields in _DERIVED.items():
@@ -47,6 +45,12 @@ def recipe_schema() -> dict[str, Any]:
         "title": "crosscast recipe, version 1",
         **{key: value for key, value in schema.items() if key != "title"},
     }
+
+
+def _model_schema() -> dict[str, Any]:
+    for cls in _sections():  # before pydantic 2.14, sections that are defaults are not built
+        cls.model_rebuild()
+    return Recipe.model_json_schema()
 
 
 def _sections() -> list[type[Section]]:
@@ -84,7 +88,7 @@ def schema_text() -> str:
 
 @cache
 def _raw_schema() -> dict[str, Any]:
-    return Recipe.model_json_schema()
+    return _model_schema()
 
 
 def field_names(path: PathKey, data: Any) -> list[str]:
