@@ -28,7 +28,7 @@ os.environ["CROSSCAST_LANG"] = "en"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The bars of data sets would start a thread that stays, and work is forked only where there is none.
+# The bars of data sets start a thread that stays, and work is only forked where there is none.
 with contextlib.suppress(ModuleNotFoundError):
     importlib.import_module("tqdm").tqdm.monitor_interval = 0
 
