@@ -20,6 +20,7 @@ from crosscast.migrate.tensorflow1.moved_names import (
 )
 from crosscast.migrate.tensorflow1.private_names import LOST, OLDER
 from crosscast.migrate.tensorflow1.v1_names import V1_NAMES
+from crosscast.migrate.tensorflow1.v2_names import V2_NAMES
 from frameworks.subprocesses import run_python
 from tiers import exhaustive
 
@@ -44,6 +45,12 @@ def test_new_names_exist(tmp_path: Path) -> None:
     names += [f"tensorflow.compat.v1.{name}" for name in sorted(V1_NAMES)]
     names += ["tensorflow.compat.v1.layers.dense", "tensorflow.compat.v1.nn.rnn_cell.GRUCell"]
     assert missing(names, "tf_keras", tmp_path, fork=False) == []
+
+
+@exhaustive("starts TensorFlow once more")
+def test_names_of_tensorflow_2_exist(tmp_path: Path) -> None:
+    names = [f"tensorflow.{name}" for name in sorted(V2_NAMES)]
+    assert missing(names, "tensorflow", tmp_path) == []
 
 
 @exhaustive("starts TensorFlow once more")
@@ -89,6 +96,8 @@ def test_old_names_existed(tmp_path: Path) -> None:
     existed = {*MOVED, *V1_NAMES, *PLAIN_INITIALIZERS, *LOST} - older
     names = [f"tensorflow.{name}" for name in sorted(existed)]
     assert missing(names, "tensorflow@1.15", tmp_path) == []
+    new = [f"tensorflow.{name}" for name in sorted(V2_NAMES)]
+    assert missing(new, "tensorflow@1.15", tmp_path) == new
 
 
 def test_what_moved_is_not_gone_by_a_longer_name() -> None:
