@@ -1,7 +1,7 @@
 """Where names of TensorFlow 1 that `tf.compat.v1` lacks are now.
 
-Read in TensorFlow 1.15.5 and 2.21.0, tf_slim 1.1.0 and 1.2.0, and the modules of `templates/tensorflow1`;
-tests/probes/test_tensorflow1_names.py looks every row up again.
+Read in TensorFlow 1.15.5 and 2.21.0, tf_slim 1.1.0 and 1.2.0, and in the modules of
+`templates/tensorflow1`; tests/probes/test_tensorflow1_names.py looks every row up again.
 """
 
 from __future__ import annotations
