@@ -24,7 +24,10 @@ from crosscast.recipe.document import (
 )
 from crosscast.targets.backend import File
 
-SHARED = ("settings", "arguments", "rows", "arrays", "sources", "formats", "checkpoint", "run")
+SHARED = (
+    *("settings", "arguments", "folder", "rows", "arrays", "sources", "formats"),
+    *("checkpoint", "run"),
+)
 """Modules that are the same file on every framework."""
 
 
