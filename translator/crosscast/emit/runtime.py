@@ -103,6 +103,8 @@ def _arguments(plan: Plan, frame: Frame, run: RunView) -> Iterator[tuple[str, st
         yield "betas", run.betas
     if update := plan.find(UpdateScale):
         yield "scale", _scale(update)
+        if update.mode == "dynamic":
+            yield "counts", f"({update.growth_interval}, {update.hysteresis})"
     if plan.find(Ema):
         yield "averages", "True"
     if run.half:
