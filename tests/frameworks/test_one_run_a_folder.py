@@ -145,7 +145,7 @@ def test_an_interrupted_run_goes_on_exactly(
 
 
 MOMENTS = {
-    "start": ("    run.device = select_device(args, settings)\n", "runtime/run.py", True),
+    "start": ("        run.device = select_device(args, settings)\n", "runtime/run.py", True),
     "building": ("    state = make_state(run)\n", "train.py", True),
     "first window": ("        row = train_window(", "train.py", False),
     "a later window": ("        run.record(state, row)\n", "train.py", False),
