@@ -19,7 +19,7 @@ from crosscast_parity.judge.records import Difference, TensorErrors
 from crosscast_parity.levels.dtypes import check_dtypes, check_later_types, left_in_half
 from crosscast_parity.levels.envelope import Envelope, measure_envelope
 from crosscast_parity.levels.evaluation import check_evaluations
-from crosscast_parity.levels.files import check_checkpoint, check_files
+from crosscast_parity.levels.files import check_checkpoint, check_files, check_status
 from crosscast_parity.levels.gate import check_gate, check_resumed
 from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
@@ -27,6 +27,7 @@ from crosscast_parity.levels.masks import compare_masks
 from crosscast_parity.levels.model import compare_models
 from crosscast_parity.levels.repeated import Repeated, Rounding
 from crosscast_parity.levels.replay import replay_run
+from crosscast_parity.levels.resumed import check_restored
 from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.levels.tensor_checks import untested
@@ -34,6 +35,8 @@ from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import STEPS, repeated_by_gate
 from crosscast_parity.recordings.left_files import WEIGHTS, read_tensors
 from crosscast_parity.recordings.masks import read_masks
+from crosscast_parity.recordings.resumed import FILE as RESUMED
+from crosscast_parity.recordings.resumed import read_resumed
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.toy.checks import check_steps, untested_steps
 
@@ -122,7 +125,10 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     def files() -> tuple[Check, ...]:
         rows = made.run.rows
         whole = result.everything(made).windows if spec.record else ()
-        found = check_files(made.folder, rows, whole, result.counters(made))
+        found = list(check_files(made.folder, rows, whole, result.counters(made)))
+        if spec.resume:
+            plan = canonical_plan(spec.recipe)
+            found.append(check_restored(read_resumed(made.folder / RESUMED), plan, rows))
         if not spec.checkpoint:
             return tuple(found)
         seen = result.observation(made).windows if spec.record else ()
@@ -134,6 +140,7 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recall, given = result.judgements.recall, result.given(recipe=spec.recipe)
     folders = [made.folder]
     return (
+        check_status(made.run.rows, status.windows, status.updates),
         *_guarded("L1d", lambda: recall(CHECKS, "files", folders, given, files)),
         *_guarded("L1d", lambda: recall(CHECKS, "evaluation", folders, given, evaluation)),
     )
@@ -141,7 +148,7 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
 
 def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
-    if not made.spec.autocast:
+    if not made.spec.autocast or made.spec.repeat:
         return _replayed(result, made, recipe)
 
     def judged() -> tuple[Check, ...]:
