@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -13,11 +14,13 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of
 from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.checks.kinds import Level
+from crosscast_parity.compare.main_end import end_of_main
+from crosscast_parity.inputs.custom import TWIN as MOVED_OF_CUSTOM
 from crosscast_parity.inside.masks import FILE as MASKS
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
 from crosscast_parity.judge.records import Difference, TensorErrors
 from crosscast_parity.levels.dtypes import check_dtypes, check_later_types, left_in_half
-from crosscast_parity.levels.envelope import Envelope, measure_envelope
+from crosscast_parity.levels.envelope import MOVED, Envelope, measure_envelope
 from crosscast_parity.levels.evaluation import check_evaluations
 from crosscast_parity.levels.files import check_checkpoint, check_files, check_status
 from crosscast_parity.levels.gate import check_gate, check_resumed
@@ -199,7 +202,13 @@ def stage_envelope(result: StageResult, reference: str) -> Envelope | None:
     # An overflow moves the half run onto another path: then float32 says nothing about its noise.
     calm = not any(row.skipped for row in main.run.rows)
     kin = [exact.run.rows] if exact and calm else []
-    return measure_envelope(main.run.rows, noise, kin)
+    return measure_envelope(
+        main.run.rows,
+        noise,
+        kin,
+        exact=exact.run.rows if exact else (),
+        moved=MOVED if result.custom is None else MOVED_OF_CUSTOM,
+    )
 
 
 def pair_checks(
@@ -237,6 +246,9 @@ def pair_checks(
         if apart:  # with other masks neither losses nor gradients can be compared
             checks += _stamped(found, made)
             continue
+        if made.spec.name == "main" and envelope is not None:
+            end = partial(end_of_main, result, made, other, envelope)
+            found = (*found, *_guarded("L2", lambda end=end: tuple(end())))  # type: ignore[misc]
         differences += _differences(made, other, envelope)
         if made.spec.record and made.spec.recipe != other.spec.recipe:
             found = (*found, *_by_their_recipe(result, made, other))
@@ -350,7 +362,7 @@ def _statistics(
         for run in (made, other, shifted)
     )
     weights = custom.drawn if made.spec.name.endswith("stress") else custom.start
-    yield check_statistics(ours, theirs, moved, weights, made.spec.windows - 1)
+    yield check_statistics(ours, theirs, [moved], weights, made.spec.windows - 1)
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:

@@ -110,7 +110,9 @@ class Observer:
     def install(self, tap: Tap | None, *, keep: bool) -> None:
         """Replace both functions in the module; with a tap, record its operations too."""
         self._types.begin(tap)
-        if not keep:
+        if keep:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        else:
             files.clear(self._folder)
         wrappers = {"micro_batch_loss": self._loss, "train_window": self._train}
         if tap is not None:

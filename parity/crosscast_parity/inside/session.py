@@ -175,9 +175,10 @@ class Session:
                 injector.install(module)
                 after.callback(injector.uninstall)
                 after.callback(lambda: self._injected.extend(map(str, injector.applied)))
-            if (run.record or run.manifest) and self._inside:
+            record = [w for w in run.record if not continuity or (w >= run.resume) == resumed]
+            if (record or run.manifest) and self._inside:
                 folder = output / "observed"
-                seen = observe(self._inside, module, folder, run.record, run.manifest, keep=resumed)
+                seen = observe(self._inside, module, folder, record, run.manifest, keep=resumed)
                 after.callback(seen)
             if continuity:
                 continuity.install(module, resumed=resumed)
