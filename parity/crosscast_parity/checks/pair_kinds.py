@@ -110,8 +110,36 @@ TRACES = (
         "trace",
         limit=1.0,
         unit="20 times the largest difference of three runs of the reference from weights moved by"
-        " 1e-7, those of a custom model by 1e-6",
+        " 1e-7, those of a custom model by 1e-6; at least of the last digit of the loss in float32,"
+        " in half precision of what the type rounds in the first four windows",
         basis="measured in the same comparison",
+    ),
+    *(
+        Kind(
+            "L2",
+            f"final {what}",
+            f"the loss of {of} after the longest run, if the envelope reaches its end",
+            "main",
+            "trace",
+            limit=1.0,
+            unit="the limit of the trajectory in the last window",
+            basis="measured in the same comparison",
+        )
+        for what, of in (
+            ("evaluation", "the evaluation"),
+            ("evaluation of averages", "the evaluation of averaged weights"),
+        )
+    ),
+    Kind(
+        "L2",
+        "running statistics",
+        "those of normalization layers of a custom model after the longest run",
+        "main",
+        "files",
+        limit=1e-4,
+        unit="of how far they have moved",
+        basis="at least 20 times the largest difference of the perturbed runs",
+        untested="the model has none",
     ),
     Kind(
         "result",
