@@ -15,8 +15,8 @@ KINDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bf
 DTYPES = {kind: dtype for dtype, kind in KINDS.items()}
 
 IN_FLOAT32 = LOSSES | {
-    *("softmax", "log_softmax", "layer_norm", "group_norm", "sum", "logsumexp", "norm"),
-    *("pow", "square", "exp", "log", "rsqrt"),
+    *("softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm"),
+    *("sum", "logsumexp", "norm", "pow", "square", "exp", "log", "rsqrt"),
 }
 """What autocast computes in float32 on a GPU; on a CPU it leaves most of it in half."""
 

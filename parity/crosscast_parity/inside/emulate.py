@@ -32,7 +32,7 @@ ACTIVATIONS = {"gelu", "relu", "silu", "sigmoid", "tanh"}
 POINTWISE = frozenset(ARITHMETIC | FUNCTIONS | ACTIVATIONS)
 """Half only if all its inputs are; one float32 input makes the result float32."""
 AVERAGES = {"sum", "mean", "logsumexp", "norm"}
-NORMALIZATIONS = {"layer_norm", "batch_norm", "group_norm", "instance_norm"}
+NORMALIZATIONS = {"layer_norm", "batch_norm", "group_norm", "instance_norm", "rms_norm"}
 REDUCTIONS = frozenset(AVERAGES | NORMALIZATIONS | {"softmax", "log_softmax"})
 POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("avg", "max", "adaptive_avg") for n in (1, 2, 3))
 EMBEDDINGS = frozenset({"embedding"})
