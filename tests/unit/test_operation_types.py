@@ -24,10 +24,19 @@ def call(
     place: str = "",
     *,
     whole: bool = True,
+    narrowed: bool = False,
 ) -> OrderedCall:
     """Return a call; `given`: the types of its inputs, apart by a space."""
     inputs = tuple(sorted(given.split()))
-    return OrderedCall(name=name, inputs=inputs, output=output, size=size, whole=whole, place=place)
+    return OrderedCall(
+        name=name,
+        inputs=inputs,
+        output=output,
+        size=size,
+        whole=whole,
+        narrowed=narrowed,
+        place=place,
+    )
 
 
 def manifest(*order: OrderedCall, usual: bool = True, closed: tuple[str, ...] = ()) -> Manifest:
@@ -66,6 +75,10 @@ WRONG = {
     "a normalization in half": (
         changed(0, call("layer_norm", H, H, place="block.norm")),
         "layer_norm of block.norm in float16, in the reference in float32",
+    ),
+    "a normalization of rounded numbers": (
+        changed(0, call("layer_norm", f"{F} {H}", F, place="block.norm", narrowed=True)),
+        "layer_norm of block.norm in float32 of what was cast to half, in the reference in float32",
     ),
     "an activation in float32": (
         changed(2, call("gelu", F, F, place="block")),

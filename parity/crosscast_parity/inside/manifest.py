@@ -62,6 +62,7 @@ class Recorder:
         self._counts: Counter[tuple[str, tuple[str, ...], str]] = Counter()
         self._order: list[dict[str, Any]] = []
         self._closed: set[str] = set()
+        self._narrowed: dict[int, Any] = {}
         self._depth = 0
         self.autocast: str | None = None
         self.usual = True
@@ -82,6 +83,7 @@ class Recorder:
 
     def sequence(self) -> dict[str, Any]:
         """Return the calls in their order, and what was not looked into."""
+        self._narrowed = {}
         closed = sorted(self._closed)
         if len(self._order) >= MOST_CALLS:
             closed.append(f"what follows {MOST_CALLS} operations")
@@ -120,6 +122,8 @@ class Recorder:
             inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
             output = next((k for k in map(kind, emulate.flat(result)) if k), None)
             moved = name == "cast" and inputs == {output}
+            if name == "cast" and "float32" in inputs and output in emulate.HALF:
+                self._narrowed[id(result)] = result  # kept, so that no other has its number
             if inputs and output and not moved:
                 self._counts[name, tuple(sorted(inputs)), output] += 1
                 if len(self._order) < MOST_CALLS:
@@ -132,6 +136,7 @@ class Recorder:
         size = next((n for n in map(size_of, emulate.flat(result)) if n is not None), None)
         call = {"name": name, "in": inputs, "out": output, "size": size}
         call["whole"] = size is not None and sizes.count(size) > 1
+        call["narrowed"] = any(id(value) in self._narrowed for value in given)
         self._order.append({**call, "place": self._place()})
 
     def _place(self) -> str:

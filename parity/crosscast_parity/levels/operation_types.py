@@ -7,6 +7,8 @@ its own size; biases, masks and positions are broadcast.
 
 Autocasts have different lists: with the same types given, PyTorch's computes a mean in half and
 Paddle's in float32. What follows from that alone, up to the next product, is told and not judged.
+Casts to half matter where something else than a product takes what they return: a normalization in
+float32 of rounded numbers is another one.
 """
 
 from __future__ import annotations
@@ -48,9 +50,17 @@ class Difference:
         there = self.reference.place
         other = f" ({there})" if there and there != self.ours.place else ""
         return (
-            f"{self.key[0]}{place} in {self.ours.output}, in the reference{other} in"
-            f" {self.reference.output}"
+            f"{self.key[0]}{place} in {_type(self.ours)}, in the reference{other} in"
+            f" {_type(self.reference)}"
         )
+
+
+def _type(call: OrderedCall) -> str:
+    return f"{call.output}{' of what was cast to half' if call.narrowed else ''}"
+
+
+def _unlike(ours: OrderedCall, reference: OrderedCall) -> bool:
+    return (ours.output, ours.narrowed) != (reference.output, reference.narrowed)
 
 
 def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tuple[Check, ...]:
@@ -72,7 +82,7 @@ def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tup
         if len(a) == len(b) and key[1] is not None:
             compared += len(a)
             pairs = zip(a, b, strict=True)
-            found += [Difference(n, key, x, y) for (n, x), (_, y) in pairs if x.output != y.output]
+            found += [Difference(n, key, x, y) for (n, x), (_, y) in pairs if _unlike(x, y)]
         elif len({call.output for _, call in (*a, *b)}) > 1:
             sides = f"{len(a)} here, {len(b)} in the reference"
             (open_ if a and b else alone).append(f"{key[0]} ({sides})")
@@ -109,7 +119,8 @@ def _judged(
         follows = any(
             d.number > since and (d.ours.output, d.reference.output) == types for d in own
         )
-        by_itself = usual and one.ours.inputs == one.reference.inputs
+        same = one.ours.inputs == one.reference.inputs
+        by_itself = usual and same and one.ours.narrowed == one.reference.narrowed
         (own if by_itself or follows else wrong).append(one)
     return wrong, own
 

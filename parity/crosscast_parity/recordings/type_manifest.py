@@ -33,7 +33,8 @@ class OrderedCall:
     """One call of an operation, in the order of the forward pass.
 
     `size`: elements of its result; None if not known. `whole`: whether several of its inputs are of
-    that size, so that nothing is broadcast. `place`: path of the module that calls it.
+    that size, so that nothing is broadcast. `narrowed`: whether one of them comes straight from a
+    cast of float32 to half. `place`: path of the module that calls it.
     """
 
     name: str
@@ -41,6 +42,7 @@ class OrderedCall:
     output: str
     size: int | None
     whole: bool
+    narrowed: bool
     place: str
 
 
@@ -102,6 +104,7 @@ def _call(path: Path, entry: Any) -> OrderedCall:
             "out": str(output),
             "size": int() | None as size,
             "whole": bool(whole),
+            "narrowed": bool(narrowed),
             "place": str(place),
         } if all(isinstance(dtype, str) for dtype in inputs):
             return OrderedCall(
@@ -110,6 +113,7 @@ def _call(path: Path, entry: Any) -> OrderedCall:
                 output=output,
                 size=size,
                 whole=whole,
+                narrowed=narrowed,
                 place=place,
             )
     _refuse(path, "an entry of `order` is not a call of an operation")
