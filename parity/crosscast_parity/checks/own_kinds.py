@@ -120,7 +120,8 @@ TYPES = (
     Kind(
         "L0d",
         "operations",
-        "the type of every operation of a forward pass, loss included, with `precision`",
+        "the type of every operation of a forward pass, loss included, with `precision`; of a custom"
+        " model in half precision that of every product, see the next table for the rest",
         "types",
         basis="equality",
         untested="no operation was seen: a compiled model, PyTorch before 2.4",
@@ -128,7 +129,8 @@ TYPES = (
     Kind(
         "L0d",
         "operations of the evaluation",
-        "the type of every operation of the evaluation with `precision`",
+        "the type of every operation of the evaluation with `precision`; of a custom model in half"
+        " precision that of every product",
         "types",
         "evaluate",
         basis="equality",

@@ -17,6 +17,28 @@ _FIRST_LOSSES: tuple[tuple[Level, Mapping[Dtype, float], str], ...] = (
     ("L1c", {"float16": 2.0**-11, "bfloat16": 2.0**-8}, "one rounding to the type"),
 )
 
+TYPES = (
+    Kind(
+        "L0d",
+        "operations, against the reference",
+        "the type of every sum and product of two whole tensors, normalization, activation, mean,"
+        " softmax and lookup of a custom model in half precision with that of the same operation of"
+        " the reference; what follows from the lists of an autocast or a policy alone is told",
+        "half",
+        basis="equality; operations are the same by name, size of the result and order",
+        untested="no operation was seen, as for `operations`",
+    ),
+    Kind(
+        "L0d",
+        "operations, against the reference, the rest",
+        "nothing: the reference has another number of such operations in several types, or a"
+        " function of PyTorch hides its own",
+        "half",
+        limit=None,
+        untested="always",
+    ),
+)
+
 TRACES = (
     Kind("L0a", "end", "how both runs ended", "traced", "trace", basis="equality"),
     _equal("windows", "how many windows both trained"),
@@ -317,4 +339,4 @@ SEEDS = (
     ),
 )
 
-PAIRS = (*TRACES, *MODEL, *SEEDS)
+PAIRS = (*TYPES, *TRACES, *MODEL, *SEEDS)

@@ -28,6 +28,7 @@ from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.masks import compare_masks
 from crosscast_parity.levels.model import compare_models
+from crosscast_parity.levels.operation_types import compare_operations
 from crosscast_parity.levels.repeated import Repeated, Rounding
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.resumed import check_restored
@@ -254,7 +255,7 @@ def pair_checks(
             found = (*found, *_by_their_recipe(result, made, other))
         if made.spec.starts:
             more, sizes = _models(result, made, other)
-            found = (*found, *more)
+            found = (*found, *more, *_operations(result, made, other))
             if sizes:
                 errors[f"{made.spec.stage}/{made.spec.name}"] = sizes
         checks += _stamped(found, made)
@@ -346,6 +347,22 @@ def _models(
         return (*checks, *_statistics(result, made, other, moved))
 
     return _guarded(level, compared), sizes
+
+
+def _operations(result: StageResult, made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+    """Compare the types of a custom model's operations; those of BERT are the recipe's."""
+    half, dtypes = made.spec.recipe.half, made.spec.recipe.precision
+    if result.custom is None or not half or other.spec.recipe.precision != dtypes:
+        return ()
+    if not made.spec.autocast:
+        return ()
+
+    def judged() -> tuple[Check, ...]:
+        both = (result.observation(run).manifest for run in (made, other))
+        return compare_operations(*both)
+
+    recall, folders = result.judgements.recall, [made.folder, other.folder]
+    return _guarded("L0d", lambda: recall(CHECKS, "operations", folders, result.given(), judged))
 
 
 def _statistics(

@@ -55,8 +55,13 @@ that are compiled):
     {"format": 1,
      "autocast": "float16"|"bfloat16"|null,
      "operations": {CLASS: {OPERATION: [{"in": [dtype, ...], "out": dtype, "count": int}, ...]}},
-     "evaluation": {...}}            the same of all calls of the script's `evaluate`; absent if it
-                                     has none, or if nothing was seen of them
+     "order": [{"name": OPERATION, "in": [dtype, ...], "out": dtype, "size": int|null,
+                "whole": bool, "narrowed": bool, "place": str}, ...],
+                                     every call, see `recordings.type_manifest`
+     "usual": bool,                  whether the autocast has the lists of its framework
+     "closed": [str, ...],           functions whose operations were not seen
+     "evaluation": {...}}            `operations` of all calls of the script's `evaluate`; absent if
+                                     it has none, or if nothing was seen of them
     The forward pass of the first micro-batch: model and loss, from the call of `micro_batch_loss`
     to its return. CLASS is one of "matmul", "pointwise", "reductions", "embeddings", "losses", as
     in `precision.ops`, or "casts"; a class without operations is {}. dtype is "float32", "float16",

@@ -50,7 +50,8 @@ def summary(judgement: Judgement) -> list[str]:
     )
     if judgement.output is not None:
         lines += _place(judgement.output)
-    if judgement.gradient is not None:
+    lost = any(one.what == "loss" for one in judgement.differences)
+    if judgement.gradient is not None and not lost:
         lines.append(f"  first gradient: {_gradient(judgement, judgement.gradient)}")
     return lines + [f"  {line}" for line in _differences(judgement.differences)]
 
@@ -94,7 +95,7 @@ def _both(compared: Compared) -> str:
 def _difference(difference: Difference) -> str:
     kind = difference.kind or "no known difference fits"
     head = "difference" if difference.certain else "note"
-    where = difference.module or difference.counterpart
+    where = difference.module or difference.counterpart or difference.what
     return f"{head}: {kind}: {where}: {difference.words}"
 
 
