@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from crosscast.facts.fact import Origin
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,8 @@ class Instance:
 
     made_by: str
     """Qualified name of the class or function, or of a class of the program itself."""
-    call: object
-    """The `pysource.calls.arguments.Call`."""
+    call: Call | None
+    """The call; None for `self`, of an object whose creation is not seen."""
 
 
 @dataclass(frozen=True, slots=True)

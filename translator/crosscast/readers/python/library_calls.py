@@ -208,8 +208,7 @@ def unwrapped(value: Value | None) -> Value | None:
     """Return the number in `tf.constant(1e-3)`, `tf.cast(rate, tf.float32)`, `float(rate)`."""
     for _ in range(4):
         match value:
-            case Instance(made_by=name, call=made) if last(name) in _WRAPPERS:
-                call: Call = made  # type: ignore[assignment]
+            case Instance(made_by=name, call=call) if call is not None and last(name) in _WRAPPERS:
                 named = {keyword.arg: keyword.value for keyword in call.node.keywords}
                 first = next(iter(call.node.args), None)
                 wrapped = named.get("value", named.get("x", named.get("initial_value", first)))
