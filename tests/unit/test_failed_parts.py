@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 
 from crosscast.cli import app
 from crosscast.facts.fact import Fact
+from crosscast.lift.batch import lift_sources
 from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Program
+from crosscast.readers.settings import number_of
 from crosscast.sources.failures import failure
 
 PROGRAM = """\
@@ -133,6 +135,22 @@ def test_a_failure_outside_of_readers(folder: Path, monkeypatch: pytest.MonkeyPa
     result = CliRunner().invoke(app, ["lift", "train.py", "old.py"])
     assert result.exit_code == 1
     assert "2 parts could not be read: reading train.py (train.py:1), " in result.output
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "10 ** 400", "2 ** 1024", "-(1 << 1030)"])
+def test_numbers_that_no_float_holds(number: str) -> None:
+    text = PROGRAM.replace("0.1", number)
+    results = lint_sources([Source("train.py", text)])
+    report = lift_sources([Source("train.py", text)], {})
+    assert "CC950" not in {*(r.code for r in results), *(d.code for d in report.diagnostics)}
+    origins = {row[0]: row[2] for row in report.rows}
+    assert origins["optimizer.learning_rate"].startswith("FILL IN")
+
+
+def test_settings_that_no_float_holds() -> None:
+    assert number_of(10**400) is None
+    assert number_of(2**1000) == 2**1000
+    assert number_of(float("nan")) is None
 
 
 def test_a_place_that_is_not_known_is_the_file() -> None:

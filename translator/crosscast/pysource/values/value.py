@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from crosscast.facts.fact import Origin
-
-if TYPE_CHECKING:
-    from crosscast.pysource.programs.call import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +35,8 @@ class Instance:
 
     made_by: str
     """Qualified name of the class or function, or of a class of the program itself."""
-    call: Call | None
-    """The call; None for `self`, of an object whose creation is not seen."""
+    call: object
+    """The `pysource.programs.call.Call`; None for `self`, whose creation is not seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Instance, Known, Symbol, Value
 from crosscast.readers.python.fact_writer import place_of
 from crosscast.readers.python.library_calls import canonical, last
@@ -16,7 +17,6 @@ from crosscast.readers.python.named_losses import OF_KERAS, named_loss
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
 _TORCH = r"torch\.nn\.(?:functional\.|modules\.loss\.)?"
@@ -96,7 +96,7 @@ def loss_of_value(value: Value, node: ast.expr, module: Module) -> Found:
             return Found("mse", text, place)
         case Known(value=str(name)) if name in OF_KERAS:
             return Found("", text, place, named=OF_KERAS[name])
-        case Instance(made_by=name, call=maker) if maker is not None:
+        case Instance(made_by=name, call=Call() as maker):
             if kind := kind_of(canonical(name)):
                 return _exact(kind, canonical(name), maker, place)
             return Found("", text, place, named=named_loss(canonical(name), maker))
