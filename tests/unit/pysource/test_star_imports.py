@@ -70,8 +70,8 @@ def test_a_missing_file_may_have_rebound_the_name(name: str) -> None:
 def test_a_missing_file_named_after_another_framework_leaves_the_name_unknown() -> None:
     assert optimizers(STAR + TORCH) == set()
     assert optimizers("from paddle_compat import *\n" + TORCH) == set()
-    assert optimizers("import torch\nfrom utils import *\n" + TORCH) == {"adamw"}
-    assert optimizers("from torch_utils import *\n" + TORCH) == {"adamw"}
+    assert optimizers("import torch\nfrom utils import *\n" + TORCH) == {"AdamW"}
+    assert optimizers("from torch_utils import *\n" + TORCH) == {"AdamW"}
 
 
 @pytest.mark.parametrize(
