@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.trainstep.answers.reductions import held_back
 from crosscast.trainstep.events import TrainingStep
 
 
@@ -52,7 +53,7 @@ def _divided_by(module: Module, function: ast.AST) -> str:
 def syncs_every_micro(step: TrainingStep) -> bool:
     """Whether gradients are reduced at every micro-batch for at least some settings."""
     return any(
-        event.context("no_sync") is None or not event.by_default
+        held_back(event, step) is None or not event.by_default
         for event in step.of("backward")
         if all(guard.at_end is not True for guard in event.guards)
     )
