@@ -12,6 +12,7 @@ from crosscast.messages.diagnostics import Span
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.averages import averages_of
 from crosscast.readers.python.fused_clips import clipped_again
 from crosscast.readers.python.losses import losses_of
 from crosscast.readers.python.origins import by_words, is_parsed
@@ -40,7 +41,9 @@ class Accumulation:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts of the most informative loop; other loops fill in missing fields."""
         fields: set[str] = set()
-        for step in by_weight(training_steps(program)):
+        found_steps = by_weight(training_steps(program))
+        yield from averages_of(found_steps, NAME)
+        for step in found_steps:
             told = [_less_sure(fact, step) for fact in _facts(step)]
             found = clipped_again(told, program)
             yield from (fact for fact in found if fact.field not in fields)

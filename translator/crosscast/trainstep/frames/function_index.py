@@ -16,6 +16,7 @@ from crosscast.trainstep.frames.object_kinds import (
     kind_by_name,
     last_name,
 )
+from crosscast.trainstep.frames.weight_averages import average_of
 
 Owner = Function | ast.Module
 
@@ -165,6 +166,7 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
         if _changes_gradient(assignment)
         and (owner := _owner(assignment, module, owners)) is not None
     )
+    index.hot.update(_averaging(module, owners))
     for calls in by_statement.values():
         calls.sort(key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0))
     return index
@@ -183,6 +185,17 @@ def _changes_gradient(node: ast.AugAssign | ast.Assign) -> bool:
     """Whether it is `p.grad *= factor` or the like."""
     target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
     return is_gradient(target) and not isinstance(node.value, ast.Constant)
+
+
+def _averaging(module: Module, owners: dict[ast.AST, Owner | None]) -> Iterator[Owner]:
+    """Yield the functions that keep a moving average of the weights."""
+    for kind in (ast.Expr, ast.Assign, ast.AugAssign):
+        for node in module.every(kind):
+            found = average_of(node, module)
+            if found is not None and (found.decay is not None or found.share is not None):
+                owner = _owner(node, module, owners)
+                if owner is not None:
+                    yield owner
 
 
 def _scales(function: ast.expr) -> bool:
