@@ -80,6 +80,10 @@ SEEN: dict[str, tuple[dict[str, str], str]] = {
         {"imports": "from mine import policy", "after": "policy(optimizer, epoch)"},
         "schedule.name",
     ),
+    "gradients set by hand": (
+        {"inside": "for p in model.parameters(): p.grad.set_value(smooth(p.grad))"},
+        "clipping.kind",
+    ),
     "an average by hand": (
         {"after": "for a, b in zip(teacher.parameters(), model.parameters()):"
                   " a.data.mul_(0.99).add_(b.data, alpha=0.2)"},

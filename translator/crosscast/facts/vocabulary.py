@@ -180,6 +180,9 @@ VOCABULARY: dict[str, Field] = {
     "clipping.value": Field(
         values=NUMBER, meaning="norm or value of the clip", recipe="clipping.*"
     ),
+    "clipping.eps": Field(
+        values=NUMBER, meaning="what is added to the norm", recipe="clipping.eps"
+    ),
     "clipping.unscaled_first": Field(
         values=("yes", "no", "amp_master_params", "library", "mixed"),
         meaning="whether the loss scale is gone when gradients are clipped",

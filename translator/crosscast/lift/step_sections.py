@@ -283,6 +283,9 @@ def clipping(look: Look, draft: Draft) -> None:
         return
     draft.put("clipping.kind", norm, kind)
     draft.put("clipping.exempt", [], kind, confidence="likely", note="of all that are given")
+    added = number(look("clipping.eps"))
+    if added is not None and added >= 0 and norm != "value":
+        draft.put("clipping.eps", float(added), look("clipping.eps"))
     name = "clipping.max_value" if norm == "value" else "clipping.max_norm"
     if value is not None:
         draft.put(name, float(value), limit)

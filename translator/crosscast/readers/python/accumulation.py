@@ -77,6 +77,9 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
             if limit is not None:
                 value = _passed(by_words(_number(limit)), event)
                 yield fact_of("clipping.value", value, event.span, reader=NAME)
+            added = event.detail.get("eps")
+            if added is not None:
+                yield fact_of("clipping.eps", by_words(added), event.span, reader=NAME)
         yield from _said("clipping.unscaled_first", steps.clip_unscaled(step, clips))
         yield from _said("clipping.per", steps.clip_per(step, clips))
     yield from _said("scaler_update.status", steps.scale_update(step))

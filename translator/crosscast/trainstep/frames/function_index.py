@@ -37,7 +37,7 @@ HOT = CORE | frozenset(
         *("dispatch_clip_grad", "adaptive_clip_grad", "clamp_", "scale_loss", "get_scaled_loss"),
         *("get_unscaled_gradients", "no_sync", "autocast", "auto_cast", "accumulate", "set_epoch"),
         *("step_update", "assign_add", "apply_updates", "optimizer_step", "accumulate_gradients"),
-        *("fused_allreduce_gradients", "synchronize", "scale"),
+        *("fused_allreduce_gradients", "synchronize", "scale", "_foreach_mul_", "_foreach_div_"),
     }
 )  # fmt: skip
 """Calls that make a function worth looking into."""
@@ -199,10 +199,10 @@ def _averaging(module: Module, owners: dict[ast.AST, Owner | None]) -> Iterator[
 
 
 def _scales(function: ast.expr) -> bool:
-    """Whether it is `p.grad.mul_`, as in clipping by hand."""
+    """Whether it is `p.grad.mul_` or the like, as in clipping by hand."""
     return (
         isinstance(function, ast.Attribute)
-        and function.attr == "mul_"
+        and function.attr in ("mul_", "div_", "scale_", "clip_", "set_value", "copy_")
         and is_gradient(function.value)
     )
 

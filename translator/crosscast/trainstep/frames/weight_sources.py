@@ -40,6 +40,7 @@ _WRAPS = frozenset({"list", "tuple", "dict", "sorted", "filter", "chain", "Order
 _VIEWS = frozenset({"items", "values", "keys"})
 _OF_LAYERS = frozenset({"weight", "bias", "kernel"})
 _GRADIENT = re.compile(r"(^|_)grads?($|_)|gradients?$|^g$|^d_p$|^dp$", re.I)
+_DIFFERENTIATES = frozenset({"torch.autograd.grad", "paddle.grad", "paddle.autograd.grad"})
 _DEPTH = 4
 
 
@@ -155,3 +156,29 @@ def is_gradient_like(node: ast.expr, module: Module) -> bool:
     if is_gradient(node) or _GRADIENT.search(name):
         return True
     return any(is_gradient(plain(here)) for here, _ in chase(node, module))
+
+
+def holds_gradients(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is a gradient, an element of a list of gradients, or such a list."""
+    node = plain(node)
+    if is_gradient(node):
+        return True
+    if isinstance(node, ast.Name):
+        places = [(node, module), *_elements(node, module)]
+        return any(_lists_gradients(collection, where) for collection, where in places)
+    return isinstance(node, ast.ListComp) and is_gradient(plain(node.elt))
+
+
+def _lists_gradients(node: ast.expr, module: Module) -> bool:
+    for here, _ in chase(node, module):
+        match here:
+            case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
+                if is_gradient(plain(element)):
+                    return True
+            case ast.Call(func=ast.Attribute(attr="gradient" | "compute_gradients")):
+                return True
+            case ast.Call(func=function) if module.resolve(function) in _DIFFERENTIATES:
+                return True
+            case _:
+                pass
+    return False

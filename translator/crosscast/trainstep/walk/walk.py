@@ -17,6 +17,7 @@ from crosscast.trainstep.walk import (
     assignments,
     averages,
     branches,
+    clipping_by_hand,
     inline,
     unfollowed,
 )
@@ -78,6 +79,8 @@ class ProgramWalker(Walker):
                 self._leave(node, frame)
             case _:
                 if averages.averaged(self, node, frame):
+                    return 0
+                if clipping_by_hand.written(self, node, frame):
                     return 0
                 self.expression(node, frame)
                 assignments.assigned(self, node, frame)
