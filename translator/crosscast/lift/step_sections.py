@@ -220,7 +220,10 @@ def accumulation(look: Look, draft: Draft) -> None:
         draft.note("CC911", "accumulation", message, divided, hint)
         draft.assume("accumulation.normalize_by", "microbatch", "losses are not divided", divided)
     kind = word(tail)
-    if kind in _TAILS:
+    if kind == "none":
+        note = "windows fit into an epoch without a rest"
+        draft.put("accumulation.tail", "flush_renormalized", tail, how="derived", note=note)
+    elif kind in _TAILS:
         draft.put("accumulation.tail", _TAILS[str(kind)], tail)
         if kind == "leak":
             message = "gradients left over at the end of an epoch leak into the next window"
