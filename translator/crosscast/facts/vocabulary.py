@@ -120,9 +120,19 @@ VOCABULARY: dict[str, Field] = {
         "sum",
     ),
     "accumulation.tail": Field(
-        values=("leak", "dropped", "not_consumed", "carried_over", "stepped", "none", *_WHO),
+        values=(
+            "leak",
+            "dropped",
+            "not_consumed",
+            "carried_over",
+            "stepped",
+            "renormalized",
+            "none",
+            *_WHO,
+        ),
         meaning="a short last window: leaks into the next epoch, its gradients are dropped, its "
-        "batches are never used, the counter runs on, it is applied, or there is none",
+        "batches are never used, the counter runs on, it is applied, "
+        "applied and divided by its own length, or there is none",
         recipe="accumulation.tail",
     ),
     "accumulation.no_sync": Field(

@@ -19,6 +19,7 @@ _TAILS = {
     "dropped": "drop",
     "not_consumed": "drop",
     "stepped": "flush",
+    "renormalized": "flush_renormalized",
 }
 _SCALES = (
     *("init_scale", "min_scale", "max_scale", "growth_interval", "growth_factor"),

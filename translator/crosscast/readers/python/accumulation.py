@@ -20,6 +20,7 @@ from crosscast.readers.python.perturbed_weights import perturbs_weights
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
+from crosscast.trainstep.answers.divisors import divisors_of
 from crosscast.trainstep.answers.main_loop import by_weight
 from crosscast.trainstep.answers.warmups import warms_by_hand
 from crosscast.trainstep.answers.windows import Answer
@@ -130,8 +131,21 @@ def _windows(step: TrainingStep) -> Iterator[Fact]:
         under = windows.steps_under(step)
         yield fact_of("accumulation.steps", _parsed(value, step), *places, under=under, reader=NAME)
     yield from _said("accumulation.loss_divided", division_of(step))
-    yield from _said("accumulation.tail", windows.tail_of(step))
+    yield from _said("accumulation.tail", _tail(step))
     yield from _said("accumulation.no_sync", windows.sync_of(step))
+
+
+def _tail(step: TrainingStep) -> Answer | None:
+    """Return what happens to a short last window, and whether it is divided by its own length."""
+    found = windows.tail_of(step)
+    if found is None or found.value != "stepped":
+        return found
+    divisors = divisors_of(step, windows.windows_of(step))
+    if divisors is None:
+        return found
+    if divisors.changes is not None:
+        return None  # its micro-batches do not count alike
+    return replace(found, value="renormalized") if divisors.follows else found
 
 
 def _parsed(value: Value, step: TrainingStep) -> Value:
