@@ -17,6 +17,7 @@ from crosscast.trainstep.events import Context, Event, TrainingStep, WindowTest
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import given_steps, library_steps
 from crosscast.trainstep.windows.validity import LIBRARY_KEYS
+from crosscast.trainstep.windows.whole_epochs import fits_whole
 
 _DATA_PARALLEL = re.compile(
     r"DistributedDataParallel|\bDDP\b|^paddle\.[\w.]*DataParallel$|distributed_model$"
@@ -195,6 +196,8 @@ def tail_of(step: TrainingStep) -> Answer | None:
         return answer("library", event)
     if test.last or any(t.last for _, t in tests):
         return answer("stepped", event)
+    if fits_whole(step, test):
+        return answer("none", event)
     flush = [e for e in step.around("step") if e.order > event.order]
     if flush:
         return answer("stepped", *flush)
