@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         yield from _short_slices(step)
         related = tuple(event.span for event in step.of("step")[:1])
-        for module, call, length in hook_divisions(step):
+        for module, call, length in hook_divisions(step.module.program):
             if syncs_every_micro(step):
                 yield Finding(
                     span=module.span(call),

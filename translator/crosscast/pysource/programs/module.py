@@ -52,6 +52,7 @@ class Module:
         "dead",
         "functions",
         "imported",
+        "kept",
         "name",
         "parents",
         "path_homes",
@@ -87,6 +88,8 @@ class Module:
         self._nodes: list[ast.AST] | None = None
         self._by_kind: dict[type[ast.AST], list[Any]] = {}
         self._texts: dict[ast.AST, str] = {}
+        self.kept: dict[object, Any] = {}
+        """What was looked up in it: see `once`."""
         indexer = Indexer(self)
         indexer.run()
         self._by_node = {node: Call(node, self) for node in indexer.call_nodes}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
@@ -108,11 +108,20 @@ def _top(node: ast.AST, module: Module) -> ast.AST | None:
     return None
 
 
-def matching(program: Program, pattern: re.Pattern[str]) -> Iterator[Named]:
-    """Yield the calls with a canonical name that matches completely."""
-    for name, call in calls_of(program):
-        if name and pattern.fullmatch(name):
-            yield name, call
+def matching(program: Program, pattern: re.Pattern[str]) -> tuple[Named, ...]:
+    """Return the calls with a canonical name that matches completely."""
+    known = _matched(program)
+    if pattern not in known:
+        known[pattern] = tuple(
+            (name, call) for name, call in calls_of(program) if name and pattern.fullmatch(name)
+        )
+    return known[pattern]
+
+
+@once
+def _matched(program: Program) -> dict[re.Pattern[str], tuple[Named, ...]]:
+    """Return the calls found so far; readers ask for the same ones for every loop."""
+    return {}
 
 
 def calls_matching(program: Program, pattern: re.Pattern[str]) -> list[Call]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.trainstep.answers.opening import clears_first
@@ -135,6 +137,24 @@ def is_present(step: TrainingStep) -> bool:
 # ---- no_sync
 
 
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """What the calls of a program say about the all-reduce."""
+
+    disabled: Span | None
+    """Where it is disabled, if it is."""
+    wrapped: bool
+    """Whether a model is wrapped for data parallelism."""
+
+
+@once
+def _exchange(program: Program) -> _Exchange:
+    calls = [*program.calls()]
+    disabled = (c for c in calls if c.method in ("disable_allreduce", "disable_allreduce_"))
+    wrapped = any(_DATA_PARALLEL.search(call.name or call.method) for call in calls)
+    return _Exchange(next((c.module.span(c.node) for c in disabled), None), wrapped)
+
+
 def sync_of(step: TrainingStep) -> Answer | None:
     """Return whether the all-reduce waits for the end of the window."""
     if not step.by_hand:
@@ -147,13 +167,12 @@ def sync_of(step: TrainingStep) -> Answer | None:
         flagged = all(_by_flag(e, held_back(e, step)) for e in held)
         return answer("flag" if flagged else "yes", *held)
     program = step.module.program
-    calls = [c for m in program.modules for c in m.calls]
-    for call in calls:
-        if call.method == "disable_allreduce" or call.method == "disable_allreduce_":
-            return Answer("yes", (call.module.span(call.node),))
+    exchange = _exchange(program)
+    if exchange.disabled is not None:
+        return Answer("yes", (exchange.disabled,))
     if any(test.by_caller for _, test in windows_of(step)):
         return None
-    if any(_DATA_PARALLEL.search(call.name or call.method) for call in calls):
+    if exchange.wrapped:
         return answer("no", *step.of("backward")[:1])
     if any(e.library in ("accelerate", "lightning_fabric") for e in step.of("backward")):
         return answer("no", *step.of("backward")[:1])
