@@ -6,7 +6,6 @@ new field or another limit is tried without being listed here.
 
 from __future__ import annotations
 
-import math
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -69,6 +68,7 @@ NEEDED: dict[str, Data] = {
     "loss_scaling": {"precision": FLOAT16},
     "loss.class_weights": {"loss": {"class_weights": [1.0, 1.0, 1.0]}},
     "data": {"model": {"kind": "custom", "factory": _OWN_MODEL}},
+    "data.synthetic": {"model": TINY["model"]},
     "schedule.warmup_ratio": {"schedule": {"name": "linear", "total_steps": 20}},
     "batch.micro_batch_size": {"batch": {"micro_batch_size": 1}},
     "batch.global_batch_size": {"batch": {"global_batch_size": 1}, "accumulation": {"steps": 1}},
@@ -84,7 +84,7 @@ NEEDED: dict[str, Data] = {
         "launch": {"rendezvous": "elastic"},
     },
 }
-"""Sections by the path of a field: with others it has no effect, or only one value."""
+"""Sections by path or kind of a field: with others it has no effect, or only one value."""
 INSIDE = (0.0, -1.0, 0.001, 0.5, 1.0, 2.0, 100.0, 1024.0)
 """Tried where a field has no value of its own in the recipe."""
 
@@ -119,7 +119,8 @@ class NumericField:
         """Return the place of a value in the order of all values of the type, 0 for zero."""
         if self.integer:
             return int(value)
-        return int(math.copysign(*struct.unpack("<q", struct.pack("<d", abs(value))), value))
+        size: int = struct.unpack("<q", struct.pack("<d", abs(value)))[0]
+        return -size if value < 0 else size
 
     def value(self, rank: int) -> float:
         """Return the value at a place in the order."""
@@ -215,8 +216,9 @@ def _forms(field: NumericField) -> Iterator[tuple[str, Data]]:
     if field.kind:
         _, name, value = field.kind
         data[top] = {name: value, **BASES.get(f"{top}.{value}", {})}
-    for length in range(1, len(field.path) + 1):
-        data |= NEEDED.get(".".join(map(str, field.path[:length])), {})
+    kinds = [f"{top}.{field.kind[2]}"] if field.kind else []
+    for key in (top, *kinds, ".".join(map(str, field.path[:2]))):
+        data |= deepcopy(NEEDED.get(key, {}))
     if "groups" in field.path:
         data[top]["groups"] = [{"parameters": ["*"], "weight_decay": 0.1, "rate_factor": 0.5}]
     plain = build(data)
@@ -277,5 +279,5 @@ def _with(data: Any, path: Path, value: float) -> Any:
         held = list(data or ())
         held[key : key + 1] = [_with(held[key] if key < len(held) else None, tuple(rest), value)]
         return held
-    held = data or {}
-    return {**held, key: _with(held.get(key), tuple(rest), value)}
+    section: Data = data or {}
+    return {**section, key: _with(section.get(key), tuple(rest), value)}

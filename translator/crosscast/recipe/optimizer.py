@@ -12,8 +12,9 @@ from crosscast.recipe.section import (
     SMALLEST,
     Fraction,
     Glob,
-    NonNegative,
     Positive,
+    Rate,
+    RateOrZero,
     Role,
     Section,
 )
@@ -32,9 +33,9 @@ class ParameterGroup(Section):
     """Patterns such as `bert.embeddings.*` (`*`, `?`, `[abc]`, `[!abc]`) for the names of the
     parameters: those of Hugging Face for the shipped BERT, those of the framework for a custom
     model. At most 200 letters, digits and characters of `_ . / : - * ? [ ] !`."""
-    weight_decay: NonNegative | None = None
+    weight_decay: RateOrZero | None = None
     """Overrides the weight decay of the optimizer and `no_decay`; if missing, nothing changes."""
-    rate_factor: NonNegative = 1.0
+    rate_factor: RateOrZero = 1.0
     """Factor for the learning rate of these parameters."""
 
 
@@ -42,7 +43,7 @@ class _Optimizer(Section):
     """Fields of all optimizers."""
 
     name: str
-    learning_rate: Positive
+    learning_rate: Rate
     no_decay: tuple[Role, ...] = ()
     """Roles of parameters without weight decay."""
     groups: tuple[ParameterGroup, ...] = ()
@@ -58,7 +59,7 @@ class Sgd(_Optimizer):
     rate_in_momentum: bool = False
     """Multiply gradients by the learning rate before they are added to the momentum (Keras),
     instead of multiplying the momentum (PyTorch). The two differ while the rate changes."""
-    weight_decay: NonNegative = 0.0
+    weight_decay: RateOrZero = 0.0
     """Coupled (L2) decay, added to the gradient after clipping."""
 
 
@@ -75,7 +76,7 @@ class Adam(_Optimizer):
     the uncorrected one (Keras)."""
     bias_correction: bool = True
     """The original BERT uses none."""
-    weight_decay: NonNegative = 0.0
+    weight_decay: RateOrZero = 0.0
     """Coupled (L2) decay, added to the gradient after clipping."""
 
 
@@ -92,7 +93,7 @@ class AdamW(_Optimizer):
     the uncorrected one (Keras)."""
     bias_correction: bool = True
     """The original BERT uses none."""
-    weight_decay: NonNegative = 0.01
+    weight_decay: RateOrZero = 0.01
     no_decay: tuple[Role, ...] = ("bias", "layer_norm")
     """Roles of parameters without weight decay."""
 
@@ -107,7 +108,7 @@ class Lamb(_Optimizer):
     eps: Positive = 1e-6
     """Without it, weights without a gradient would become nan."""
     bias_correction: bool = True
-    weight_decay: NonNegative = 0.01
+    weight_decay: RateOrZero = 0.01
     """Decay that is part of the adapted step."""
     no_decay: tuple[Role, ...] = ("bias", "layer_norm")
     """Roles of parameters without weight decay."""
@@ -121,7 +122,7 @@ class Lion(_Optimizer):
     name: Literal["lion"]
     betas: tuple[Beta, Beta] = (0.9, 0.99)
     """The weight of the momentum in the sign, and its decay rate."""
-    weight_decay: NonNegative = 0.0
+    weight_decay: RateOrZero = 0.0
     """Decoupled decay: w * (1 - learning_rate * weight_decay)."""
 
 
@@ -136,7 +137,7 @@ class Adafactor(_Optimizer):
     parameter."""
     clip_threshold: Annotated[float, Field(ge=1, le=LARGEST)] = 1.0
     """Maximum root mean square of a step direction."""
-    weight_decay: NonNegative = 0.0
+    weight_decay: RateOrZero = 0.0
     """Decoupled decay: w * (1 - learning_rate * weight_decay)."""
 
 
