@@ -54,7 +54,7 @@ def tensorflow_calls() -> tuple[Call, Region]:
     keras.config.set_dtype_policy("mixed_float16")
 
     def call(model: Any) -> Any:
-        return tf.function(lambda: model({"tokens": tf.constant(TOKENS)}, training=False))()
+        return model({"tokens": tf.constant(TOKENS)}, training=False)
 
     return call, lambda options: nullcontext()
 

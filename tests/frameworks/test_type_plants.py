@@ -54,7 +54,7 @@ def manifests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Manifest]:
         (folder / "programs.json").write_text(json.dumps(programs))
         program = Path(__file__).with_name("own_model_types.py")
         for name, told in run_python(
-            program, framework, framework, folder / "programs.json"
+            program, framework, framework, folder / "programs.json", timeout=900
         ).items():
             (folder / "manifest.json").write_text(json.dumps(told))
             found[name] = read_manifest(folder / "manifest.json")

@@ -63,7 +63,7 @@ class TensorFlowTap:
         if self._patches.made:
             return
         recorder.autocast = autocast()
-        layers = getattr(model, "_flatten_layers", list)()
+        layers: Any = getattr(model, "_flatten_layers", list)()
         recorder.places = {id(layer): getattr(layer, "path", layer.name) for layer in layers}
         for path, name in FUNCTIONS.items():
             *folders, last = path.split(".")

@@ -120,8 +120,8 @@ TYPES = (
     Kind(
         "L0d",
         "operations",
-        "the type of every operation of a forward pass, loss included, with `precision`; of a custom"
-        " model in half precision that of every product, see the next table for the rest",
+        "the type of every operation of a forward pass, loss included, with `precision`; of a"
+        " custom model in half precision that of every product",
         "types",
         basis="equality",
         untested="no operation was seen: a compiled model, PyTorch before 2.4",

@@ -102,7 +102,7 @@ def judge(
             Judgement(
                 comparison=comparison,
                 output=comparison.first_output(),
-                gradient=comparison.first_gradient(),
+                gradient=None if parting else comparison.first_gradient(),
                 differences=_once(differences),
             )
         )

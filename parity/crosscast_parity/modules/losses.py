@@ -82,16 +82,17 @@ def losses_by_rows(
     for name in frameworks[1:]:
         certain = [one for one in found[name] if one.certain]
         apart = [n for n in counts if output_distance(*_two(computed[n], first, name)) > OUTPUTS]
-        others = [one for one in certain if one.kind != LOSS]
+        others = [one for one in certain if one.what not in ("loss", "initial values")]
         result[name] = list(found[name])
-        if others or not apart or (whole in apart and certain):
+        lost = any(one.what == "loss" for one in certain)
+        if others or not apart or (whole in apart and lost):
             continue
         kind = LOSS if whole in apart else TAIL
         words = f"{_means((first, name), _two(computed[apart[0]], first, name))}"
         words += f" with {apart[0]} rows"
         if kind == TAIL:
             words += f", the same with a micro-batch of {whole}"
-        rest = [one for one in found[name] if one.kind != LOSS]
+        rest = [one for one in found[name] if one.what != "loss"]
         result[name] = [_parting((first, name), losses, kind, words), *rest]
     return result
 

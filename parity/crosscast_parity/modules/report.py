@@ -50,8 +50,7 @@ def summary(judgement: Judgement) -> list[str]:
     )
     if judgement.output is not None:
         lines += _place(judgement.output)
-    lost = any(one.what == "loss" for one in judgement.differences)
-    if judgement.gradient is not None and not lost:
+    if judgement.gradient is not None:
         lines.append(f"  first gradient: {_gradient(judgement, judgement.gradient)}")
     return lines + [f"  {line}" for line in _differences(judgement.differences)]
 
