@@ -106,10 +106,10 @@ def main(argv):
 OUTPUT = "--output"
 
 
-def restored(folder: Path, *bug: str) -> Check:
+def restored(folder: Path, old: str = "", new: str = "") -> Check:
     """The check of a run that a session makes in two parts, with lines in place of a comment."""
-    text = SCRIPT.replace(*bug) if bug else SCRIPT
-    assert not bug or text != SCRIPT
+    assert old in SCRIPT
+    text = SCRIPT.replace(old, new) if old else SCRIPT
     (folder / "train.py").write_text(text)
     gc.freeze()
     arguments = [OUTPUT, str(folder), "--windows", "5"]
