@@ -333,6 +333,10 @@ def test_limits_follow_the_dtype() -> None:
     assert FLOOR["float32"] < FLOOR["float16"] < FLOOR["bfloat16"]
 
 
+def louder(by: float) -> list[Row]:
+    return changed([30], lambda r: replace(r, loss=(r.loss or 0) + by))
+
+
 def test_a_late_difference_is_told_from_its_window_on() -> None:
     found = judged(changed(range(30, 40), lambda r: replace(r, loss=(r.loss or 0) + 1e-3)))
     assert "from window 30: " in found.wording
@@ -342,7 +346,7 @@ def test_the_last_digit_of_a_loss_is_no_difference() -> None:
     """Twins that happen to be equal to the reference are no reason to ask for every bit."""
     still = measure_envelope(good_rows(), [good_rows()] * 3)
     for by, result in ((2.0**-23, "pass"), (10 * 2.0**-23, "pass"), (50 * 2.0**-23, "fail")):
-        rows = changed([30], lambda r, by=by: replace(r, loss=(r.loss or 0) * (1 + by)))
+        rows = louder(1.1 / 1.3 * by)
         checks = compare_traces(rows, good_rows(), still, dtype="float32")
         assert next(c.result for c in checks if c.level == "L2") == result, by
 
@@ -361,7 +365,7 @@ def test_what_half_precision_rounds_is_measured_in_the_first_windows() -> None:
     assert rounded(reference, []) is None
     envelope = measure_envelope(reference, [reference] * 3, exact=exact)
     for by, result in ((5e-5, "pass"), (7e-5, "fail")):
-        rows = changed([30], lambda r, by=by: replace(r, loss=(r.loss or 0) + by))
+        rows = louder(by)
         checks = compare_traces(rows, reference, envelope, dtype="float16")
         assert next(c.result for c in checks if c.level == "L2") == result, by
 

@@ -11,11 +11,17 @@ folder, resumed.json:
 `SLOT/NAME` and `ema/NAME`. "off": those that are not what they were, and what they are instead,
 empty if that is not known. "counters": each before and after, null where there is none. "next": the
 counters in the checkpoint after that window, null if it was not seen.
+
+`stuck`, the count of overflows in a row at the lowest scale, is known to the checkpoint and to the
+run only, and nearly always 0. So the checkpoint is made to say 1 between the parts, and the run is
+asked what it began with. The next window that does not overflow there resets it: nothing else of
+the run depends on it.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +33,8 @@ from crosscast_parity.inside.steps import Arrays, digest, scaler_counters, state
 FILE = "resumed.json"
 CHECKPOINT = "checkpoint.safetensors"
 COUNTS = ("windows", "updates")
+STUCK = b'\\"stuck\\": 0'
+"""In the header of a checkpoint, whose counters are JSON within JSON."""
 
 
 class Continuity:
@@ -37,6 +45,11 @@ class Continuity:
         self._held: dict[str, str] = {}
         self._counters: dict[str, float] = {}
         self._found: dict[str, Any] = {}
+        self._marked = False
+
+    def mark(self) -> None:
+        """Let the checkpoint between the parts say one overflow at the lowest scale."""
+        self._marked = mark_stuck(self._output / CHECKPOINT)
 
     def install(self, module: Any, *, resumed: bool) -> None:
         """Replace `train_window` in the module, which is loaded anew for each part."""
@@ -68,17 +81,20 @@ class Continuity:
 
     def _compare(self, module: Any, state: Any) -> None:
         arrays = state_arrays(module, state)
-        after = counters_of(module, state)
+        before, after = dict(self._counters), counters_of(module, state)
+        stuck = stuck_of_run()
+        if self._marked and stuck is not None:
+            before["stuck"], after["stuck"] = 1.0, stuck
         off = {
             n: instead(n, a, arrays) for n, a in arrays.items() if self._held.get(n) != digest(a)
         }
         off.update(dict.fromkeys(self._held.keys() - arrays.keys(), "missing"))
-        names = [*self._counters, *(name for name in after if name not in self._counters)]
+        names = [*before, *(name for name in after if name not in before)]
         self._found = {
             "window": self._window,
             "tensors": len(self._held),
             "off": off,
-            "counters": {name: [self._counters.get(name), after.get(name)] for name in names},
+            "counters": {name: [before.get(name), after.get(name)] for name in names},
             "next": None,
         }
         self._write()
@@ -88,6 +104,32 @@ class Continuity:
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps(self._found))
         partial.replace(path)
+
+
+def stuck_of_run() -> float | None:
+    """Return the count of overflows at the lowest scale of the script's run, which calls us."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        found = getattr(frame.f_locals.get("run"), "stuck", None)
+        if isinstance(found, int):
+            return float(found)
+        frame = frame.f_back
+    return None
+
+
+def mark_stuck(path: Path) -> bool:
+    """Change a count of 0 in a checkpoint to 1; return whether there is one."""
+    try:
+        with path.open("r+b") as file:
+            header = file.read(int.from_bytes(file.read(8), "little"))
+            place = header.find(STUCK) + len(STUCK)
+            if header.count(STUCK) != 1 or header[place : place + 1].isdigit():
+                return False
+            file.seek(8 + place - 1)
+            file.write(b"1")
+            return True
+    except OSError:
+        return False
 
 
 def counters_of(module: Any, state: Any) -> dict[str, float]:

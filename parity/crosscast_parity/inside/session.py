@@ -134,9 +134,11 @@ class Session:
         end = [*run.arguments, "--windows", str(run.resume)]
         # A checkpoint after the first window of the second part tells what is counted in its files.
         goes_on = [*run.arguments, "--resume", "--checkpoint-every", str(run.resume + 1)]
-        return self._train(run, output, end, continuity) or self._train(
-            run, output, goes_on, continuity, resumed=True
-        )
+        code = self._train(run, output, end, continuity)
+        if code:
+            return code
+        continuity.mark()
+        return self._train(run, output, goes_on, continuity, resumed=True)
 
     def _train(
         self,

@@ -27,8 +27,6 @@ INTERVAL = 10
 LEAST_INTERVAL = 4
 """The course has up to three clean windows in a row that shall not make the scale grow."""
 HYSTERESIS = 3
-AT_THE_BOTTOM = 2
-"""Overflows at the lowest scale, which a run counts until it gives up."""
 MAX_GROWTH = 4.0
 MIN_BACKOFF = 0.25
 WINDOWS = 64
@@ -133,7 +131,6 @@ def _course(machine: UpdateScale, windows: int) -> list[bool]:
         for _ in range(machine.hysteresis):
             if course.state.scale > machine.min_scale:
                 course.overflow()
-        course.overflow(AT_THE_BOTTOM)
         course.clean(machine.growth_interval + 1)
     return course.overflows[:windows]
 
@@ -142,8 +139,8 @@ def stress_faults(recipe: Recipe, windows: int) -> tuple[Fault, ...]:
     """Return overflows that take the loss scale of a recipe through all its states.
 
     The first window, two in a row, enough for a back-off and one too few, one window before a
-    growth, down to the lowest scale and there once more, then a growth. Micro-batches and kinds of
-    values take turns; one fault is in the gradients of a few parameters only.
+    growth, down to the lowest scale, then a growth. Micro-batches and kinds of values take
+    turns; one fault is in the gradients of a few parameters only.
 
     Args:
         recipe: With short intervals, as `stress_recipe` returns.
