@@ -80,19 +80,24 @@ def test_the_product_takes_regular_files(tmp_path: Path) -> None:
         assert error.diagnostics[0].code == "CC601"
         assert soon(lambda path=path: rows_of(path)) is None
         assert soon(lambda path=path: read_text(path)).code == "CC002"
-        for command in (
-            ["state", "show", path],
-            ["data", "jsonl", path, "-o", tmp_path / "new.npz", "--vocab", path],
-            ["weights", "match", path, "--to", "torch"],
-            ["check", path],
-            ["lift", path],
-            ["lint", path],
-            ["trace", "export", path, "--to", "csv", "-o", tmp_path / "exported"],
-            ["parity", path, "--to", "torch,paddle"],
-        ):
-            done = soon(lambda c=command: CliRunner().invoke(app, list(map(str, c))))
-            assert done.exit_code in (1, 2), (command, done.output)
-            assert done.exception is None or isinstance(done.exception, SystemExit), command
+
+
+def test_commands_do_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.npz"
+    os.mkfifo(path)
+    for command in (
+        ["state", "show", path],
+        ["data", "jsonl", path, "-o", tmp_path / "new.npz", "--vocab", path],
+        ["weights", "match", path, "--to", "torch"],
+        ["check", path],
+        ["lift", path],
+        ["lint", path],
+        ["trace", "export", path, "--to", "csv", "-o", tmp_path / "exported"],
+        ["parity", path, "--to", "torch,paddle"],
+    ):
+        done = soon(lambda c=command: CliRunner().invoke(app, list(map(str, c))))
+        assert done.exit_code in (1, 2), (command, done.output)
+        assert done.exception is None or isinstance(done.exception, SystemExit), command
 
 
 def bomb(path: Path, gigabytes: int) -> Path:
@@ -118,7 +123,7 @@ def test_a_bomb_is_refused_and_not_unpacked(
     for place in (npz, module):
         monkeypatch.setattr(place, "MOST_SMALL", 2**29)  # as 4 GB are to 2**30, but sooner
 
-    def unread(*arguments: Any) -> None:
+    def unread(*arguments: Any, **options: Any) -> None:
         raise AssertionError("it is read")
 
     monkeypatch.setattr(np.lib.format, "read_array", unread)

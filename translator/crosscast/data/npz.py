@@ -23,8 +23,8 @@ ARRAYS = ("input_ids", "attention_mask", "token_type_ids", "labels")
 STORED_DTYPE = np.dtype("<i4")
 UNLABELLED = -100
 """The label of a row without one; only with `accumulation.normalize_by: token`."""
-MOST_PACKED = 500
-"""Times that arrays may be larger than their file; those of zeros would be 1000 times."""
+MOST_PACKED = 200
+"""Times that arrays may be larger than their file; arrays of zeros would be 230 to 1000 times."""
 MOST_SMALL = 2**30
 """Bytes of arrays that may be packed in any way."""
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
