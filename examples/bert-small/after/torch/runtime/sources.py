@@ -17,7 +17,7 @@ from .formats import Images, image_rows, parquet_rows, saved_rows, visible
 from .settings import Settings, Stop, regular
 
 MOST_MAPPED = 2**28  # bytes of a file that stay in the memory of the process
-MOST_PACKED = 500  # times that arrays are larger than their npz file; zeros are 1000
+MOST_PACKED = 200  # times that arrays are larger than their npz file; zeros are 1000
 MOST_SMALL = 2**30  # bytes of arrays that may be packed in any way
 
 
