@@ -252,8 +252,9 @@ def carry_out(run: Run, train: Callable[[Run], dict[str, float]]) -> int:
     except Stop as stop:
         status |= {"status": stop.status, "exit_code": stop.exit_code}
         status["message"] = str(stop)
-    except KeyboardInterrupt:
-        status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
+    except KeyboardInterrupt:  # at the start, or again while the run is saved
+        status |= {"status": "stopped", "exit_code": 130}
+        status["message"] = run.keep() if run.state is None else "interrupted"
     except Exception as error:
         status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
         if not lost_process(error):
