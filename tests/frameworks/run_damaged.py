@@ -127,7 +127,6 @@ def cases(reader: Reader, kind: str, good: Path, most: int) -> Iterator[damages.
         # All windows were clean: none was overflowed, none is missing.
         for name in ("bad", "stuck"):
             bounds[name] += ("1",)
-        bounds["updates"] += ("2",)
     elif hasattr(script, "LOSS_SCALE"):
         bounds["scale"] = (repr(script.LOSS_SCALE / 2), repr(script.LOSS_SCALE * 2))
     else:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 FLAGS = ("--device", "cpu", "--threads", 1)
 FEW = cases(FRAMEWORKS, quick=["torch"], reason="the same code in other frameworks")
-STARTING = 200.0
+STARTING = 600.0
 
 
 class Lab:

@@ -168,6 +168,8 @@ def _is_page(path: Path) -> bool:
     """Whether a file is a page of the explorer."""
     from crosscast.explore.page import MADE
 
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as stream:
             return stream.read(len(MADE)) == MADE.encode()

@@ -122,6 +122,8 @@ def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
     limit = MAX_CONFIG if path.suffix in CONFIG and not named else MAX_BYTES
     problem: Diagnostic
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            return Diagnostic(code="CC002", message=f"{path}: not a regular file")
         with path.open("rb") as stream:
             data = stream.read(limit + 1)
     except OSError as error:
