@@ -113,3 +113,12 @@ def test_an_entry_that_a_function_differentiates() -> None:
     subject, _ = subject_of([Source("train.py", function + text)])
     (fact,) = (fact for fact in subject.profile if fact.field == "accumulation.loss_divided")
     assert fact.value == "yes"
+
+
+def test_parts_of_a_tuple_that_are_divided_twice() -> None:
+    body = (
+        "    loss, aux = model(inputs)\n    loss, aux = loss / accum, aux / accum\n"
+        "    loss, aux = loss / accum, aux\n    (loss + aux).backward()"
+    )
+    results = lint_sources([Source("train.py", LOOP.format(body=body))])
+    assert [result.code for result in results] == ["CL102"]
