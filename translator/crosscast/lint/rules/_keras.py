@@ -29,7 +29,24 @@ _SCALES = re.compile(
 _WRAPPER = re.compile(
     r"^\w*LossScaleOptimizer\w*$|^loss_scale_optimizer$|^enable_mixed_precision_graph_rewrite$"
 )
+_POLICIES = frozenset({"set_global_policy", "set_policy", "set_floatx", "Policy", "DTypePolicy"})
+_PACKAGES = ("tensorflow", "keras", "tf_keras")
 _STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
+
+
+def framework_code(program: Program) -> list[str]:
+    """Return the code of the modules that can give a model or an optimizer a type.
+
+    A module that does not import the framework names types at most, unless the name of a policy is
+    computed: then any module may have it.
+    """
+    policies = [call for _, call in calls_of(program) if call.method in _POLICIES]
+    plain = all(isinstance(a, ast.Constant) for call in policies for a in call.node.args)
+    return [
+        module.code
+        for module in program.modules
+        if not plain or any(name.partition(".")[0] in _PACKAGES for name in module.imported)
+    ]
 
 
 def accumulating(program: Program) -> Iterator[Call]:

@@ -246,7 +246,7 @@ def _fits(statements: list[ast.stmt]) -> bool:
 
 def _unused_accelerator(program: Program, steps: Sequence[TrainingStep]) -> Finding | None:
     """Find an Accelerator that divides losses although the loop has no windows."""
-    if any(_KNOWS.search(module.source.text) for module in program.modules):
+    if any(_KNOWS.search(module.code) for module in program.modules):
         return None
     for step in steps:
         backward = step.of("backward")[0]

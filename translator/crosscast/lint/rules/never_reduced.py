@@ -19,7 +19,7 @@ _BY_HAND = ("all_reduce", "allreduce", "reduce_scatter", "no_backward_sync")
 def check(subject: Subject) -> Iterator[Finding]:
     """Find training steps all of whose forward passes run within no_sync."""
     made = wraps(subject)
-    texts = [module.source.text for module in subject.program.modules]
+    texts = [module.code for module in subject.program.modules]
     if not made or any(word in text for word in _BY_HAND for text in texts):
         return
     for step in eager_steps(subject):

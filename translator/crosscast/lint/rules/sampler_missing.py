@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     wrapped = wraps(subject)
     if not wrapped or not list(eager_steps(subject)):
         return
-    if any(_SPLITS.search(module.source.text) for module in program.modules):
+    if any(_SPLITS.search(module.code) for module in program.modules):
         return
     for call in loaders(subject):
         given = call.bound()

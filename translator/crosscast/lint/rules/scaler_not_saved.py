@@ -33,10 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     made = scaler_calls(subject)
     if not made or all(switched_off(made_call) is True for made_call in made):
         return
-    if (
-        any(_STATE.search(imported.source.text) for imported in program.modules)
-        or not subject.steps
-    ):
+    if any(_STATE.search(imported.code) for imported in program.modules) or not subject.steps:
         return
     for module in program.modules:
         for call in module.calls:

@@ -23,7 +23,7 @@ _UPDATES = re.compile(r"scal\w*(\[\w+\])?\.update\(|\.minimize\(|\b(grad_)?amp\.
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers that step and are never updated in the program."""
     program = subject.program
-    if any(_UPDATES.search(module.source.text) for module in program.modules):
+    if any(_UPDATES.search(module.code) for module in program.modules):
         return
     if _never_adjusts(program):
         return

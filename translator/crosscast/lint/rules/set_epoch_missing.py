@@ -25,7 +25,7 @@ _ELSEWHERE = re.compile(r"set_epoch|accelerat|[Ff]abric|[Ll]ightning|Trainer\(")
 def check(subject: Subject) -> Iterator[Finding]:
     """Find shuffling samplers in programs that never set the epoch."""
     program = subject.program
-    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
+    if any(_ELSEWHERE.search(module.code) for module in program.modules):
         return
     made = [sampler for sampler in samplers(subject) if _shuffles(sampler) and _trains(sampler)]
     steps = [stage for stage in eager_steps(subject) if _epochs(stage) is not None]

@@ -11,6 +11,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import (
     LOOP,
+    framework_code,
     program_of,
     scales_losses,
 )
@@ -153,7 +154,7 @@ def _never_scaled(call: Call, switch: tuple[str, Call] | None) -> Iterator[Findi
 
 def _runs_in_half(program: Program) -> bool:
     """Whether nothing but float16 can be meant: bfloat16 needs no loss scale."""
-    return not any("bfloat16" in module.source.text for module in program.modules)
+    return not any("bfloat16" in code for code in framework_code(program))
 
 
 def _unscaled(call: Call) -> tuple[ast.AST, Module] | None:

@@ -51,7 +51,7 @@ def _known(name: str, options: set[str]) -> bool:
 
 def is_plain(program: Program) -> bool:
     """Whether one parser of argparse defines all visible flags and rejects others."""
-    if any(has_word(module.source.text, _OTHER_PARSERS) for module in program.modules):
+    if any(has_word(module.code, _OTHER_PARSERS) for module in program.modules):
         return False
     flags = program.all_flags
     if not flags or any(flag.parser != "argparse" for flag in flags):

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from crosscast.trainstep.walk.gradient_sync import HELD_BACK
+from crosscast.trainstep.events import HELD_BACK
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program

@@ -6,18 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crosscast.trainstep.events import Context
+from crosscast.trainstep.events import ASKED_LATE, HELD_BACK, Context
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.object_kinds import kind_of
 from crosscast.trainstep.walk.conditions import PathCondition
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
-
-HELD_BACK = "require_backward_grad_sync"
-"""Name of contexts that this attribute of DistributedDataParallel stands for."""
-ASKED_LATE = "set_requires_gradient_sync"
-"""Name of contexts that this method of FSDP stands for, which counts in the backward pass."""
 
 
 def hold_back(
