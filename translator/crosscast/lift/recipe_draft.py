@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from crosscast.facts.fact import Confidence, Fact
+from crosscast.facts.numbers import nearby
 from crosscast.lift.library_defaults import Found, Library
 from crosscast.lift.loop_coverage import Aspect, Coverage
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
@@ -170,6 +171,8 @@ def of_fact(value: Any, fact: Fact) -> Filled:
     """Return a field with the places of a fact."""
     note = fact.expression if fact.expression and fact.expression != str(value) else ""
     how: How = "derived" if fact.origin == "derived" else "read"
+    if how == "derived" and isinstance(value, float):
+        value = nearby(value)
     if fact.confidence == "guess":
         how, note = "assumed", ", ".join(filter(None, (note, fact.reason or "a guess")))
     return Filled(value=value, how=how, places=fact.places, confidence=fact.confidence, note=note)
