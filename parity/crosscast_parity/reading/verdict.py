@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from crosscast.facts.numbers import shortest
+from crosscast.messages.numbers import shortest
 from crosscast.recipe.document import Recipe
 from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.script_cause import explaining

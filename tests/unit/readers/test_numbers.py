@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from crosscast.facts.numbers import nearby, shortest
+from crosscast.messages.numbers import nearby, shortest
 from torch_loops import lifted
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from crosscast.facts.fact import Confidence, Fact
-from crosscast.facts.numbers import nearby
 from crosscast.lift.library_defaults import Found, Library
 from crosscast.lift.loop_coverage import Aspect, Coverage
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast.messages.numbers import nearby
 
 How = Literal["read", "derived", "default", "assumed"]
 """The four kinds of values. Read: a source says it, at a place (also that there is nothing: a loop

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from crosscast.facts.fact import Confidence, Fact, Layer, Plain, PlainValue
-from crosscast.facts.numbers import nearby
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
 from crosscast.messages.diagnostics import Span
+from crosscast.messages.numbers import nearby
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 
