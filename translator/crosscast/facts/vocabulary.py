@@ -315,6 +315,11 @@ VOCABULARY: dict[str, Field] = {
         many=True,
     ),
     "seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
+    "data.shuffle": Field(
+        values=("yes", "no"),
+        meaning="whether every epoch has the rows in another order",
+        recipe="data.shuffle",
+    ),
     "data.sequence_length": Field(
         values=NUMBER, meaning="tokens of a row", recipe="data.sequence_length"
     ),

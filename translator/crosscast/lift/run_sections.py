@@ -299,6 +299,12 @@ def rest(look: Look, draft: Draft) -> None:
     if draft.value("data.source") == "npz":
         draft.stand_in("data.train", "data/train.npz")
         draft.stand_in("data.eval", "data/eval.npz")
+    shuffled = look("data.shuffle")
+    if word(shuffled) in ("yes", "no"):
+        draft.put("data.shuffle", word(shuffled) == "yes", shuffled)
+    elif shuffled is not None:
+        note = f"{shuffled.expression} is not known: {shuffled.reason}"
+        draft.assume("data.shuffle", True, note, shuffled)
     draft.stand_in("data.shuffle", True, "whether the rows are shuffled was not read")
     length = look("data.sequence_length")
     if (tokens := number(length)) is not None and 1 <= tokens <= 2**16:

@@ -50,7 +50,9 @@ def _is_local(node: ast.expr, module: Module) -> bool:
 def _started(rank: ast.expr, module: Module, found: Sequence[Spawn]) -> Spawn | None:
     """Return what starts the processes if the rank is the number that it gives each of them."""
     for here, where in chase(rank, module):
-        for spawn in found if isinstance(here, ast.Name) else ():
+        if not isinstance(here, ast.Name):
+            continue
+        for spawn in found:
             if spawn.is_index(here, where):
                 return spawn
     return None

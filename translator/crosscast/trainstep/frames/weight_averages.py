@@ -199,9 +199,10 @@ def _multiplied_before(node: ast.stmt, target: ast.expr, module: Module) -> ast.
     """Return the factor of `a.mul_(d)` or `a *= d` in the statement before `a.add_(…)`."""
     previous = _previous(node, module)
     text = module.text(plain(target))
+    multiplied: ast.expr
     match previous:
-        case ast.AugAssign(target=multiplied, op=ast.Mult(), value=factor):
-            pass
+        case ast.AugAssign(target=augmented, op=ast.Mult(), value=factor):
+            multiplied = augmented
         case ast.Expr(value=ast.Call(func=function, args=[*first, factor])) if (
             identifier(function) in _MULTIPLIES and len(first) < 2
         ):

@@ -39,10 +39,10 @@ def written(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
         return False
     module = frame.module
     match node:
-        case ast.AugAssign(target=target, op=ast.Mult(), value=factor):
-            return holds_gradients(target, module) and scaled(walker, node, factor, frame)
-        case ast.AugAssign(target=target, op=ast.Div(), value=divisor):
-            return holds_gradients(target, module) and divided(walker, node, divisor, frame)
+        case ast.AugAssign(target=augmented, op=ast.Mult(), value=factor):
+            return holds_gradients(augmented, module) and scaled(walker, node, factor, frame)
+        case ast.AugAssign(target=augmented, op=ast.Div(), value=divisor):
+            return holds_gradients(augmented, module) and divided(walker, node, divisor, frame)
     found = _target_and_value(node)
     if found is None:
         return False
