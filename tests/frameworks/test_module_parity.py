@@ -20,7 +20,7 @@ from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.search import search
 from crosscast_parity.weights.workers import Processes, workers_of
 from frameworks.module_plants import PLANTS, Plant
-from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R
+from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R, Z
 from frameworks.module_programs import UNMAPPED as RENAMED
 from frameworks.module_rewrites import REWRITES, UNMAPPED
 from frameworks.subprocesses import pythons, require
@@ -29,6 +29,7 @@ from tiers import cases, exhaustive
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+ZOO = Path(__file__).parent / "layer_zoo"
 ROWS = 8
 QUICK = ("torch momentum", "paddle mask", "keras gates")
 QUICK_RIGHT = ("fused attention, torch and tensorflow",)
@@ -86,9 +87,10 @@ class Lab:
         tag = re.sub(r"\W", "_", f"{name}_{example}")
         folder = self.folder / tag
         folder.mkdir()
-        text = (EXAMPLES / example / "recipe.yaml").read_text().replace("build_model", "build_tiny")
+        source = source_of(example)
+        text = (source / "recipe.yaml").read_text().replace("build_model", "build_tiny")
         for framework in ALL:
-            model = (EXAMPLES / example / f"model_{framework}.py").read_text()
+            model = (source / f"model_{framework}.py").read_text()
             for of, old, new in edits:
                 if of == framework:
                     assert old in model, old
@@ -102,9 +104,14 @@ class Lab:
         return Request(recipe=recipe, folder=folder, targets=against)
 
 
+def source_of(example: str) -> Path:
+    """Return the folder of an example, or of the network with layers of many kinds."""
+    return ZOO if example == Z else EXAMPLES / example
+
+
 def rows_of(example: str) -> dict[str, Any]:
     """Return rows of an example."""
-    spec = importlib.util.spec_from_file_location("data", EXAMPLES / example / "data.py")
+    spec = importlib.util.spec_from_file_location("data", source_of(example) / "data.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

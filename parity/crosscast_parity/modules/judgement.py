@@ -13,7 +13,7 @@ from crosscast_parity.modules.calls import calls_of
 from crosscast_parity.modules.comparison import Compared, Comparison, Place, compare
 from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.explain import explained
-from crosscast_parity.modules.hypotheses import TABLE
+from crosscast_parity.modules.hypotheses import NORMS
 from crosscast_parity.modules.state import compare_state
 from crosscast_parity.modules.steps import Held, module_step, steps_at
 from crosscast_parity.modules.structure import (
@@ -123,6 +123,9 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
         pair = place.at.pair
         named = explained(*steps_at(comparison, place, held))
         words = f"outputs differ by {place.at.outputs:.1e} of their size"
+        if pair.other_sizes:
+            shapes = [list(call.outputs[0].shape) for call in (pair.a, pair.b)]
+            words = f"outputs have other shapes, {shapes[0]} and {shapes[1]}"
         if named:
             words = f"{comparison.first}: {named.ours}; {comparison.other}: {named.theirs}"
         found.append(
@@ -150,7 +153,6 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
 
 
 def _norms(comparison: Comparison, held: Held) -> list[Difference]:
-    rows = [row for row in TABLE if row.kind.startswith("epsilon of")]
     found = []
     for compared in comparison.compared:
         pair = compared.pair
@@ -159,7 +161,7 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
         named = explained(
             module_step(pair.first_of_a, pair.a, held),
             module_step(pair.first_of_b, pair.b, held),
-            rows,
+            NORMS,
         )
         if named:
             found.append(

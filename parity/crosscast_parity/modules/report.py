@@ -76,9 +76,17 @@ def _place(place: Place) -> Iterator[str]:
     before = "nothing before it"
     if place.after is not None:
         before = f"{place.after.outputs:.1e} before it ({place.after.pair.a.text})"
-    yield f"  first output: {_both(at)}: {before}, {at.outputs:.1e} after it"
-    if place.within is not None:
+    after = _shapes(at) if at.pair.other_sizes else f"{at.outputs:.1e} after it"
+    yield f"  first output: {_both(at)}: {before}, {after}"
+    if place.within is at.pair.a:
+        yield "    the modules that it calls are the same: the cause is in its code behind them"
+    elif place.within is not None:
         yield f"    its inputs differ: the cause is in the code of {place.within.text} before it"
+
+
+def _shapes(compared: Compared) -> str:
+    shapes = (list(call.outputs[0].shape) for call in (compared.pair.a, compared.pair.b))
+    return "another shape after it: {}, {}".format(*shapes)
 
 
 def _gradient(judgement: Judgement, gradient: Compared) -> str:
@@ -136,6 +144,8 @@ def _errors(compared: Compared | None) -> str:
     if compared is None:
         return f"{'-':>8} {'-':>8}"
     back = "-" if compared.gradients is None else f"{compared.gradients:.1e}"
+    if compared.pair.other_sizes:
+        return f"{'shape':>8} {back:>8} {bar(compared.outputs)}"
     return f"{compared.outputs:8.1e} {back:>8} {bar(compared.outputs)}"
 
 
@@ -186,6 +196,7 @@ def _judgement_json(judgement: Judgement) -> dict[str, Any]:
                 "kind": c.pair.a.kind,
                 "input": _number(c.inputs),
                 "output": _number(c.outputs),
+                "shapes": [list(call.outputs[0].shape) for call in (c.pair.a, c.pair.b)],
                 "gradient": _number(c.gradients),
             }
             for c in comparison.compared

@@ -17,7 +17,13 @@ LEAST = 64
 """Values without which a distribution cannot be seen."""
 NOTABLE = 0.1
 """Relative difference of deviations below which nothing is said."""
-EPSILONS = {"batch norm": "epsilon of BatchNorm", "layer norm": "epsilon of LayerNorm"}
+EPSILONS = {
+    "batch norm": "epsilon of BatchNorm",
+    "layer norm": "epsilon of LayerNorm",
+    "group norm": "epsilon of GroupNorm",
+    "rms norm": "epsilon of RMSNorm",
+    "instance norm": "epsilon of InstanceNorm",
+}
 
 
 def compare_settings(comparison: Comparison) -> list[Difference]:
