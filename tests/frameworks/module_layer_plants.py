@@ -16,7 +16,9 @@ ACTIVATION, GATE, DOUBLE = "activation", "activation of a gate", "double bias"
 SCALE = "scale of attention"
 
 
-def _plant(name: str, against: str, module: str, kind: str, *edits: Edit, example: str = Z) -> Plant:
+def _plant(
+    name: str, against: str, module: str, kind: str, *edits: Edit, example: str = Z
+) -> Plant:
     """Return a difference; `against` is the framework that the edited one is compared with."""
     changed = edits[-1][0]
     pair = (changed, against) if changed == "torch" or against != "torch" else (against, changed)
@@ -179,11 +181,29 @@ LAYER_PLANTS: tuple[Plant, ...] = (
     ),
     # Gates and activations
     _plant("torch SiLU", "paddle", "conv2", ACTIVATION, ("torch", "F.hardswish(", "F.silu(")),
-    _plant("torch SiLU, to Keras", "tensorflow", "conv2", ACTIVATION, ("torch", "F.hardswish(", "F.silu(")),
-    _plant("keras hard SiLU", "torch", "conv3", ACTIVATION, ("tensorflow", "ops.silu", "ops.hard_swish")),
+    _plant(
+        "torch SiLU, to Keras",
+        "tensorflow",
+        "conv2",
+        ACTIVATION,
+        ("torch", "F.hardswish(", "F.silu("),
+    ),
+    _plant(
+        "keras hard SiLU",
+        "torch",
+        "conv3",
+        ACTIVATION,
+        ("tensorflow", "ops.silu", "ops.hard_swish"),
+    ),
     _plant("paddle hard SiLU", "torch", "conv3", ACTIVATION, ("paddle", "F.silu", "F.hardswish")),
     _plant("torch hard tanh", "paddle", "pool", ACTIVATION, ("torch", "F.relu6", "F.hardtanh")),
-    _plant("keras leaky ReLU", "torch", "pool", ACTIVATION, ("tensorflow", "ops.relu6", "ops.leaky_relu")),
+    _plant(
+        "keras leaky ReLU",
+        "torch",
+        "pool",
+        ACTIVATION,
+        ("tensorflow", "ops.relu6", "ops.leaky_relu"),
+    ),
     _plant("paddle hard tanh", "torch", "pool", ACTIVATION, ("paddle", "F.relu6", "F.hardtanh")),
     _plant("torch sigmoid", "paddle", "conv5", GATE, ("torch", "F.hardsigmoid(", "torch.sigmoid(")),
     _plant(
@@ -191,7 +211,11 @@ LAYER_PLANTS: tuple[Plant, ...] = (
         "torch",
         "conv5",
         GATE,
-        ("tensorflow", "ops.hard_sigmoid(self.gate(x))", "ops.clip(0.2 * self.gate(x) + 0.5, 0, 1)"),
+        (
+            "tensorflow",
+            "ops.hard_sigmoid(self.gate(x))",
+            "ops.clip(0.2 * self.gate(x) + 0.5, 0, 1)",
+        ),
     ),
     _plant(
         "paddle slope",
@@ -228,7 +252,11 @@ LAYER_PLANTS: tuple[Plant, ...] = (
     ),
     # Factors in a forward pass
     _plant(
-        "torch temperature", "paddle", "the model", FACTOR, ("torch", "TEMPERATURE = 1.5", "TEMPERATURE = 2.0")
+        "torch temperature",
+        "paddle",
+        "the model",
+        FACTOR,
+        ("torch", "TEMPERATURE = 1.5", "TEMPERATURE = 2.0"),
     ),
     _plant(
         "keras no temperature",

@@ -343,7 +343,9 @@ def _statistics(
         for run in (made, other, shifted)
     )
     weights = custom.drawn if made.spec.name.endswith("stress") else custom.start
-    yield check_statistics(ours, theirs, moved, weights, made.spec.windows - 1)
+    frameworks = [result.frameworks[run.spec.contestant] for run in (made, other)]
+    apart = custom.variances_apart(*frameworks)
+    yield check_statistics(ours, theirs, moved, weights, made.spec.windows - 1, apart)
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:

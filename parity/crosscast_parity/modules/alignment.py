@@ -19,6 +19,7 @@ from crosscast_parity.weights.proof import OUTPUTS
 
 NEARLY = 0.1
 """Share of a difference that is left where one layer contains what comes after the other."""
+FAR = float("inf")
 RECURRENT = ("lstm", "gru", "rnn")
 
 
@@ -54,7 +55,7 @@ def _recut(pair: Pair, ours: Sequence[Call], theirs: Sequence[Call]) -> Pair:
     """
     a, b = pair.a, pair.b
     far = distance(a.outputs[0], b.outputs[0])
-    if not (a.leaf and b.leaf and far > OUTPUTS and _same_inputs(pair)):
+    if not (a.leaf and b.leaf and OUTPUTS < far < FAR and _same_inputs(pair)):
         return pair
     ways = [
         *((after, b) for after in _after(a, ours)),
@@ -180,12 +181,7 @@ def _without_tensors(
         for b in plain[1]:
             there = before[0][a.number], before[1][b.number]
             near = there[0][0] == there[1][0] or there[0][1] == there[1][1]
-            if (
-                near
-                and b.number not in taken
-                and a.group == b.group
-                and _comparable(a, b)
-            ):
+            if near and b.number not in taken and a.group == b.group and _comparable(a, b):
                 taken.add(b.number)
                 found.append(_pair(a, b))
                 break

@@ -13,6 +13,8 @@ from crosscast_parity.modules.steps import Step
 
 Choices = Iterator[tuple[str, np.ndarray]]
 Sizes = tuple[int, ...]
+NEAR = 1e-4
+"""Relative difference up to which a padding that a layer tells explains what was recorded."""
 STEPS = (1, 2, 3, 4)
 """Strides and dilations that are tried besides that of the layer."""
 
@@ -35,7 +37,8 @@ def convolutions(step: Step) -> Choices:
     for stride, dilation in itertools.product(_pairs(step, "stride"), _pairs(step, "dilation")):
         size = tuple(1 + (k - 1) * d for k, d in zip(kernel.shape[2:], dilation, strict=True))
         named = _pads(x.shape[2:], size, stride)
-        named["as the layer before has padded"] = given
+        if given not in named.values():
+            named["as the layer before has padded"] = given
         made: dict[str, np.ndarray] = {}
         for name, pads in _fitting(named, x.shape[2:], size):
             if _sizes(x.shape[2:], size, stride, pads) != wanted:
@@ -106,35 +109,55 @@ def _fitting(
 
 
 def pools(step: Step) -> Choices:
-    """Yield pooling of each kind with each window, stride, padding, and rounding of the size."""
+    """Yield pooling of each kind with each window, stride, padding, and rounding of the size.
+
+    Padding at the end and a size that is rounded up may be the same; where the layer tells its
+    padding and that fits, no other one is meant.
+    """
     if step.group not in ("average pool", "max pool") or not step.x[0].ndim == step.y.ndim == 4:
         return
-    x, wanted = step.x[0], step.y.shape[2:]
     own = step.setting("kernel_size", 2)
-    kinds = ("max",) if step.group == "max pool" else ("all", "real")
-    words = {"max": "maxima", "all": "counts padding", "real": "does not count padding"}
-    for size in dict.fromkeys([own, (2, 2), (3, 3)]):
-        given = step.setting("stride", size[0])
-        named = _pads(x.shape[2:], size, given)
-        named["as it says"] = [(p, p) for p in step.setting("padding", 0)]
-        for stride in dict.fromkeys([given, size, *((n, n) for n in STEPS)]):
-            named |= {
-                name: pads
-                for name, pads in _pads(x.shape[2:], size, stride).items()
-                if name.startswith("more")
-            }
-            for name, pads in _fitting(named, x.shape[2:], size):
-                if max(max(pad) for pad in pads) > max(size) // 2:
-                    continue
-                more = _ceiling(x.shape[2:], size, stride, pads)
-                for rounding, added in (("down", (0, 0)), ("up", more)):
-                    wide = [(a, b + m) for (a, b), m in zip(pads, added, strict=True)]
-                    if _sizes(x.shape[2:], size, stride, wide) != wanted:
-                        continue
-                    text = f"window {_by(size)}, stride {_by(stride)}, size rounded {rounding}"
-                    for kind in kinds:
-                        y = formulas.pooled(x, size, stride, pads, kind=kind, beyond=added)
-                        yield f"{text}, {name}, {words[kind]}", y
+    told = [(p, p) for p in step.setting("padding", 0)] if _whole(step, "padding") else None
+    made = [
+        (name, pads, y)
+        for size in dict.fromkeys([own, (2, 2), (3, 3)])
+        for stride in dict.fromkeys([step.setting("stride", size[0]), *((n, n) for n in STEPS)])
+        for name, pads, y in _pooled(step, size, stride)
+    ]
+    size_of_y = float(np.abs(step.y).max(initial=0))
+    meant = [
+        (name, pads, y)
+        for name, pads, y in made
+        if pads == told and np.abs(y - step.y).max(initial=0) <= NEAR * size_of_y
+    ]
+    yield from ((name, y) for name, _, y in meant or made)
+
+
+def _whole(step: Step, setting: str) -> bool:
+    value = step.settings.get(setting)
+    return all(type(v) is int for v in (value if isinstance(value, (list, tuple)) else [value]))
+
+
+def _pooled(
+    step: Step, size: tuple[int, int], stride: tuple[int, int]
+) -> Iterator[tuple[str, formulas.Pads, np.ndarray]]:
+    """Yield poolings with a window and a stride that give the shape, and their paddings."""
+    x, wanted = step.x[0], step.y.shape[2:]
+    words = {"all": "counts padding", "real": "does not count padding"}
+    if step.group == "max pool":
+        words = {"max": "maxima"}
+    for name, pads in _fitting(_pads(x.shape[2:], size, stride), x.shape[2:], size):
+        if any(2 * max(pad) > k for pad, k in zip(pads, size, strict=True)):
+            continue
+        more = _ceiling(x.shape[2:], size, stride, pads)
+        for rounding, added in (("down", (0, 0)), ("up", more)):
+            wide = [(a, b + m) for (a, b), m in zip(pads, added, strict=True)]
+            if _sizes(x.shape[2:], size, stride, wide) != wanted:
+                continue
+            text = f"window {_by(size)}, stride {_by(stride)}, size rounded {rounding}"
+            for kind, word in words.items():
+                y = formulas.pooled(x, size, stride, pads, kind=kind, beyond=added)
+                yield f"{text}, {name}, {word}", pads, y
 
 
 def _ceiling(

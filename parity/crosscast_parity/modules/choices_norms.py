@@ -72,7 +72,7 @@ def group_norms(step: Step) -> Choices:
     """
     x = step.x[0].astype(np.float64)
     named = step.group in ("group norm", "instance norm")
-    if not named and (step.group == "" or step.group in WORDS) or x.ndim < 3:
+    if (not named and (step.group == "" or step.group in WORDS)) or x.ndim < 3:
         return
     channels = x.shape[1]
     if set(step.tensors) - {"scale", "bias"} or any(len(a) != 1 for a in step.tensors.values()):

@@ -11,7 +11,7 @@ from crosscast.weights.convert import canonical_arrays
 from crosscast.weights.document import WeightsMap
 from crosscast_parity.modules.calls import calls_of
 from crosscast_parity.modules.comparison import Compared, Comparison, Place, compare
-from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.differences import RUNNING_VARIANCE, Difference
 from crosscast_parity.modules.explain import explained
 from crosscast_parity.modules.hypotheses import NORMS
 from crosscast_parity.modules.state import compare_state
@@ -42,6 +42,17 @@ class Judgement:
         """Whether nothing certain was found."""
         certain = any(difference.certain for difference in self.differences)
         return self.comparison.same and not certain
+
+    @property
+    def trains_alike(self) -> bool:
+        """Whether nothing was found that changes training from the same weights."""
+        return self.comparison.same and not any(d.changes_training for d in self.differences)
+
+    @property
+    def other_variances(self) -> frozenset[str]:
+        """Canonical names of running variances to which another variance is added."""
+        found = (d.tensors for d in self.differences if d.kind == RUNNING_VARIANCE)
+        return frozenset(name for names in found for name in names)
 
 
 def judge(

@@ -88,6 +88,10 @@ def junit_of(report: ParityReport | None, result: Result | None) -> str:
 
 def verdict_badge(report: ParityReport | None, result: Result | None) -> Badge:
     """Return the badge of everything that was found."""
+    if result is not None and report is not None and result.beside_training:
+        training = parity_badge(report, gaps_of(result))
+        words = f"the models differ in {', '.join(result.beside_training)}; {training.title}"
+        return badge_of("parity", "DIFFERENT", words, [])
     if result is not None and not result.same:
         judged = (judgement for judgement in result.judgements if not judgement.same)
         words = "; ".join(line for judgement in judged for line in summary(judgement)[:1])

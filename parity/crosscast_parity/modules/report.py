@@ -14,6 +14,7 @@ from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.judgement import Judgement
 
 NO_TRAINING = ("levels", "everything that trains, because the models differ")
+FROM_THE_SAME = "the models differ in what does not change training ({}): training is compared"
 NO_METRICS = ("modules", "metrics, because the models differ")
 NO_STATE = ("modules", "running statistics, because `loss.kind: custom` calls the model")
 
@@ -25,6 +26,8 @@ def text_of(result: Result) -> list[str]:
         lines += [*summary(judgement), ""]
         if not judgement.same:
             lines += [*drawing(judgement), ""]
+    if result.beside_training:
+        lines.append(FROM_THE_SAME.format(", ".join(result.beside_training)))
     for framework, left in result.left.items():
         lines.append(f"{framework}: weights without counterpart: {', '.join(left)}")
     lines += [f"NOT TESTED: {level}: {words}" for level, words in not_tested(result)]
@@ -35,7 +38,7 @@ def not_tested(result: Result) -> list[tuple[str, str]]:
     """Return `modules` or `levels`, and what of them was not tested."""
     found = [] if result.state else [NO_STATE]
     found += [] if result.metrics else [NO_METRICS]
-    return found + ([] if result.same else [NO_TRAINING])
+    return found + ([] if result.trains_alike else [NO_TRAINING])
 
 
 def summary(judgement: Judgement) -> list[str]:
@@ -163,6 +166,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "frameworks": list(result.known.frameworks),
         "matched": result.matched,
         "same": result.same,
+        "trains_alike": result.trains_alike,
         "left": {name: list(left) for name, left in result.left.items()},
         "not_tested": [{"level": level, "what": what} for level, what in not_tested(result)],
         "pairs": [_judgement_json(judgement) for judgement in result.judgements],

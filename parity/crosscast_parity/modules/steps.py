@@ -63,7 +63,9 @@ class Held:
 def channels_first(array: np.ndarray, call: Call) -> np.ndarray:
     """Return an array with channels before sizes, if the module has them last."""
     last = call.settings.get("data_format") in ("channels_last", "NLC", "NHWC", "NDHWC")
-    if call.group in ("batch norm", "group norm", "instance norm") and call.settings.get("axis") in (-1, array.ndim - 1):
+    if call.group in ("batch norm", "group norm", "instance norm") and call.settings.get(
+        "axis"
+    ) in (-1, array.ndim - 1):
         last = True
     return np.moveaxis(array, -1, 1) if last and array.ndim > 2 else array
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from crosscast.weights.document import Place, WeightsMap
 from crosscast_parity.modules.calls import Call
 from crosscast_parity.modules.comparison import Comparison
-from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.differences import INITIAL, Difference
 from crosscast_parity.weights.model import Model
 
 CHANCE = 5.0
@@ -160,7 +160,7 @@ def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> l
         if words:
             found.append(
                 Difference(
-                    what="initial values",
+                    what=INITIAL,
                     module=layers[ours.name],
                     counterpart=layers[theirs.name],
                     kind="initialisation",

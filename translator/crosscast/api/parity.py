@@ -124,10 +124,11 @@ class Parity(Result):
     def summary(self) -> str:
         """The verdict on every program in a sentence."""
         if self.report is not None and self.report.pairs and not self.self_test:
-            return "\n".join(
+            lines = [
                 f"{pair.contestant} against {pair.reference}: {pair.verdict}: {pair.wording}"
                 for pair in self.report.pairs
-            )
+            ]
+            return "\n".join([*lines, *self._beside_training])
         if self.models is not None and not self.models.same:
             return "the models differ"
         return self.lines[-1] if self.lines else "interrupted"
@@ -149,8 +150,14 @@ class Parity(Result):
     def _verdict(self) -> str:
         if self.report is None or not self.report.pairs or self.self_test:
             return self.summary
-        pairs = self.report.pairs
-        return "; ".join(f"{p.contestant} against {p.reference}: {p.verdict}" for p in pairs)
+        words = [f"{p.contestant} against {p.reference}: {p.verdict}" for p in self.report.pairs]
+        return "; ".join([*words, *self._beside_training])
+
+    @property
+    def _beside_training(self) -> list[str]:
+        """What models differ in that were trained and compared all the same."""
+        kinds = self.models.beside_training if self.models is not None else []
+        return [f"the models differ in {', '.join(kinds)}"] if kinds else []
 
     @property
     def _next(self) -> str:
@@ -276,7 +283,7 @@ def parity(
                 "--reference-run": reference_run is not None,
             }
             unused = [name for name, used in given_options.items() if used]
-            if not comparison.models_are_the_same(folder_of(recipe), timeout, unused):
+            if not comparison.models_train_alike(folder_of(recipe), timeout, unused):
                 return Parity(recipe=given, report=None, models=comparison.models)
         if reference_run is not None:
             comparison.add_stored(Path(reference_run))
@@ -321,7 +328,7 @@ class _Comparison:
         self._contestants.append(kept)
         self._options = replace(self._options, reference=self._options.reference or kept.name)
 
-    def models_are_the_same(self, folder: Path, timeout: float, unused: Sequence[str]) -> bool:
+    def models_train_alike(self, folder: Path, timeout: float, unused: Sequence[str]) -> bool:
         """Compare the user's models module by module, and write what was found.
 
         Raises:
@@ -351,11 +358,11 @@ class _Comparison:
             write_files(
                 self._options.workdir, report_files(self.models), force=True, manifest=False
             )
-            if not self.models.same:  # else they are written after the training
+            if not self.models.trains_alike:  # else they are written after the training
                 write_verdict(self.models, self._options.workdir)
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
-        return self.models.same
+        return self.models.trains_alike
 
     def run(
         self, self_test: bool, command: str, on_progress: Callable[[Progress], None] | None
