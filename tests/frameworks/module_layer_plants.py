@@ -214,7 +214,7 @@ LAYER_PLANTS: tuple[Plant, ...] = (
         (
             "tensorflow",
             "ops.hard_sigmoid(self.gate(x))",
-            "ops.clip(0.2 * self.gate(x) + 0.5, 0, 1)",
+            "ops.clip(self.gate(x) / 5 + 0.5, 0, 1)",
         ),
     ),
     _plant(
@@ -305,7 +305,25 @@ LAYER_PLANTS: tuple[Plant, ...] = (
         ),
         example=G,
     ),
-    # Second biases
+    # Tensors
+    _plant(
+        "torch grouped",
+        "paddle",
+        "conv3",
+        "groups of a convolution",
+        ("torch", "padding=2, dilation=2", "padding=2, dilation=2, groups=2"),
+    ),
+    _plant(
+        "keras frozen",
+        "torch",
+        "positions",
+        "frozen weight",
+        (
+            "tensorflow",
+            'Embedding(13, width, name="positions")',
+            'Embedding(13, width, name="positions", trainable=False)',
+        ),
+    ),
     _plant(
         "torch second bias trains, to Paddle",
         "paddle",
@@ -325,7 +343,7 @@ LAYER_PLANTS: tuple[Plant, ...] = (
     _plant(
         "paddle second bias trains, to Keras",
         "tensorflow",
-        "forecaster/lstm_0",
+        "lstm_0.cell",
         DOUBLE,
         ("paddle", ", bias_hh_attr=False", ""),
         example=L,

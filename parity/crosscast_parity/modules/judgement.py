@@ -17,11 +17,16 @@ from crosscast_parity.modules.hypotheses import NORMS
 from crosscast_parity.modules.state import compare_state
 from crosscast_parity.modules.steps import Held, module_step, steps_at
 from crosscast_parity.modules.structure import (
-    compare_biases,
     compare_dropout,
     compare_initial,
     compare_settings,
 )
+from crosscast_parity.modules.trained_tensors import (
+    compare_biases,
+    compare_frozen,
+    compare_groups,
+)
+from crosscast_parity.weights.assembly import unmatched
 from crosscast_parity.weights.model import Model
 from crosscast_parity.weights.proof import compare as compare_models
 from crosscast_parity.weights.proof import roles_of
@@ -91,7 +96,8 @@ def judge(
         )
         differences = [*_numbers(comparison, held), *compare_settings(comparison)]
         differences += compare_dropout(comparison)
-        differences += compare_biases(both, models)
+        differences += compare_biases(both, models) + compare_frozen(both, models)
+        differences += compare_groups(names, unmatched(known, models))
         differences += compare_initial(known, models, model.framework)
         if trained:
             differences += compare_state(
