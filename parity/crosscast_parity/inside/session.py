@@ -63,8 +63,9 @@ class Run:
     state is kept (see `steps`), None where windows are not recorded so. `resume`: after how
     many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
     one at the end is kept. `toy`: folder of the toy that is trained instead of the script's model
-    and rows (see `toy`); empty for none. `folder`: in which it is run, empty for its own. `last`: a
-    folder that is searched last for modules, empty for none. `masks`: seed of the masks that dropout is given (see `masks`), None to leave it alone. `dropout`:
+    and rows (see `toy`); empty for none. `folder`: in which it is run, empty for its own. `last`:
+    a folder that is searched last for modules, empty for none. `masks`: seed of the masks that
+    dropout is given (see `masks`), None to leave it alone. `dropout`:
     whether the layers of the model have any.
     """
 

@@ -68,8 +68,8 @@ def _with_factors(
 ) -> tuple[Arrays, dict[str, float]]:
     """Return statistics with the factor of the reference, and by how much each factor is not 1.
 
-    After any number of batches of n values, with the share k of the start that has stayed, variances
-    are `k start + v` and `k start + f v`, so one is `f` times the other plus a share of the start.
+    After any number of batches of n values, with the share k of the start that has stayed, they are
+    `k start + v` and `k start + f v`, so one is `f` times the other plus a share of the start.
     Both are fitted. A short batch has another n, so what is left may be as large as `f - 1`.
     """
     found, factors = dict(ours), {}

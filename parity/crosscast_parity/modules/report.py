@@ -113,24 +113,29 @@ def drawing(judgement: Judgement) -> list[str]:
     """Return the modules of the first framework as a list, with errors along it."""
     comparison = judgement.comparison
     found = {c.pair.a.number: c for c in comparison.compared}
-    first = judgement.output.at.pair.a.number if judgement.output else None
-    back = judgement.gradient.pair.a.number if judgement.gradient else None
+    marked = marked_calls(judgement)
     width = 44
     lines = [f"  {'module':{width}} {'output':>8} {'gradient':>8}"]
     for call in sorted(comparison.ours, key=lambda call: call.number):
         depth = len(ancestors(call, comparison.ours))
-        name = f"{'  ' * depth}{_short(call, comparison.ours)} {call.kind}"[:width]
-        marks = [
-            text
-            for number, text in ((first, "first output"), (back, "first gradient"))
-            if number == call.number
-        ]
-        line = f"  {name:{width}} {_errors(found.get(call.number))}{_marks(marks)}"
+        name = f"{'  ' * depth}{short_path(call, comparison.ours)} {call.kind}"[:width]
+        marks = _marks(marked.get(call.number, []))
+        line = f"  {name:{width}} {_errors(found.get(call.number))}{marks}"
         lines.append(line.rstrip())
     return lines
 
 
-def _short(call: Call, calls: Sequence[Call]) -> str:
+def marked_calls(judgement: Judgement) -> dict[int, list[str]]:
+    """Return by number of a call what differs there first."""
+    found: dict[int, list[str]] = {}
+    if judgement.output is not None:
+        found.setdefault(judgement.output.at.pair.a.number, []).append("first output")
+    if judgement.gradient is not None:
+        found.setdefault(judgement.gradient.pair.a.number, []).append("first gradient")
+    return found
+
+
+def short_path(call: Call, calls: Sequence[Call]) -> str:
     """Return the path of a module within the one that calls it."""
     around = next(iter(ancestors(call, calls)), None)
     path = call.path

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of

@@ -68,12 +68,10 @@ class Parity(Result):
 
     @property
     def html(self) -> str:
-        """The report as one HTML page; empty without a report."""
-        if self.report is None:
-            return ""
-        from crosscast_parity.report.page.render import render_page
+        """The report as one HTML page; empty without a report, and without models that differ."""
+        from crosscast_parity.modules.outputs import page_of
 
-        return render_page(self.report)[0]
+        return page_of(self.report, self.models, self.recipe.name)
 
     @property
     def junit(self) -> str:
@@ -173,6 +171,8 @@ class Parity(Result):
             pairs = self.report.pairs
             rows = [(p.contestant, p.reference, p.verdict, p.wording) for p in pairs]
             yield html.table(COLUMNS, rows, long=("why",))
+            yield html.page(self.html, f"parity of {self.recipe.name}")
+        elif self.html:
             yield html.page(self.html, f"parity of {self.recipe.name}")
         else:
             yield html.pre("\n".join(self.lines))
@@ -284,7 +284,9 @@ def parity(
             }
             unused = [name for name, used in given_options.items() if used]
             if not comparison.models_train_alike(folder_of(recipe), timeout, unused):
-                return Parity(recipe=given, report=None, models=comparison.models)
+                return Parity(
+                    recipe=given, report=None, models=comparison.models, page=comparison.page
+                )
         if reference_run is not None:
             comparison.add_stored(Path(reference_run))
         return comparison.run(self_test, command, on_progress)
@@ -310,6 +312,7 @@ class _Comparison:
         self._kept = kept
         self._contestants: list[Contestant] = of_targets(targets, recipe.fields, interpreters)
         self.models: Modules | None = None
+        self.page: Path | None = None
 
     def add(self, texts: Sequence[str]) -> None:
         """Add programs that were named."""
@@ -335,7 +338,7 @@ class _Comparison:
             DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
         """
         from crosscast_parity.modules.command import compare_modules
-        from crosscast_parity.modules.outputs import report_files, write_verdict
+        from crosscast_parity.modules.outputs import report_files, write_untrained
         from crosscast_parity.planning.contestants import check_custom
         from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.weights.command import Request
@@ -359,7 +362,8 @@ class _Comparison:
                 self._options.workdir, report_files(self.models), force=True, manifest=False
             )
             if not self.models.trains_alike:  # else they are written after the training
-                write_verdict(self.models, self._options.workdir)
+                name, workdir = self._recipe.name, self._options.workdir
+                self.page = write_untrained(self.models, name, workdir)
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
         return self.models.trains_alike
