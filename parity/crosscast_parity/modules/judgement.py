@@ -22,6 +22,7 @@ from crosscast_parity.modules.structure import (
     compare_settings,
 )
 from crosscast_parity.modules.trained_tensors import (
+    GROUPS,
     compare_biases,
     compare_frozen,
     compare_groups,
@@ -194,8 +195,11 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
 
 
 def _once(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return differences without those that say the same of one module again."""
+    """Return differences without those that say the same of one module again, or less."""
     found: dict[tuple[str, str], Difference] = {}
+    grouped = {d.module for d in differences if d.kind == GROUPS}
     for difference in differences:
+        if difference.what == "output" and not difference.kind and difference.module in grouped:
+            continue  # the other groups say why
         found.setdefault((difference.module, difference.kind), difference)
     return tuple(found.values())

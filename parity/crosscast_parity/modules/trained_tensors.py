@@ -9,7 +9,7 @@ from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.kinds import group_of
 from crosscast_parity.weights.model import Model, Part
 
-DOUBLE = "double bias"
+DOUBLE, GROUPS = "double bias", "groups of a convolution"
 
 
 def compare_biases(known: WeightsMap, models: Sequence[Model]) -> list[Difference]:
@@ -98,7 +98,7 @@ def compare_groups(names: tuple[str, str], left: Mapping[str, Sequence[Part]]) -
                 what="setting",
                 module=ours.layer,
                 counterpart=theirs.layer,
-                kind="groups of a convolution",
+                kind=GROUPS,
                 words=words,
             )
         )
