@@ -127,9 +127,7 @@ def test_a_gate_with_an_unknown_slope_is_not_called_one() -> None:
 
 def test_positions_from_one() -> None:
     table = RNG.normal(size=(7, 8)).astype(np.float32)
-    sides = [
-        step("embedding", table[n : n + 5], tensors={"embedding": (table,)}) for n in (0, 1)
-    ]
+    sides = [step("embedding", table[n : n + 5], tensors={"embedding": (table,)}) for n in (0, 1)]
     assert explained(*sides) == Named("first position", "positions from 0", "positions from 1")
     mixed = step("embedding", table[[1, 0, 2, 3, 4]], tensors={"embedding": (table,)})
     assert explained(sides[0], mixed) is None

@@ -14,8 +14,10 @@ from crosscast_parity.levels.recompute import norm, ratio
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors
 
 Arrays = Mapping[str, np.ndarray]
-MOST_APART = (0.5, 2.0)
-"""The factor n / (n - 1) of two values, and its inverse."""
+MOST_APART = (0.49, 2.05)
+"""The factor n / (n - 1) of two values, and its inverse, with room for rounding."""
+MOST_KEPT = 0.999
+"""Share of the start that may have stayed; it would be 1 if another momentum made the difference."""
 
 
 def check_statistics(
@@ -78,9 +80,11 @@ def _with_factors(
             continue
         columns = np.stack([ours[name].reshape(-1), start[name].reshape(-1)], 1).astype(np.float64)
         fitted, *_ = np.linalg.lstsq(columns, reference[name].reshape(-1), rcond=None)
-        if MOST_APART[0] <= fitted[0] <= MOST_APART[1]:
+        factor, rest = map(float, fitted)  # the rest is k (1 - f)
+        kept = 0 <= rest * (1 - factor) <= MOST_KEPT * (1 - factor) ** 2
+        if MOST_APART[0] <= factor <= MOST_APART[1] and kept:
             found[name] = (columns @ fitted).reshape(ours[name].shape)
-            factors[name] = abs(float(fitted[0]) - 1)
+            factors[name] = abs(factor - 1)
     return found, factors
 
 
