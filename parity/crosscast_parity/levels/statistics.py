@@ -17,7 +17,7 @@ Arrays = Mapping[str, np.ndarray]
 MOST_APART = (0.49, 2.05)
 """The factor n / (n - 1) of two values, and its inverse, with room for rounding."""
 MOST_KEPT = 0.999
-"""Share of the start that may have stayed; it would be 1 if another momentum made the difference."""
+"""Share of the start that may have stayed; it is 1 if another momentum made the difference."""
 
 
 def check_statistics(
