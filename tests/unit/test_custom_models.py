@@ -233,7 +233,7 @@ def test_roles_are_those_of_the_layers() -> None:
         framework="torch", parts=tuple(parts), counters=(), shapes={}, outputs=(), drawn={}
     )
     known = WeightsMap(frameworks=("torch",), entries=())
-    found = custom_models(known, [model], {"torch": arrays}, {}, Path(), {}).models["torch"]
+    found = custom_models(known, [model], {"torch": arrays}, {}, Path(), {}, {}).models["torch"]
     assert {name: set(roles) for name, roles in found.roles.items()} == {
         name: roles for name, (_, roles) in ROLES.items()
     }

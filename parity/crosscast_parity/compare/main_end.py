@@ -42,4 +42,6 @@ def end_of_main(
         for run in (made, other, *twins)
     )
     last = made.spec.windows - 1
-    yield check_statistics(ours_left, theirs_left, near, custom.start, last, "L2")
+    frameworks = [result.frameworks[run.spec.contestant] for run in (made, other)]
+    apart = custom.variances_apart(*frameworks)
+    yield check_statistics(ours_left, theirs_left, near, custom.start, last, "L2", apart=apart)

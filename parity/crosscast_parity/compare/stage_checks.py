@@ -379,7 +379,11 @@ def _statistics(
         for run in (made, other, shifted)
     )
     weights = custom.drawn if made.spec.name.endswith("stress") else custom.start
-    yield check_statistics(ours, theirs, [moved], weights, made.spec.windows - 1)
+    ends = (made, other)
+    frameworks = [result.frameworks[run.spec.contestant] for run in ends]
+    apart = custom.variances_apart(*frameworks)
+    last = made.spec.windows - 1
+    yield check_statistics(ours, theirs, [moved], weights, last, apart=apart)
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:

@@ -45,6 +45,7 @@ from crosscast_parity.inside.observe import install as observe
 from crosscast_parity.inside.orphans import end_with_parent
 from crosscast_parity.inside.script import loaded
 from crosscast_parity.inside.steps import StepRecorder
+from crosscast_parity.inside.user_code import search_last
 
 Adapt = Callable[[Any], None]
 CANNOT_RUN = 3
@@ -65,8 +66,9 @@ class Run:
     many windows it ends and is resumed from its checkpoint, 0 for never (see `continuity`).
     `checkpoint`: whether the one at the end is kept. `toy`: folder of the toy that is trained
     instead of the script's model and rows (see `toy`); empty for none. `folder`: in which it is
-    run, empty for its own. `masks`: seed of the masks that dropout is given (see `masks`), None to
-    leave it alone. `dropout`: whether the layers of the model have any.
+    run, empty for its own. `last`: a folder that is searched last for modules, empty for none.
+    `masks`: seed of the masks that dropout is given (see `masks`), None to leave it alone.
+    `dropout`: whether the layers of the model have any.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Run:
     checkpoint: bool = False
     toy: str = ""
     folder: str = ""
+    last: str = ""
     masks: int | None = None
     dropout: bool = True
 
@@ -151,6 +154,7 @@ class Session:
     ) -> int:
         script = Path(run.script)
         os.chdir(run.folder or script.parent)
+        search_last(run.last)
         sys.argv = [run.script, *arguments]
         with (
             without_autocast(not run.autocast),

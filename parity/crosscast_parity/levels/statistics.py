@@ -3,7 +3,7 @@ L2 after the longest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,10 @@ from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors
 
 Arrays = Mapping[str, np.ndarray]
 NOTHING = "rounding decides about all"
+MOST_APART = (0.49, 2.05)
+"""The factor n / (n - 1) of two values, and its inverse, with room for rounding."""
+MOST_KEPT = 0.999
+"""Share of the start that may have stayed; it is 1 if another momentum made the difference."""
 
 
 def check_statistics(
@@ -27,6 +31,8 @@ def check_statistics(
     start: Arrays,
     window: int,
     level: Level = "L1a",
+    *,
+    apart: Collection[str] = (),
 ) -> Check:
     """Compare statistics by name, as a share of how far the reference's have moved.
 
@@ -38,14 +44,23 @@ def check_statistics(
         start: before the run.
         window: the last one of the run.
         level: L1a after a short run, L2 after the longest.
+        apart: running variances to which one adds the biased variance of a batch and the other the
+            unbiased one, which is n / (n - 1) times as large. They are compared without that
+            factor.
     """
     room = ROOM if level == "L1a" else FACTOR
+    ours, factors = _with_factors(ours, reference, start, apart)
     noise = {
         each: room * max(_off(other, reference, start, each) for other in near)
         for each in reference
     }
     known = [each for each in reference if noise[each] <= CHAOS]
-    errors = [TensorError(window, each, _off(ours, reference, start, each)) for each in known]
+    errors = [
+        TensorError(
+            window, each, max(0.0, _off(ours, reference, start, each) - factors.get(each, 0.0))
+        )
+        for each in known
+    ]
     limit = max([limit_of(level, "running statistics"), *(noise[each] for each in known)])
     if level == "L2":
         check = judge_tensors("L2", "running statistics", errors, limit, nothing=NOTHING)
@@ -55,7 +70,35 @@ def check_statistics(
     if lost and check.result == "pass":
         words = f"{check.wording}; rounding decides about {lost} of {len(noise)} tensors"
         check = replace(check, wording=words)
+    if factors and check.result == "pass":
+        words = f"without the factor n / (n - 1) of {len(factors)} running variances, which differ"
+        check = replace(
+            check, wording=f"{check.wording}; {words} by up to {max(factors.values()):.2g}"
+        )
     return check
+
+
+def _with_factors(
+    ours: Arrays, reference: Arrays, start: Arrays, apart: Collection[str]
+) -> tuple[Arrays, dict[str, float]]:
+    """Return statistics with the factor of the reference, and by how much each factor is not 1.
+
+    After any number of batches of n values, with the share k of the start that has stayed, they are
+    `k start + v` and `k start + f v`, so one is `f` times the other plus a share of the start.
+    Both are fitted. A short batch has another n, so what is left may be as large as `f - 1`.
+    """
+    found, factors = dict(ours), {}
+    for name in apart:
+        if name not in ours or name not in reference or ours[name].shape != reference[name].shape:
+            continue
+        columns = np.stack([ours[name].reshape(-1), start[name].reshape(-1)], 1).astype(np.float64)
+        fitted, *_ = np.linalg.lstsq(columns, reference[name].reshape(-1), rcond=None)
+        factor, rest = map(float, fitted)  # the rest is k (1 - f)
+        kept = 0 <= rest * (1 - factor) <= MOST_KEPT * (1 - factor) ** 2
+        if MOST_APART[0] <= factor <= MOST_APART[1] and kept:
+            found[name] = (columns @ fitted).reshape(ours[name].shape)
+            factors[name] = abs(factor - 1)
+    return found, factors
 
 
 def _off(ours: Arrays, reference: Arrays, start: Arrays, name: str) -> float:

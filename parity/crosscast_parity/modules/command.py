@@ -46,6 +46,20 @@ class Result:
         """Whether all frameworks have the same model, and every tensor its counterpart."""
         return all(j.same for j in self.judgements) and not any(self.left.values())
 
+    @property
+    def trains_alike(self) -> bool:
+        """Whether the models can be trained and compared: from the same weights, nothing that was
+        found changes what they learn."""
+        return all(j.trains_alike for j in self.judgements) and not any(self.left.values())
+
+    @property
+    def beside_training(self) -> list[str]:
+        """Kinds of differences of models that can be trained and compared all the same."""
+        if not self.trains_alike:
+            return []
+        found = (d for j in self.judgements for d in j.differences if d.certain)
+        return list(dict.fromkeys(difference.kind for difference in found))
+
 
 def compare_modules(request: Request) -> Result:
     """Compare the modules of a recipe's models in all frameworks with those of the first one.
@@ -82,23 +96,26 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
         more = losses_by_rows(processes, request.recipe, known.frameworks, weights, known_so_far)
         judgements = [replace(j, differences=tuple(more[j.comparison.other])) for j in judgements]
     left = unmatched(known, models)
-    same = all(judgement.same for judgement in judgements) and not any(left.values())
-    if same:
+    alike = all(judgement.trains_alike for judgement in judgements) and not any(left.values())
+    if alike:
         metrics = compare_metrics(processes, request.recipe, known.frameworks, weights)
         judgements = [
             replace(j, differences=(*j.differences, *metrics[j.comparison.other]))
             for j in judgements
         ]
     first = known.frameworks[0]
+    other_variances = {j.comparison.other: j.other_variances for j in judgements}
     by_seed = {seed: processes.drawn(first, seed) for seed in request.seeds}
     return Result(
         known=known,
         matched=path is None,
         left={name: [part.text for part in rest] for name, rest in left.items() if rest},
         state=state,
-        metrics=same or not request.recipe.metrics.custom,
+        metrics=alike or not request.recipe.metrics.custom,
         judgements=judgements,
-        trained=custom_models(known, models, initial, drawn, request.folder, by_seed),
+        trained=custom_models(
+            known, models, initial, drawn, request.folder, by_seed, other_variances
+        ),
     )
 
 

@@ -11,19 +11,25 @@ from crosscast.weights.convert import canonical_arrays
 from crosscast.weights.document import WeightsMap
 from crosscast_parity.modules.calls import calls_of
 from crosscast_parity.modules.comparison import Compared, Comparison, Place, compare
-from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.differences import RUNNING_VARIANCE, Difference
 from crosscast_parity.modules.explain import explained
 from crosscast_parity.modules.gradients import parted_gradients
-from crosscast_parity.modules.hypotheses import TABLE
+from crosscast_parity.modules.hypotheses import NORMS
 from crosscast_parity.modules.losses import parting_loss
 from crosscast_parity.modules.state import compare_state
 from crosscast_parity.modules.steps import Held, module_step, steps_at
 from crosscast_parity.modules.structure import (
-    compare_biases,
     compare_dropout,
     compare_initial,
     compare_settings,
 )
+from crosscast_parity.modules.trained_tensors import (
+    GROUPS,
+    compare_biases,
+    compare_frozen,
+    compare_groups,
+)
+from crosscast_parity.weights.assembly import unmatched
 from crosscast_parity.weights.model import Model
 from crosscast_parity.weights.proof import compare as compare_models
 from crosscast_parity.weights.proof import roles_of
@@ -44,6 +50,17 @@ class Judgement:
         """Whether nothing certain was found."""
         certain = any(difference.certain for difference in self.differences)
         return self.comparison.same and not certain
+
+    @property
+    def trains_alike(self) -> bool:
+        """Whether nothing was found that changes training from the same weights."""
+        return self.comparison.same and not any(d.changes_training for d in self.differences)
+
+    @property
+    def other_variances(self) -> frozenset[str]:
+        """Canonical names of running variances to which another variance is added."""
+        found = (d.tensors for d in self.differences if d.kind == RUNNING_VARIANCE)
+        return frozenset(name for names in found for name in names)
 
 
 def judge(
@@ -89,7 +106,8 @@ def judge(
             differences += parted_gradients(both, two, proof.gradients)
         differences += [*_norms(comparison, held), *compare_settings(comparison)]
         differences += compare_dropout(comparison)
-        differences += compare_biases(both, models)
+        differences += compare_biases(both, models) + compare_frozen(both, models)
+        differences += compare_groups(names, unmatched(known, models))
         differences += compare_initial(known, models, model.framework)
         if trained:
             differences += compare_state(
@@ -132,6 +150,9 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
         pair = place.at.pair
         named = explained(*steps_at(comparison, place, held))
         words = f"outputs differ by {place.at.outputs:.1e} of their size"
+        if pair.other_sizes:
+            shapes = [list(call.outputs[0].shape) for call in (pair.a, pair.b)]
+            words = f"outputs have other shapes, {shapes[0]} and {shapes[1]}"
         if named:
             words = f"{comparison.first}: {named.ours}; {comparison.other}: {named.theirs}"
         found.append(
@@ -159,7 +180,6 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
 
 
 def _norms(comparison: Comparison, held: Held) -> list[Difference]:
-    rows = [row for row in TABLE if row.kind.startswith("epsilon of")]
     found = []
     for compared in comparison.compared:
         pair = compared.pair
@@ -168,7 +188,7 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
         named = explained(
             module_step(pair.first_of_a, pair.a, held),
             module_step(pair.first_of_b, pair.b, held),
-            rows,
+            NORMS,
         )
         if named:
             found.append(
@@ -184,8 +204,11 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
 
 
 def _once(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return differences without those that say the same of one module again."""
+    """Return differences without those that say the same of one module again, or less."""
     found: dict[tuple[str, str], Difference] = {}
+    grouped = {d.module for d in differences if d.kind == GROUPS}
     for difference in differences:
+        if difference.what == "output" and not difference.kind and difference.module in grouped:
+            continue  # the other groups say why
         found.setdefault((difference.module, difference.kind), difference)
     return tuple(found.values())

@@ -170,6 +170,7 @@ class Workspace:
             }
         )
         arguments = [str(part) for pair in (files | settings).items() for part in pair]
+        custom = None if toy else self.custom
         return SessionRun(
             key=key,
             title=f"{spec.contestant} {spec.stage}/{spec.name}",
@@ -183,7 +184,8 @@ class Workspace:
                 "autocast": spec.autocast,
                 **kept,
                 "toy": str(toy) if toy else "",
-                "folder": str(self.custom.folder.absolute()) if self.custom and not toy else "",
+                "folder": str(custom.folder.absolute()) if custom else "",
+                "last": str(custom.folder.absolute() / contestant.framework) if custom else "",
                 "masks": spec.masks,
             },
         )

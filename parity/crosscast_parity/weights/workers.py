@@ -290,18 +290,12 @@ class Processes:
         function = loss.function[name] if isinstance(loss, CustomLoss) else ""
         return {
             "folder": str(self._folder),
+            "last": str(self._folder / name),
             "factory": model.factory[name],
             "seed": self._recipe.seed,
             "rows": str(self._files / "rows.npz"),
             "loss": function,
         }
-
-    def _migrated(self, name: str, module: str) -> str:
-        """Return what to do about a module that a migration wrote beside the script."""
-        if not (self._folder / name / f"{module}.py").is_file():
-            return ""
-        new = f"{module}_{name}"
-        return f"; copy {name}/{module}.py there as {new}.py and name {new} in the recipe"
 
     def _failed(self, name: str, failed: Mapping[str, Any], metric: str) -> Diagnostic:
         reason = f"{failed['type']}: {failed['words']}"
@@ -317,8 +311,8 @@ class Processes:
             return Diagnostic(code="CC766", message=message, path=f"{path}.{name}", hint=hint)
         if stage != "call":
             if failed["module"]:
-                hint = f"modules are searched in {self._folder} and in the interpreter"
-                hint += self._migrated(name, failed["module"])
+                hint = f"modules are searched in {self._folder}, in the interpreter, and in "
+                hint += f"{self._folder / name}"
             message = f"{name}: {what} fails: {reason}"
             return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
         rows = self._rows if metric else model_rows(self._rows, self._recipe)

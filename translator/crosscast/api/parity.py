@@ -68,12 +68,10 @@ class Parity(Result):
 
     @property
     def html(self) -> str:
-        """The report as one HTML page; empty without a report."""
-        if self.report is None:
-            return ""
-        from crosscast_parity.report.page.render import render_page
+        """The report as one HTML page; empty without a report, and without models that differ."""
+        from crosscast_parity.modules.outputs import page_of
 
-        return render_page(self.report)[0]
+        return page_of(self.report, self.models, self.recipe.name)
 
     @property
     def junit(self) -> str:
@@ -124,10 +122,11 @@ class Parity(Result):
     def summary(self) -> str:
         """The verdict on every program in a sentence."""
         if self.report is not None and self.report.pairs and not self.self_test:
-            return "\n".join(
+            lines = [
                 f"{pair.contestant} against {pair.reference}: {pair.verdict}: {pair.wording}"
                 for pair in self.report.pairs
-            )
+            ]
+            return "\n".join([*lines, *self._beside_training])
         if self.models is not None and not self.models.same:
             return "the models differ"
         return self.lines[-1] if self.lines else "interrupted"
@@ -149,8 +148,14 @@ class Parity(Result):
     def _verdict(self) -> str:
         if self.report is None or not self.report.pairs or self.self_test:
             return self.summary
-        pairs = self.report.pairs
-        return "; ".join(f"{p.contestant} against {p.reference}: {p.verdict}" for p in pairs)
+        words = [f"{p.contestant} against {p.reference}: {p.verdict}" for p in self.report.pairs]
+        return "; ".join([*words, *self._beside_training])
+
+    @property
+    def _beside_training(self) -> list[str]:
+        """What models differ in that were trained and compared all the same."""
+        kinds = self.models.beside_training if self.models is not None else []
+        return [f"the models differ in {', '.join(kinds)}"] if kinds else []
 
     @property
     def _next(self) -> str:
@@ -166,6 +171,8 @@ class Parity(Result):
             pairs = self.report.pairs
             rows = [(p.contestant, p.reference, p.verdict, p.wording) for p in pairs]
             yield html.table(COLUMNS, rows, long=("why",))
+            yield html.page(self.html, f"parity of {self.recipe.name}")
+        elif self.html:
             yield html.page(self.html, f"parity of {self.recipe.name}")
         else:
             yield html.pre("\n".join(self.lines))
@@ -279,8 +286,10 @@ def parity(
                 "--reference-run": reference_run is not None,
             }
             unused = [name for name, used in given_options.items() if used]
-            if not comparison.models_are_the_same(folder_of(recipe), timeout, unused):
-                return Parity(recipe=given, report=None, models=comparison.models)
+            if not comparison.models_train_alike(folder_of(recipe), timeout, unused):
+                return Parity(
+                    recipe=given, report=None, models=comparison.models, page=comparison.page
+                )
         if reference_run is not None:
             comparison.add_stored(Path(reference_run))
         return comparison.run(self_test, command, on_progress)
@@ -306,6 +315,7 @@ class _Comparison:
         self._kept = kept
         self._contestants: list[Contestant] = of_targets(targets, recipe.fields, interpreters)
         self.models: Modules | None = None
+        self.page: Path | None = None
 
     def add(self, texts: Sequence[str]) -> None:
         """Add programs that were named."""
@@ -324,14 +334,14 @@ class _Comparison:
         self._contestants.append(kept)
         self._options = replace(self._options, reference=self._options.reference or kept.name)
 
-    def models_are_the_same(self, folder: Path, timeout: float, unused: Sequence[str]) -> bool:
+    def models_train_alike(self, folder: Path, timeout: float, unused: Sequence[str]) -> bool:
         """Compare the user's models module by module, and write what was found.
 
         Raises:
             DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
         """
         from crosscast_parity.modules.command import compare_modules
-        from crosscast_parity.modules.outputs import report_files, write_verdict
+        from crosscast_parity.modules.outputs import report_files, write_untrained
         from crosscast_parity.planning.contestants import check_custom
         from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.weights.command import Request
@@ -354,11 +364,12 @@ class _Comparison:
             write_files(
                 self._options.workdir, report_files(self.models), force=True, manifest=False
             )
-            if not self.models.same:  # else they are written after the training
-                write_verdict(self.models, self._options.workdir)
+            if not self.models.trains_alike:  # else they are written after the training
+                name, workdir = self._recipe.name, self._options.workdir
+                self.page = write_untrained(self.models, name, workdir)
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
-        return self.models.same
+        return self.models.trains_alike
 
     def run(
         self, self_test: bool, command: str, on_progress: Callable[[Progress], None] | None

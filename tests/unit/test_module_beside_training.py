@@ -1,0 +1,122 @@
+"""Differences that cannot change training: they are named, and models are trained all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.weights.document import WeightsMap
+from crosscast_parity.levels.statistics import check_statistics
+from crosscast_parity.modules.command import Result
+from crosscast_parity.modules.comparison import Comparison
+from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.judgement import Judgement
+from crosscast_parity.modules.outputs import page_of, verdict_badge
+from crosscast_parity.modules.report import as_json, not_tested, text_of
+from parity_reports import broken
+
+RNG = np.random.default_rng(15)
+START = RNG.uniform(0.5, 2, 32)
+ADDED = RNG.uniform(0.5, 2, 32)
+KEPT = 0.9**4
+
+
+def judged(*kinds: tuple[str, str], **comparison: float) -> Result:
+    """Return a comparison that has found differences: what differs, and its kind."""
+    far: dict[str, Any] = {"outputs": 0.0, "weights": 0.0, **comparison}
+    found = Comparison(first="torch", other="paddle", ours=(), theirs=(), compared=(), **far)
+    differences = tuple(
+        Difference(what=what, module="norm", counterpart="norm", kind=kind, words="")
+        for what, kind in kinds
+    )
+    judgement = Judgement(comparison=found, output=None, gradient=None, differences=differences)
+    known = WeightsMap(frameworks=("torch", "paddle"), entries=())
+    return Result(
+        known=known, matched=True, left={}, state=True, metrics=True, judgements=[judgement]
+    )
+
+
+HARMLESS = (("initial values", "initialisation"), ("state", "running variance"))
+
+
+def test_differences_beside_training_are_named_and_training_is_compared() -> None:
+    result = judged(*HARMLESS)
+    assert not result.same
+    assert result.trains_alike
+    assert result.beside_training == ["initialisation", "running variance"]
+    assert not_tested(result) == []
+    text = "\n".join(text_of(result))
+    assert "does not change training (initialisation, running variance)" in text
+    told = as_json(result)
+    assert (told["same"], told["trains_alike"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        judged(*HARMLESS, ("state", "momentum of BatchNorm")),
+        judged(*HARMLESS, ("setting", "dropout")),
+        judged(*HARMLESS, ("state", "")),
+        judged(*HARMLESS, outputs=1e-2),
+        judged(*HARMLESS, weights=0.5),
+    ],
+    ids=["momentum", "dropout", "unknown statistics", "outputs", "gradients"],
+)
+def test_any_other_difference_leaves_nothing_to_train(result: Result) -> None:
+    assert not result.trains_alike
+    assert result.beside_training == []
+    assert [level for level, _ in not_tested(result)] == ["levels"]
+
+
+def test_the_badge_says_both() -> None:
+    badge = verdict_badge(broken(), judged(*HARMLESS))
+    assert badge.message == "DIFFERENT"
+    assert "the models differ in initialisation, running variance; parity: " in badge.title
+
+
+def test_the_page_shows_models_that_differ() -> None:
+    page = page_of(None, judged(("setting", "dropout")), "own <recipe>")
+    assert "Parity of own &lt;recipe&gt;" in page
+    assert "Models of torch and paddle" in page
+    assert "everything that trains" in page
+    both = page_of(broken(), judged(*HARMLESS), "own")
+    assert "Models of torch and paddle" in both
+    assert page_of(None, judged(*HARMLESS), "own") == ""  # is trained, and has a report then
+
+
+def statistics(factor: float) -> dict[str, np.ndarray]:
+    return {"variance": KEPT * START + (1 - KEPT) * factor * ADDED}
+
+
+def checked(ours: dict[str, np.ndarray], apart: tuple[str, ...]) -> str:
+    reference, start = statistics(1.0), {"variance": START}
+    shifted = {"variance": reference["variance"] * (1 + 1e-9)}
+    return check_statistics(ours, reference, [shifted], start, 3, apart=apart).result
+
+
+@pytest.mark.parametrize("count", [2, 16, 1024])
+def test_running_variances_are_compared_without_the_factor(count: int) -> None:
+    ours = statistics((count - 1) / count)
+    assert checked(ours, ()) == "fail"
+    assert checked(ours, ("variance",)) == "pass"
+
+
+@pytest.mark.parametrize("wrong", ["another momentum", "never moved", "other values", "no values"])
+def test_a_factor_does_not_hide_other_differences(wrong: str) -> None:
+    ours = {
+        "another momentum": {"variance": 0.8**4 * START + (1 - 0.8**4) * ADDED * 1023 / 1024},
+        "never moved": {"variance": START},
+        "other values": {"variance": KEPT * START + (1 - KEPT) * RNG.uniform(0.5, 2, 32)},
+        "no values": {},
+    }[wrong]
+    assert checked(ours, ("variance",)) == "fail"
+
+
+def test_a_check_without_the_factor_says_so() -> None:
+    reference, start = statistics(1.0), {"variance": START}
+    check = check_statistics(
+        statistics(0.999), reference, [reference], start, 3, apart=("variance",)
+    )
+    assert "without the factor n / (n - 1) of 1 running variances" in check.wording
