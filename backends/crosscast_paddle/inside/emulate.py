@@ -97,7 +97,7 @@ class PaddleTensors:
         """Return the tensor in another type."""
         return value if self.kind(value) == kind else value.astype(kind)
 
-    def casts(self, name: str) -> str | None:
+    def casts_to(self, name: str) -> str | None:
         """Return what the surrounding auto_cast casts to, by its level and its lists.
 
         As Paddle decides (`GetAmpDestDtype`), except that all of the class matmul that is not on

@@ -32,7 +32,7 @@ class TorchTensors:
         """Return the tensor in another type."""
         return value.to(DTYPES[kind])
 
-    def casts(self, name: str) -> str | None:
+    def casts_to(self, name: str) -> str | None:
         """Return what the surrounding autocast casts to, by the lists of GPUs."""
         if not torch.is_autocast_enabled("cpu"):
             return None

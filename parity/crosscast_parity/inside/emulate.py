@@ -71,7 +71,7 @@ class Tensors(Protocol):
     def cast(self, value: Any, kind: str) -> Any:
         """Return the tensor in another type; backward, its gradient is cast back."""
 
-    def casts(self, name: str) -> str | None:
+    def casts_to(self, name: str) -> str | None:
         """Return the type to which the script's autocast casts what an operation gets, if any."""
 
     def compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -96,7 +96,7 @@ def call(
     """
     args = tuple(args)
     kinds = [kind for kind in map(tensors.kind, flat((args, kwargs))) if kind]
-    cast = tensors.casts(name) if kinds else None
+    cast = tensors.casts_to(name) if kinds else None
     if cast in HALF and not autocasts():
         cast = "float32"
     target = cast or _rounded_to(name, kinds)
