@@ -37,7 +37,7 @@ def gradient(forward: bool, backward: bool, by_attribute: bool = False) -> float
     with block(backward):
         loss.backward()
     assert layer.weight.grad is not None
-    return layer.weight.grad.item()
+    return float(layer.weight.grad.item())
 
 
 def window(last_forward_held: bool) -> float:
@@ -51,7 +51,7 @@ def window(last_forward_held: bool) -> float:
         loss = model(rows).sum()
     loss.backward()
     assert layer.weight.grad is not None
-    return layer.weight.grad.item()
+    return float(layer.weight.grad.item())
 
 
 def work(rank: int, port: int, answers: Any) -> None:

@@ -11,7 +11,6 @@ from typing import TypeVar
 from crosscast.messages.diagnostics import Diagnostic, Span
 from crosscast.messages.source import Source
 from crosscast.messages.unread import FAILED
-from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 
 Part = TypeVar("Part")
@@ -70,8 +69,8 @@ def _looked_at(names: dict[str, object]) -> Span | None:
     values = [*names.values()]
     for value in values:
         node, module = getattr(value, "node", None), getattr(value, "module", None)
-        if isinstance(value, Call) or (isinstance(node, ast.expr) and isinstance(module, Module)):
-            return value.module.span(value.node)
+        if isinstance(node, ast.expr) and isinstance(module, Module):
+            return module.span(node)
     modules = [value for value in values if isinstance(value, Module)]
     nodes = [value for value in values if isinstance(value, ast.expr | ast.stmt)]
     return modules[0].span(nodes[0]) if modules and nodes else None
