@@ -45,6 +45,7 @@ def manifests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Manifest]:
     found = {}
     for framework in ALL:
         require(framework)
+        programs: list[tuple[str, str, dict[str, object]]]
         programs = [(framework, source(framework, ()), {})]
         programs += [
             (plant.name, source(framework, plant.edits), dict(plant.options))

@@ -27,13 +27,13 @@ from runtime_texts import settings_of, sources_module
 SECONDS = 20.0
 
 
-def soon(function: Callable[[], Any]) -> Any:
+def soon(function: Callable[..., Any], *arguments: object) -> Any:
     """Return what a function returns or raises, which must not wait for a pipe."""
     found: list[Any] = []
 
     def call() -> None:
         try:
-            found.append(function())
+            found.append(function(*arguments))
         except Exception as error:
             found.append(error)
 
@@ -65,21 +65,21 @@ def test_emitted_scripts_take_regular_files(
 ) -> None:
     module, settings = emitted
     for path in kinds(tmp_path):
-        error = soon(lambda path=path: module.read_rows(path, settings))
+        error = soon(module.read_rows, path, settings)
         assert (error.exit_code, str(path) in str(error)) == (2, True)
         assert "not a regular file" in str(error)
     os.mkfifo(tmp_path / "a.npy")
-    error = soon(lambda: module.mapped_rows(tmp_path))
+    error = soon(module.mapped_rows, tmp_path)
     assert "a.npy: it is not a regular file" in str(error)
 
 
 def test_the_product_takes_regular_files(tmp_path: Path) -> None:
     for path in kinds(tmp_path):
-        error = soon(lambda path=path: read_arrays(path))
+        error = soon(read_arrays, path)
         assert isinstance(error, DiagnosticError)
         assert error.diagnostics[0].code == "CC601"
-        assert soon(lambda path=path: rows_of(path)) is None
-        assert soon(lambda path=path: read_text(path)).code == "CC002"
+        assert soon(rows_of, path) is None
+        assert soon(read_text, path).code == "CC002"
 
 
 def test_commands_do_not_wait_for_a_pipe(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_commands_do_not_wait_for_a_pipe(tmp_path: Path) -> None:
         ["trace", "export", path, "--to", "csv", "-o", tmp_path / "exported"],
         ["parity", path, "--to", "torch,paddle"],
     ):
-        done = soon(lambda c=command: CliRunner().invoke(app, list(map(str, c))))
+        done = soon(CliRunner().invoke, app, list(map(str, command)))
         assert done.exit_code in (1, 2), (command, done.output)
         assert done.exception is None or isinstance(done.exception, SystemExit), command
 
@@ -109,7 +109,7 @@ def bomb(path: Path, gigabytes: int) -> Path:
         zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("input_ids.npy", "w", force_zip64=True) as member,
     ):
-        np.lib.format.write_array_header_1_0(member, header)
+        np.lib.format.write_array_header_1_0(member, header)  # type: ignore[no-untyped-call]
         for _ in range(count // len(zeros)):
             member.write(zeros)
     return path
@@ -140,8 +140,8 @@ def test_what_packs_well_is_read(emitted: tuple[ModuleType, Any], tmp_path: Path
     rows = np.load(write_rows(tmp_path / "rows.npz", 20))
     constant = {name: np.zeros((50_000, *rows[name].shape[1:]), np.int64) for name in rows.files}
     constant["attention_mask"] += 1
-    np.savez_compressed(tmp_path / "packed.npz", **constant)
-    np.savez(tmp_path / "plain.npz", **constant)
+    np.savez_compressed(tmp_path / "packed.npz", **constant)  # type: ignore[arg-type]
+    np.savez(tmp_path / "plain.npz", **constant)  # type: ignore[arg-type]
     for name in ("packed", "plain"):
         found = module.read_rows(tmp_path / f"{name}.npz", settings)
         assert len(found["labels"]) == 50_000

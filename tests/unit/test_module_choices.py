@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ OTHER = RNG.normal(size=(2, 5, 8)).astype(np.float32)
 def step(group: str, y: np.ndarray, *x: np.ndarray, **fields: Any) -> Step:
     given: dict[str, Any] = {"tensors": {}, "settings": {}, **fields}
     return Step(group=group, x=x, y=np.asarray(y, np.float32), **given)
+
+
+def named_of(sides: Iterable[Step]) -> Named | None:
+    """Return what explains the difference of two steps."""
+    ours, theirs = sides
+    return explained(ours, theirs)
 
 
 def convolved(stride: int, pad: int, dilation: int = 1) -> Step:
@@ -107,7 +114,7 @@ def test_epsilon_of_rms_norm_is_not_that_of_layer_norm() -> None:
         step("rms norm", x / np.sqrt(square + eps), x, tensors={"scale": (np.ones(8),)})
         for eps in (1e-6, 1e-3)
     ]
-    assert explained(*sides) == Named("epsilon of RMSNorm", "1e-06", "0.001")
+    assert named_of(sides) == Named("epsilon of RMSNorm", "1e-06", "0.001")
 
 
 def test_hard_and_soft_gates() -> None:
@@ -115,20 +122,20 @@ def test_hard_and_soft_gates() -> None:
     named = explained(step("", soft, TOKENS), step("", hard, TOKENS))
     assert named == Named("activation", "SiLU", "hard SiLU")
     slopes = [OTHER * np.clip(TOKENS * slope + 0.5, 0, 1) for slope in (1 / 6, 0.2)]
-    named = explained(*(step("", y, TOKENS, OTHER) for y in slopes))
+    named = named_of(step("", y, TOKENS, OTHER) for y in slopes)
     words = ("hard sigmoid of slope 1/6", "hard sigmoid of slope 0.2")
     assert named == Named("activation of a gate", *words)
 
 
 def test_a_gate_with_an_unknown_slope_is_not_called_one() -> None:
     slopes = [OTHER * np.clip(TOKENS * slope + 0.5, 0, 1) for slope in (1 / 6, 0.23)]
-    assert explained(*(step("", y, TOKENS, OTHER) for y in slopes)) is None
+    assert named_of(step("", y, TOKENS, OTHER) for y in slopes) is None
 
 
 def test_positions_from_one() -> None:
     table = RNG.normal(size=(7, 8)).astype(np.float32)
     sides = [step("embedding", table[n : n + 5], tensors={"embedding": (table,)}) for n in (0, 1)]
-    assert explained(*sides) == Named("first position", "positions from 0", "positions from 1")
+    assert named_of(sides) == Named("first position", "positions from 0", "positions from 1")
     mixed = step("embedding", table[[1, 0, 2, 3, 4]], tensors={"embedding": (table,)})
     assert explained(sides[0], mixed) is None
 
@@ -141,7 +148,7 @@ def test_any_factor_is_computed_and_a_shift_is_none() -> None:
 
 def test_a_factor_in_a_sum() -> None:
     sides = [step("", TOKENS * factor + OTHER, TOKENS, OTHER) for factor in (1.0, 0.5)]
-    assert explained(*sides) == Named("a factor in a sum", "times 1 and 1", "times 0.5 and 1")
+    assert named_of(sides) == Named("a factor in a sum", "times 1 and 1", "times 0.5 and 1")
     third = TOKENS + OTHER * TOKENS
     assert explained(sides[0], step("", third, TOKENS, OTHER)) is None
 

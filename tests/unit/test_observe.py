@@ -125,7 +125,7 @@ def test_a_window_that_is_not_recorded_is_watched_up_to_the_last(tmp_path: Path)
 
     module = script()
     observer = observe.Observer(module, tmp_path, [0, 2], Watching())
-    observer.install(None)
+    observer.install(None, keep=False)
     for _ in range(5):
         module.train_window(state_of(), window_of(1.0))
     assert seen == [True, False, True, None]
@@ -202,7 +202,7 @@ def test_large_models_go_without_the_first_gradients(
             found.append(small)
 
     module = script(model_arrays=lambda state: {"weight": np.zeros(weights, np.float32)})
-    observe.Observer(module, tmp_path, [0], Watching()).install(None)
+    observe.Observer(module, tmp_path, [0], Watching()).install(None, keep=False)
     module.train_window(state_of(), window_of(1.0))
     assert found == [small]
 
@@ -238,7 +238,7 @@ def test_types_of_the_first_forward_pass_and_of_every_evaluation(tmp_path: Path)
 
     module = script(micro_batch_loss=loss, evaluate=evaluate)
     observer = observe.Observer(module, tmp_path, [0], Blind())
-    observer.install(tap)
+    observer.install(tap, keep=False)
     module.evaluate(state, 32)
     for _ in range(3):
         module.train_window(state, window_of(1.0, 2.0))

@@ -31,7 +31,7 @@ def windows_of(
 ) -> list[ObservedWindow]:
     """Return three updates; the gradients of the last are small."""
     rng = np.random.default_rng(5)
-    found = []
+    found: list[ObservedWindow] = []
     for size in (2.0, 1.0, 0.001):
         total = {
             "weight": size * rng.normal(size=(3, 4)).astype(np.float32),

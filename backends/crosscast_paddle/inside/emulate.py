@@ -125,7 +125,7 @@ def policy_names(listed: Iterable[str]) -> frozenset[str]:
 
     Its names are those of old programs: `matmul_v2` is matmul, and `matmul` none that runs.
     """
-    names = map(core._get_phi_kernel_name, listed)
+    names = map(core._get_phi_kernel_name, listed)  # type: ignore[attr-defined]
     found = {RENAMED.get(name, name) for name in names}
     dense = "linear_v2" in amp_lists.WHITE_LIST  # before, a dense layer was a product and a sum
     return frozenset(found | ({"linear"} if "matmul" in found and not dense else set()))

@@ -174,7 +174,9 @@ def _group(writer: FactWriter, call: Call) -> None:
 def _nodes(writer: FactWriter, call: Call) -> None:
     """Record the machines of `world_size = processes_of_one * machines`."""
     given = call.bound().get("world_size")
-    for spawn in spawns(call.module.program) if given is not None else ():
+    if given is None:
+        return
+    for spawn in spawns(call.module.program):
         found = node_factor(given, call.module, spawn)
         if found is not None:
             node, module = found
