@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -70,3 +72,39 @@ def test_commands_refuse_a_folder_in_use_before_they_write(command: str, tmp_pat
         assert done.exit_code == 2, done.output
         assert f"CC505: {folder} is in use by process {os.getpid()} of " in done.stderr
         assert [path.name for path in folder.iterdir()] == ["lock"]
+
+
+def test_a_command_that_fails_first_leaves_no_new_folder(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    with pytest.raises(ValueError, match="wrong option"), hold_folder(new, denied="CC708"):
+        raise ValueError("wrong option")
+    assert not new.exists()
+    new.mkdir()
+    with pytest.raises(ValueError, match="wrong option"), hold_folder(new, denied="CC708"):
+        raise ValueError("wrong option")
+    assert [path.name for path in new.iterdir()] == ["lock"]  # it was there before
+    with (
+        pytest.raises(ValueError, match="late"),
+        hold_folder(tmp_path / "used", denied="CC708"),
+    ):
+        (tmp_path / "used" / "runs").mkdir()
+        raise ValueError("late")
+    assert (tmp_path / "used" / "runs").is_dir()
+
+
+def test_a_lock_that_was_removed_meanwhile_is_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening and locking, a command that fails may remove the file."""
+    lock, taken = fcntl.flock, []
+
+    def late(file: Any, how: int) -> None:
+        if not taken:
+            (tmp_path / "lock").unlink()
+        taken.append(how)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with hold_folder(tmp_path, denied="CC708"):
+        assert len(taken) == 2
+        assert (tmp_path / "lock").read_text().startswith("process ")
