@@ -74,22 +74,23 @@ def test_commands_refuse_a_folder_in_use_before_they_write(command: str, tmp_pat
         assert [path.name for path in folder.iterdir()] == ["lock"]
 
 
+def fail_in(folder: Path, made: str = "") -> None:
+    """Hold a folder, make a folder in it, and fail."""
+    with hold_folder(folder, denied="CC708"):
+        if made:
+            (folder / made).mkdir()
+        raise ValueError
+
+
 def test_a_command_that_fails_first_leaves_no_new_folder(tmp_path: Path) -> None:
-    new = tmp_path / "new"
-    with pytest.raises(ValueError, match="wrong option"), hold_folder(new, denied="CC708"):
-        raise ValueError("wrong option")
+    new, kept, used = tmp_path / "new", tmp_path / "kept", tmp_path / "used"
+    kept.mkdir()
+    for folder, made in ((new, ""), (kept, ""), (used, "runs")):
+        with pytest.raises(ValueError):  # noqa: PT011
+            fail_in(folder, made)
     assert not new.exists()
-    new.mkdir()
-    with pytest.raises(ValueError, match="wrong option"), hold_folder(new, denied="CC708"):
-        raise ValueError("wrong option")
-    assert [path.name for path in new.iterdir()] == ["lock"]  # it was there before
-    with (
-        pytest.raises(ValueError, match="late"),
-        hold_folder(tmp_path / "used", denied="CC708"),
-    ):
-        (tmp_path / "used" / "runs").mkdir()
-        raise ValueError("late")
-    assert (tmp_path / "used" / "runs").is_dir()
+    assert [path.name for path in kept.iterdir()] == ["lock"]  # the folder was there before
+    assert (used / "runs").is_dir()
 
 
 def test_a_lock_that_was_removed_meanwhile_is_no_lock(
