@@ -63,6 +63,9 @@ def schedule(look: Look, draft: Draft) -> None:
         if unit != "epochs":
             note = f"{int(steps)} {unit}"
         draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, note, total)
+    elif steps is not None and steps >= 1 and per is not None and not per.known:
+        note = "whether it counts updates was not read"
+        draft.assume("schedule.total_steps", int(steps), note, per)
     elif steps is not None and steps >= 1:
         draft.put("schedule.total_steps", int(steps), total)
     else:
