@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._data_parallel import calls_of
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, trained_passes
@@ -34,9 +35,9 @@ _HOPS = 6
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find hand-made reductions of gradients between models that nothing makes equal."""
-    if any(_ALIKE.search(module.code) for module in subject.program.modules):
-        return
     for step in eager_steps(subject):
+        if any(_ALIKE.search(module.code) for module in connected(step.module)):
+            continue
         reduced = next(filter(_is_of_gradient, step.of("all_reduce")), None)
         if reduced is None or not backward_of(step) or _reduces_weights(subject):
             continue
