@@ -17,6 +17,8 @@ from crosscast.recipe.document import Schedule
 _FALLING = ("linear", "cosine", "polynomial")
 _SCHEDULES = get_args(Schedule.model_fields["name"].annotation)
 _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
+SCHEDULE_COUNTS = "the schedule counts"
+"""Start of what is said of a schedule that does not count updates."""
 _PLACEHOLDER_STEPS = 1000
 _PLACEHOLDER_ROWS = 8
 _ROW_LENGTH = 128
@@ -63,6 +65,9 @@ def schedule(look: Look, draft: Draft) -> None:
         if unit != "epochs":
             note = f"{int(steps)} {unit}"
         draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, note, total)
+    elif steps is not None and steps >= 1 and per is not None and not per.known:
+        note = "whether it counts updates was not read"
+        draft.assume("schedule.total_steps", int(steps), note, per)
     elif steps is not None and steps >= 1:
         draft.put("schedule.total_steps", int(steps), total)
     else:
@@ -85,7 +90,7 @@ def schedule(look: Look, draft: Draft) -> None:
         draft.note("CC911", "schedule.warmup_steps", message, start, hint)
     if unit:
         hint = "the schedule of a recipe counts updates: convert its lengths"
-        draft.note("CC911", "schedule", f"the schedule counts {unit}", per, hint)
+        draft.note("CC911", "schedule", f"{SCHEDULE_COUNTS} {unit}", per, hint)
     skip = look("schedule.on_skip")
     if word(skip) in ("steps", "guarded"):
         draft.put("schedule.tick", "attempt" if word(skip) == "steps" else "update", skip)

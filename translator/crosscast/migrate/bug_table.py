@@ -156,6 +156,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL606", _SPREAD, "gradients are averaged over processes"),
         _bug("CL607", _DATA, "every process has different rows"),
         _bug("CL608", "", "what the program reads of the model is there"),
+        _bug("CL610", _SPREAD, "all processes begin with the same weights"),
         _bug("CL701", "schedule.name", "the schedule is counted in windows"),
         _bug("CL702", "ema.decay", "the average is updated once per update"),
         _bug("CL703", _SPREAD, "processes accumulate separately and then average"),

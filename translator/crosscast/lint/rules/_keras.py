@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import older
+from crosscast.lint.rules._connected import connected
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, last
@@ -42,11 +43,11 @@ def framework_code(program: Program) -> list[str]:
     """
     policies = [call for _, call in calls_of(program) if call.method in _POLICIES]
     plain = all(isinstance(a, ast.Constant) for call in policies for a in call.node.args)
-    return [
-        module.code
-        for module in program.modules
-        if not plain or any(name.partition(".")[0] in _PACKAGES for name in module.imported)
-    ]
+    return [module.code for module in program.modules if not plain or _imports_framework(module)]
+
+
+def _imports_framework(module: Module) -> bool:
+    return any(name.partition(".")[0] in _PACKAGES for name in module.imported)
 
 
 def accumulating(program: Program) -> Iterator[Call]:
@@ -120,6 +121,7 @@ def scales_losses(program: Program, *, wrappers: bool = False) -> bool:
     return any(
         _SCALES.search(word) and word not in shares and (wrappers or not _WRAPPER.search(word))
         for module in program.modules
+        if any(map(_imports_framework, connected(module)))
         for word in words_of(module)
     )
 

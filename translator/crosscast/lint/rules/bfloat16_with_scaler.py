@@ -100,12 +100,12 @@ def _setting(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
 
 
 def _one_switch(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
-    """Return what switches the scaler on, if it switches on autocast in bfloat16, too."""
+    """Return what switches the scaler on, if autocast is in bfloat16 whenever it is on."""
     dtype, on = _region(event, context)
     if dtype is None or not scaled or _type(dtype, {}) != "bfloat16":
         return ""
     runs = _guards(event)
-    parts = [part for part, _ in (*runs, *on)]
+    parts = [part for part, _ in (*runs, *on)] or [part for part, _ in scaled]
     scaling = [case for case in cases(parts, {}) if _are_met([*runs, *scaled], case)]
     named = settings_in([part for part, _ in on]) or settings_in(parts)
     always = bool(scaling) and all(_are_met(on, case) for case in scaling)

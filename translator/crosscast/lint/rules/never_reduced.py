@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._data_parallel import wraps
 from crosscast.lint.rules._examples import NO_SYNC, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, trained_passes
@@ -18,11 +19,12 @@ _BY_HAND = ("all_reduce", "allreduce", "reduce_scatter", "no_backward_sync")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find training steps all of whose forward passes run within no_sync."""
-    made = wraps(subject)
-    texts = [module.code for module in subject.program.modules]
-    if not made or any(word in text for word in _BY_HAND for text in texts):
-        return
-    for step in eager_steps(subject):
+    wrapped = wraps(subject)
+    for step in eager_steps(subject) if wrapped else ():
+        group = connected(step.module)
+        made = [call for call in wrapped if call.module in group]
+        if not made or any(word in module.code for word in _BY_HAND for module in group):
+            continue
         context = _always_held(step)
         if context is not None and step.of("step"):
             yield Finding(

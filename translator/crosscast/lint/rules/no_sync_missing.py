@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._data_parallel import wraps
 from crosscast.lint.rules._examples import NO_SYNC, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, own_windows
@@ -19,11 +20,12 @@ _HELD = ("no_sync", HELD_BACK, ASKED_LATE)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows under DistributedDataParallel without any no_sync."""
-    wrapped = wraps(subject)
-    texts = [module.code for module in subject.program.modules]
-    if not wrapped or any(word in text for word in _HELD for text in texts):
-        return
-    for step in eager_steps(subject):
+    made = wraps(subject)
+    for step in eager_steps(subject) if made else ():
+        group = connected(step.module)
+        wrapped = [call for call in made if call.module in group]
+        if not wrapped or any(word in module.code for word in _HELD for module in group):
+            continue
         backward = backward_of(step)
         if not own_windows(step) or not end_tests(step) or any(e.library for e in backward):
             continue

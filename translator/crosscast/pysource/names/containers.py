@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.attribute_writes import written_elsewhere
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.names.reaching_assignments import reaching
 from crosscast.pysource.names.star_imports import rebound
@@ -65,7 +66,9 @@ def definitions(node: ast.expr, module: Module) -> Sequence[Binding]:
         return entries_of(node, module)
     if isinstance(node, ast.Attribute):
         found = entries_of(node, module)
-        return found if found else tuple(_members(node, module))
+        if not found and (own := tuple(_members(node, module))):
+            return (*own, *written_elsewhere(node, module))
+        return found
     return ()
 
 

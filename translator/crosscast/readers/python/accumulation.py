@@ -88,6 +88,17 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         yield fact_of("schedule.has_warmup", Known("yes", "presence"), event.span, reader=NAME)
     ticks = steps.rate_stepped(step)
     yield from _said("schedule.stepped_per", ticks)
+    unclear = steps.unclear_rates(step) if ticks is None else []
+    if unclear:
+        yield Fact(
+            field="schedule.stepped_per",
+            known=False,
+            reason="a function that steps decides about it",
+            places=tuple(dict.fromkeys(event.span for event in unclear)),
+            confidence="likely",
+            origin="presence",
+            reader=NAME,
+        )
     if ticks is not None and ticks.value != "epoch":
         yield from _said("schedule.on_skip", steps.rate_on_skip(step))
 

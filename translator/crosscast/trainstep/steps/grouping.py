@@ -12,6 +12,7 @@ from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import library_steps
 from crosscast.trainstep.steps.roles import common_guards, micro_loops, roles, with_roles, without
 from crosscast.trainstep.walk.walker import Walker
+from crosscast.trainstep.windows.returned_windows import with_returned_windows
 from crosscast.trainstep.windows.validity import with_windows
 
 _AROUND: frozenset[EventKind] = frozenset(
@@ -126,7 +127,7 @@ def _step(
     checked = with_windows(without(_relevant(events), common))
     micro = micro_loops(checked, loop)
     named = roles(checked, loop, micro)
-    renamed = [with_roles(e, named) for e in checked]
+    renamed = with_returned_windows([with_roles(e, named) for e in checked])
     own = named.get(id(loop)) if loop is not None else None
     by_hand, windowed, steps = _window(walker, renamed, micro)
     home = renamed[0].module if renamed else module
