@@ -207,6 +207,7 @@ def test_what_does_not_change_training_is_named_and_nothing_else_is(
     assert set(result.beside_training) <= {"initialisation", "running variance"}, shown
     assert "initialisation" in result.beside_training, shown
     assert "training is compared" in shown
+    assert f"modules SAME but for {', '.join(result.beside_training)}" in shown
     assert "NOT TESTED: levels" not in shown
 
 

@@ -21,12 +21,12 @@ class TypePlant:
     edits: Edits
     kind: str = ""
     place: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 FIRST_SUM = "x = x + self.dropout1(self.attention(self.norm1(x)))"
 SECOND_SUM = "return x + self.dropout2(self.down(hidden))"
-NORM = "self.attention(self.norm1(x))"
+NORM = "self.attention(self.norm1(x)"
 GELU = {
     "torch": 'F.gelu(self.up(self.norm2(x)), approximate="tanh")',
     "paddle": "F.gelu(self.up(self.norm2(x)), approximate=True)",
@@ -68,7 +68,7 @@ PLANTS = (
         "normalization of half",
         "layer_norm",
         "blocks.0.norm1",
-        (NORM, "self.attention(self.norm1(x.half()))"),
+        (NORM, "self.attention(self.norm1(x.half())"),
     ),
     _torch(
         "mean in half",
@@ -94,7 +94,12 @@ PLANTS = (
         ("F.gelu(self.up(self.norm2(x))", "F.gelu(self.up(self.norm2(x)).float()"),
     ),
     _keras("residual in half", "sum", "block_0", (KERAS_BLOCK, "super().__init__(name=name)")),
-    _keras("normalization in half", "layer_norm", "norm1", (KERAS_NORM, "epsilon=1e-5, name=name")),
+    _keras(
+        "normalization of half",
+        "layer_norm",
+        "block_0/norm1",
+        (NORM, 'self.attention(self.norm1(ops.cast(x, "float16"))'),
+    ),
     _keras(
         "sum in half",
         "sum",
@@ -131,7 +136,7 @@ PLANTS = (
         "normalization of half",
         "layer_norm",
         "blocks.0.norm1",
-        (NORM, "self.attention(self.norm1(x.astype('float16')))"),
+        (NORM, "self.attention(self.norm1(x.astype('float16'))"),
     ),
     _paddle("products on the black list", "", "", custom_black_list=DENSE),
     _paddle("sums on the white list", "sum", "blocks.0", custom_white_list=["elementwise_add"]),
@@ -181,6 +186,12 @@ REWRITES = (
         "keras operator",
         "tensorflow",
         ((KERAS_SUM, 'x = x + ops.cast(self.dropout1(attended), "float32")'),),
+    ),
+    # The layer computes in float32 of what it is given and rounds what products take anyway.
+    TypePlant(
+        "keras normalization of the policy",
+        "tensorflow",
+        ((KERAS_NORM, "epsilon=1e-5, name=name"),),
     ),
     TypePlant(
         "keras layer",

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from crosscast.api.parity import Parity
+from crosscast.api.recipes import loaded
 from crosscast.weights.document import WeightsMap
+from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.modules.command import Result
 from crosscast_parity.modules.comparison import Comparison
 from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.judgement import Judgement
-from crosscast_parity.modules.outputs import page_of, verdict_badge
+from crosscast_parity.modules.outputs import page_of, suites_of, verdict_badge
 from crosscast_parity.modules.report import as_json, not_tested, text_of
-from parity_reports import broken
+from parity_reports import broken, equivalent
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gpt" / "recipe.yaml"
 RNG = np.random.default_rng(15)
 START = RNG.uniform(0.5, 2, 32)
 ADDED = RNG.uniform(0.5, 2, 32)
@@ -70,10 +76,56 @@ def test_any_other_difference_leaves_nothing_to_train(result: Result) -> None:
     assert [level for level, _ in not_tested(result)] == ["levels"]
 
 
-def test_the_badge_says_both() -> None:
-    badge = verdict_badge(broken(), judged(*HARMLESS))
-    assert badge.message == "DIFFERENT"
-    assert "the models differ in initialisation, running variance; parity: " in badge.title
+DIFFER = "the models differ in initialisation, running variance"
+IN_PART = "EQUIVALENT, not all tested"
+
+
+def whole(report: ParityReport) -> tuple[Pair, ...]:
+    """Return the pairs of a report as if all checks had been made."""
+    return tuple(
+        replace(pair, checks=tuple(replace(check, result="pass") for check in pair.checks))
+        for pair in report.pairs
+    )
+
+
+def test_the_badge_is_that_of_the_training_and_names_the_difference() -> None:
+    complete = replace(equivalent(), pairs=whole(equivalent()), left_out=(), exercise=())
+    messages = {"ERROR": broken(), IN_PART: equivalent(), "EQUIVALENT": complete}
+    for message, report in messages.items():
+        alone = verdict_badge(report, None)
+        badge = verdict_badge(report, judged(*HARMLESS))
+        assert (badge.message, badge.color) == (message, alone.color)
+        assert badge.title == f"{alone.title}; {DIFFER}"
+    assert verdict_badge(complete, replace(judged(*HARMLESS), state=False)).message == IN_PART
+
+
+def test_the_suite_of_the_models_passes_and_names_the_difference() -> None:
+    (suite,) = suites_of(judged(*HARMLESS))
+    assert suite.find("testcase/failure") is None
+    text = suite.findtext("testcase/system-out") or ""
+    assert "torch and paddle: modules SAME but for initialisation, running variance" in text
+    (suite, _) = suites_of(judged(*HARMLESS, outputs=1e-2))
+    assert suite.find("testcase/failure") is not None
+
+
+@pytest.mark.parametrize(
+    ("models", "report", "code"),
+    [
+        (judged(*HARMLESS), equivalent(), 0),
+        (judged(*HARMLESS), broken(), 1),
+        (judged(*HARMLESS, ("setting", "dropout")), None, 1),
+        (judged(*HARMLESS), None, 130),
+    ],
+    ids=["trained alike", "trained unlike", "not trained", "interrupted"],
+)
+def test_the_exit_code_is_that_of_the_training(
+    models: Result, report: ParityReport | None, code: int
+) -> None:
+    result = Parity(recipe=loaded(EXAMPLE), models=models, report=report)
+    assert result.exit_code == code
+    if report is not None:
+        assert result.summary.endswith(DIFFER)
+        assert DIFFER in str(result).splitlines()[1]
 
 
 def test_the_page_shows_models_that_differ() -> None:

@@ -264,6 +264,22 @@ def test_a_cast_to_the_same_type_is_none() -> None:
     assert cast == {"in": ["float32"], "out": "float16", "count": 1}
 
 
+def test_numbers_that_were_cast_to_half_and_back_are_told_from_others() -> None:
+    def dtype(value: Any) -> str | None:
+        return str(value.dtype) if isinstance(value, np.ndarray) else None
+
+    recorder = Recorder()
+    wide, half = (np.ones(3, dtype) for dtype in ("float32", "float16"))
+    for start, through in ((wide, ("float16", "float32")), (half, ("float32",)), (wide, ())):
+        value = start
+        for to in through:
+            value = recorder.call(dtype, "cast", np.ndarray.astype, (value, to), {})
+        recorder.call(dtype, "mean", np.mean, (value,), {"keepdims": True})
+    means = [call for call in recorder.sequence()["order"] if call["name"] == "mean"]
+    assert [call["in"] for call in means] == [["float32"]] * 3
+    assert [call["narrowed"] for call in means] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -122,12 +122,13 @@ class Recorder:
             inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
             output = next((k for k in map(kind, emulate.flat(result)) if k), None)
             moved = name == "cast" and inputs == {output}
-            if name == "cast" and "float32" in inputs and output in emulate.HALF:
+            given = [v for v in emulate.flat((args, kwargs)) if kind(v)]
+            to_half = "float32" in inputs and output in emulate.HALF
+            if name == "cast" and (to_half or self._are_narrowed(given)):
                 self._narrowed[id(result)] = result  # kept, so that no other has its number
             if inputs and output and not moved:
                 self._counts[name, tuple(sorted(inputs)), output] += 1
                 if len(self._order) < MOST_CALLS:
-                    given = [v for v in emulate.flat((args, kwargs)) if kind(v)]
                     self._append(name, sorted(inputs), output, given, result)
         return result
 
@@ -136,8 +137,11 @@ class Recorder:
         size = next((n for n in map(size_of, emulate.flat(result)) if n is not None), None)
         call = {"name": name, "in": inputs, "out": output, "size": size}
         call["whole"] = size is not None and sizes.count(size) > 1
-        call["narrowed"] = any(id(value) in self._narrowed for value in given)
+        call["narrowed"] = self._are_narrowed(given)
         self._order.append({**call, "place": self._place()})
+
+    def _are_narrowed(self, given: Iterable[Any]) -> bool:
+        return any(id(value) in self._narrowed for value in given)
 
     def _place(self) -> str:
         """Return the path of the innermost module that is running."""

@@ -30,6 +30,8 @@ WHOLE = {"add": "sum", "sub": "sum", "mul": "product", "div": "product"}
 PRODUCTS = CLASSES["matmul"]
 LEFT_OUT = PRODUCTS | CLASSES["casts"] | CLASSES["losses"] | {"dropout"}
 """Judged by the recipe, visible in what follows, emitted, and not called by the runs."""
+MOST_NAMED = 3
+"""Operations that are named where several differ: the first call of each."""
 Key = tuple[str, int | None]
 Placed = tuple[int, OrderedCall]
 
@@ -128,11 +130,15 @@ def _judged(
 def _verdict(
     wrong: list[Difference], own: list[Difference], compared: int, alone: list[str]
 ) -> Check:
+    if wrong:
+        first: dict[str, Difference] = {}
+        for one in wrong:
+            first.setdefault(one.key[0], one)
+        told = [one.words for one in first.values()][:MOST_NAMED]
+        more = [f"{len(wrong) - len(told)} more"] if len(wrong) > len(told) else []
+        words = "; ".join((*told, *more))
+        return Check(level=LEVEL, name=NAME, result="fail", wording=words)
     told = [f"by autocast or policy: {one.words}" for one in own[:1]]
     told += [f"without counterpart: {', '.join(alone)}"] if alone else []
-    if wrong:
-        more = f"; {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        words = f"{wrong[0].words}{more}"
-        return Check(level=LEVEL, name=NAME, result="fail", wording=words)
     fine = "; ".join((f"{compared} operations in the types of the reference's", *told))
     return Check(level=LEVEL, name=NAME, result="pass", wording=fine)

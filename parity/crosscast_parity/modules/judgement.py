@@ -57,6 +57,12 @@ class Judgement:
         return self.comparison.same and not any(d.changes_training for d in self.differences)
 
     @property
+    def beside_training(self) -> tuple[str, ...]:
+        """Kinds of the certain differences of models that train alike."""
+        found = (d.kind for d in self.differences if d.certain and self.trains_alike)
+        return tuple(dict.fromkeys(found))
+
+    @property
     def other_variances(self) -> frozenset[str]:
         """Canonical names of running variances to which another variance is added."""
         found = (d.tensors for d in self.differences if d.kind == RUNNING_VARIANCE)

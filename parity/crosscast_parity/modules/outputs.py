@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -76,7 +77,8 @@ def suites_of(result: Result | None) -> Iterator[Element]:
     for judgement in result.judgements:
         comparison = judgement.comparison
         suite = new_suite(f"modules of {comparison.first} and {comparison.other}")
-        verdict = "EQUIVALENT" if judgement.same else "DIFFERENT"
+        alike = judgement.same or result.trains_alike
+        verdict = "EQUIVALENT" if alike else "DIFFERENT"
         group = f"parity.{comparison.other}.modules"
         add_verdict(suite, group, verdict, "\n".join(summary(judgement)))
         yield suite
@@ -109,14 +111,14 @@ def junit_of(report: ParityReport | None, result: Result | None) -> str:
 
 def verdict_badge(report: ParityReport | None, result: Result | None) -> Badge:
     """Return the badge of everything that was found."""
-    if result is not None and report is not None and result.beside_training:
-        training = parity_badge(report, gaps_of(result))
-        words = f"the models differ in {', '.join(result.beside_training)}; {training.title}"
-        return badge_of("parity", "DIFFERENT", words, [])
-    if result is not None and not result.same:
+    if result is not None and not result.trains_alike:
         judged = (judgement for judgement in result.judgements if not judgement.same)
         words = "; ".join(line for judgement in judged for line in summary(judgement)[:1])
         return badge_of("parity", "DIFFERENT", words or "weights without counterpart", [])
     if report is None:
         return badge_of("parity", "NOT TESTED", "interrupted", [])
-    return parity_badge(report, gaps_of(result))
+    badge = parity_badge(report, gaps_of(result))
+    if result is not None and result.beside_training:
+        words = f"the models differ in {', '.join(result.beside_training)}"
+        badge = replace(badge, title=f"{badge.title}; {words}")
+    return badge

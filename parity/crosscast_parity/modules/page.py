@@ -20,13 +20,15 @@ NOTE = (
     "was found, or nothing that can be compared."
 )
 
+DIFFERENT: tuple[str, Tone] = ("DIFFERENT", "bad")
+
 
 def render_models(result: Result, recipe: str) -> str:
     """Return the page of models that differ and were not trained."""
     frameworks = ", ".join(result.known.frameworks)
     return render_view(
         title=f"Parity of {recipe}",
-        headline=("DIFFERENT", "bad"),
+        headline=DIFFERENT,
         facts=[("models", frameworks), ("training", "not tested, because the models differ")],
         cards=module_cards(result),
         sections=[*module_sections(result), *_untested(result)],
@@ -40,19 +42,26 @@ def module_cards(result: Result | None) -> list[Card]:
     cards = []
     for judgement in result.judgements:
         if not judgement.same:
-            tone: Tone = "doubt" if judgement.trains_alike else "bad"
-            cards.append(_card(_name(judgement), tone, summary(judgement)))
+            alike = judgement.trains_alike
+            cards.append(
+                _card(
+                    _name(judgement),
+                    ("SAME IN TRAINING", "doubt") if alike else DIFFERENT,
+                    summary(judgement),
+                )
+            )
     for framework, left in result.left.items():
         if left:
             words = f"weights without counterpart: {', '.join(left)}"
-            cards.append(_card(f"Weights of {framework}", "bad", [words]))
+            cards.append(_card(f"Weights of {framework}", DIFFERENT, [words]))
     return cards
 
 
-def _card(name: str, tone: Tone, lines: Sequence[str]) -> Card:
+def _card(name: str, headline: tuple[str, Tone], lines: Sequence[str]) -> Card:
+    verdict, tone = headline
     first, *others = [line.strip() for line in lines]
     blocks: list[Block] = [Items(items=others)] if others else []
-    return Card(name=name, verdict="DIFFERENT", tone=tone, wording=first, blocks=blocks)
+    return Card(name=name, verdict=verdict, tone=tone, wording=first, blocks=blocks)
 
 
 def _name(judgement: Judgement) -> str:

@@ -41,12 +41,19 @@ def not_tested(result: Result) -> list[tuple[str, str]]:
     return found + ([] if result.trains_alike else [NO_TRAINING])
 
 
+def verdict(judgement: Judgement) -> str:
+    """Return the verdict on the modules of two frameworks."""
+    if judgement.beside_training:
+        return f"SAME but for {', '.join(judgement.beside_training)}"
+    return "SAME" if judgement.same else "DIFFERENT"
+
+
 def summary(judgement: Judgement) -> list[str]:
     """Return what was found of two frameworks."""
     comparison = judgement.comparison
     names = f"{comparison.first} and {comparison.other}"
     pairs = len(comparison.compared)
-    lines = [f"{names}: modules {'SAME' if judgement.same else 'DIFFERENT'}, {pairs} compared"]
+    lines = [f"{names}: modules {verdict(judgement)}, {pairs} compared"]
     lines.append(
         f"  outputs of the models differ by {comparison.outputs:.1e}, "
         f"gradients of weights by {comparison.weights:.1e}"
@@ -183,6 +190,7 @@ def _judgement_json(judgement: Judgement) -> dict[str, Any]:
     return {
         "frameworks": [comparison.first, comparison.other],
         "same": judgement.same,
+        "trains_alike": judgement.trains_alike,
         "outputs": _number(comparison.outputs),
         "gradients_of_weights": _number(comparison.weights),
         "first_output": output

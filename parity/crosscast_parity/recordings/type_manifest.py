@@ -33,8 +33,8 @@ class OrderedCall:
     """One call of an operation, in the order of the forward pass.
 
     `size`: elements of its result; None if not known. `whole`: whether several of its inputs are of
-    that size, so that nothing is broadcast. `narrowed`: whether one of them comes straight from a
-    cast of float32 to half. `place`: path of the module that calls it.
+    that size, so that nothing is broadcast. `narrowed`: whether one of them comes from a cast of
+    float32 to half, at most cast back in between. `place`: path of the module that calls it.
     """
 
     name: str

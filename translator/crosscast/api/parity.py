@@ -108,7 +108,7 @@ class Parity(Result):
     @property
     def exit_code(self) -> Exit:
         """0 if every requested comparison was made and passed."""
-        if self.models is not None and not self.models.same:
+        if self.models is not None and not self.models.trains_alike:
             return EXIT_FINDINGS
         if self.report is None:
             return EXIT_INTERRUPTED
