@@ -23,11 +23,12 @@ from mutants.torch_window import CLIP, DIVIDE
 
 TORCH_STEP = "torch.tensor(float(state.updates))"
 TENSORFLOW_STEP = "state.optimizer.iterations.assign(state.updates)"
-PADDLE_POWER = "    power = np.broadcast_to(np.float32(beta), [updates + 1]).prod(keepdims=True)\n"
+PADDLE_POWER = "    return np.broadcast_to(factor, [min(exponent, int(needed))]).prod(keepdims=True)\n"
 PADDLE_LOOP = """\
     power = np.ones(1, np.float32)
-    for _ in range(updates + 1):
-        power = power * np.float32(beta)
+    for _ in range(min(exponent, int(needed))):
+        power = power * factor
+    return power
 """
 FUSED = "        fused=True,\n"
 BUILT = "    model = build_model().to(run.device).train()\n"

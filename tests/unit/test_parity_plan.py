@@ -202,7 +202,7 @@ def test_the_repeated_run_is_a_resumed_one_whose_checkpoints_are_kept() -> None:
 
 
 def test_the_run_with_overflows_is_resumed_where_its_state_is_not_the_first() -> None:
-    """Where updates are not windows, at another scale, with counters above 0."""
+    """Where updates are not windows, at another scale, with a count of overflows above 0."""
     for scaling in ({}, {"hysteresis": 2}, {"hysteresis": 3}, {"hysteresis": 4}):
         for mode in ("consecutive", "cumulative"):
             recipe = half_recipe(loss_scaling=scaling | {"hysteresis_mode": mode})
@@ -213,7 +213,8 @@ def test_the_run_with_overflows_is_resumed_where_its_state_is_not_the_first() ->
             now = planned_course(recipe, spec.windows, faults)[spec.resume]
             assert now.updates < spec.resume
             assert now.scale != recipe.loss_scaling.init_scale  # type: ignore[union-attr]
-            assert now.bad > 0 if scaling else now.good > 0
+            assert now.bad > 0 or not scaling
+            assert now.good == 0, "an overflow in a row can be counted here"
             assert {spec.resume - 1, spec.resume} <= set(spec.record)
             assert spec.resume < spec.windows - 1
     static = make_recipe(scaled=False, loss_scaling={"mode": "static", "scale": 8.0})

@@ -8,8 +8,11 @@ from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.envelope import Envelope
 from crosscast_parity.levels.losses import ENOUGH_TWINS, check_end
 from crosscast_parity.levels.statistics import check_statistics
+from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.left_files import WEIGHTS, read_tensors
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
+
+APART = "it reads running variances that differ by n / (n - 1)"
 
 
 def end_of_main(
@@ -28,8 +31,12 @@ def end_of_main(
     """
     ends = (run.run.outcome.status for run in (made, other))
     ours, theirs = (status.eval if status else None for status in ends)
-    yield from check_end(ours, theirs, envelope, made.spec.dtype)
     custom = result.custom
+    frameworks = [result.frameworks[run.spec.contestant] for run in (made, other)]
+    apart = custom.variances_apart(*frameworks) if custom else ()
+    for check in check_end(ours, theirs, envelope, made.spec.dtype):
+        # The files of both are judged, and each evaluation against its own files (L1d).
+        yield untested("L2", check.name, APART) if apart and check.result == "fail" else check
     # Twins of short runs are recorded.
     twins = [t for t in result.twins(other.spec.contestant).values() if not t.spec.record]
     calm = envelope.horizon == len(envelope.spread) and len(twins) >= ENOUGH_TWINS
@@ -42,6 +49,4 @@ def end_of_main(
         for run in (made, other, *twins)
     )
     last = made.spec.windows - 1
-    frameworks = [result.frameworks[run.spec.contestant] for run in (made, other)]
-    apart = custom.variances_apart(*frameworks)
     yield check_statistics(ours_left, theirs_left, near, custom.start, last, "L2", apart=apart)

@@ -15,7 +15,8 @@ counters in the checkpoint after that window, null if it was not seen.
 `stuck`, the count of overflows in a row at the lowest scale, is known to the checkpoint and to the
 run only, and nearly always 0. So the checkpoint is made to say 1 between the parts, and the run is
 asked what it began with. The next window that does not overflow there resets it: nothing else of
-the run depends on it.
+the run depends on it. Only after a skipped window can it be 1, so only there it is changed: scripts
+refuse a checkpoint whose counters no run has together.
 """
 
 from __future__ import annotations
@@ -118,7 +119,11 @@ def stuck_of_run() -> float | None:
 
 
 def mark_stuck(path: Path) -> bool:
-    """Change a count of 0 in a checkpoint to 1; return whether there is one."""
+    """Change a count of 0 in a checkpoint to 1 if an overflow was last; return whether it was."""
+    counters = checkpoint_counters(path)
+    good, windows, updates = (counters.get(name) for name in ("good", "windows", "updates"))
+    if good != 0 or windows is None or updates is None or windows <= updates:
+        return False
     try:
         with path.open("r+b") as file:
             header = file.read(int.from_bytes(file.read(8), "little"))

@@ -99,7 +99,9 @@ def resume_window(recipe: Recipe, windows: int, faults: Sequence[Fault]) -> int:
     """Return before which window a run with overflows is resumed; 0 if none is planned.
 
     Where most of its state is not what a run begins with: fewer updates than windows, another
-    scale, counters above 0. The count of overflows at the lowest scale shows if another follows.
+    scale, a count of overflows. The count of overflows at the lowest scale shows if another
+    follows, and can be made 1 after a skipped window (`inside.continuity`): then no good window is
+    counted, but some are where the run of the gate is resumed.
     """
     course = planned_course(recipe, windows, faults)
 
@@ -109,7 +111,7 @@ def resume_window(recipe: Recipe, windows: int, faults: Sequence[Fault]) -> int:
             8 * (now.scale != course[0].scale)
             + 4 * bool(now.stuck and now.skipped)
             + 4 * bool(now.bad)
-            + 2 * bool(now.good)
+            + 2 * (not now.good)
             + bool(now.updates)
         )
 
