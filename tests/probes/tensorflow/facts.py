@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from frozen_models import frozen
@@ -35,6 +36,17 @@ def scales(initial: float, gradients: list[float]) -> list[float]:
     for gradient in gradients:
         optimizer.apply([tf.constant(gradient)])
         found.append(float(optimizer.dynamic_scale.numpy()))
+    return found
+
+
+def decays() -> dict[str, float]:
+    """Return how much of a decay of 0.01 AdamW applies at several rates to weights from 1 to 2."""
+    start, found = np.linspace(1.0, 2.0, 2**16, endpoint=False, dtype=np.float32), {}
+    for rate in (1e-5, 5e-5, 1e-3):
+        weight = keras.Variable(start)
+        keras.optimizers.AdamW(rate, weight_decay=0.01).apply([tf.zeros(start.shape)], [weight])
+        moved = start.astype(float) - weight.numpy()
+        found[str(rate)] = float(moved.sum() / (start.astype(float).sum() * rate * 0.01))
     return found
 
 
@@ -211,6 +223,7 @@ KERAS = {
         "weight after the first step of Adam with a gradient of 1",
         lambda: moved(ADAM(1.0, epsilon=1e-30), [1.0]),
     ),
+    "decays": Fact("share of its decay that AdamW applies, by the rate", decays),
     "lion shares": Fact(
         "share of a first gradient in the momentum of Lion, with betas close to 1",
         lambda: {b: shares(keras.optimizers.Lion(1.0, b, b), "momentum") for b in NEAR_ONE},

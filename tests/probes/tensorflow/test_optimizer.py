@@ -52,6 +52,12 @@ def test_lion_takes_one_minus_beta_in_float32(facts: dict[str, Any]) -> None:
         assert share == pytest.approx(1 - float(np.float32(beta)), rel=1e-6)
 
 
+def test_adamw_subtracts_its_decay_weight_by_weight(facts: dict[str, Any]) -> None:
+    """Weights round on their own: on the average the decay is right, as far as float32 knows it."""
+    assert facts["decays"]["5e-05"] == pytest.approx(1.0, abs=5e-3)
+    assert facts["decays"]["0.001"] == pytest.approx(1.0, abs=1e-4)
+
+
 def test_adam_cannot_leave_its_correction_out(facts: dict[str, Any]) -> None:
     names = facts["adam arguments"]
     assert "amsgrad" in names

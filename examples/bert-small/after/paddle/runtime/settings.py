@@ -41,9 +41,9 @@ class Settings:
     that the loss takes; None for no such array. `classes`: whether it holds numbers of
     classes. `unlabelled`: whether one of them may be -100. `slots`: moments of the
     optimizer. `betas`: where it counts updates by their powers. `scale`: least and
-    largest loss scale, 0.0 and inf for no limit; None if no loss is scaled. `counts`: the
-    clean and the overflowed windows at which it changes. `half`: the type that the device
-    must compute in; empty if any will do.
+    largest loss scale, 0.0 and inf for no limit; None if no loss is scaled. `counts`:
+    the clean and the overflowed windows at which it changes. `half`: the type that the
+    device must compute in; empty if any will do.
     """
 
     recipe: str
