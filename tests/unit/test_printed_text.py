@@ -36,7 +36,6 @@ COMMANDS = (
     ("explain",),
     ("diff", "r.yaml"),
     ("migrate", "--to", "paddle", "-o", "out"),
-    ("migrate",),
     ("check",),
     ("explore", "--to", "torch", "-o", "page"),
 )
@@ -55,15 +54,13 @@ def test_no_command_prints_controls(
         assert isinstance(result.exception, SystemExit | None), result.exception
         printed = result.stdout + result.stderr
         assert printed, command
-        assert not CONTROL.search(printed), ascii(CONTROL.search(printed))
+        assert not CONTROL.search(printed), ascii(printed[:3000])
         assert "\nerror CC001: all is lost" not in printed
 
 
 def test_bad_recipes_print_no_controls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("bad.yaml").write_text(
-        f'version: 1\n"{"a"}\\e[31m\\u202E": "\\e[2J\\u202E"\nname: "\\e"\n'
-    )
+    Path("bad.yaml").write_text('version: 1\n"a\\e[31m\\u202E": "\\e[2J\\u202E"\nname: "\\e"\n')
     for command in (["check"], ["show"], ["compile", "--to", "torch", "-o", "o"]):
         result = CliRunner().invoke(app, [*command, "bad.yaml"])
         assert result.exit_code in (1, 2)
@@ -98,7 +95,7 @@ def test_text_of_people_stays() -> None:
 
 def test_a_line_of_a_name_cannot_pass_for_a_message() -> None:
     lines = render([Diagnostic(code="CC001", message="a\nerror CC002: b", hint="c\nd")]).split("\n")
-    assert lines == ["error CC001: a", "    error CC002: b", "  hint: c", "    d"]
+    assert lines == ["error CC001: a", "    error CC002: b", "  Hint: c", "    d"]
 
 
 def test_a_diff_in_a_pipe_is_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ EXPRESSIONS = {
     "digits": "9" * 10_000,
 }
 UNREADABLE: dict[str, bytes] = {
-    **{f"{name}.py": f"# coding: {name}\n{TRAINS}x = 'a\\u00e4-\u00e4'\n".encode() for name in ENCODINGS},
+    **{f"{name}.py": f"# coding: {name}\n{TRAINS}x = 'a-\u00e4'\n".encode() for name in ENCODINGS},
     **{f"{name}.py": f"{TRAINS}x = {text}\n".encode() for name, text in EXPRESSIONS.items()},
     "branches.py": (TRAINS + "if a:\n    y = 0\n" + "elif a == 1:\n    y = 1\n" * 1000).encode(),
     "null.py": TRAINS.encode() + b"\0",
@@ -35,7 +35,7 @@ UNREADABLE: dict[str, bytes] = {
     "broken.py": TRAINS.encode() + b"\xff\xfe",
     "surrogate.py": TRAINS.encode() + b"x = '\xed\xa0\x80'",
     "broken.ipynb": b'{"cells": [{"cell_type": "code", "source": ["fp16 optimizer backward(',
-    "types.ipynb": b'{"cells": [1, null, {"cell_type": "code", "source": {"a": []}}], "metadata": 3}',
+    "types.ipynb": b'{"cells": [1, {"cell_type": "code", "source": {"a": []}}], "metadata": 3}',
     "deep.ipynb": b"[" * 100_000,
     "bomb.yaml": b"fp16: &a [x]\n" + b"".join(
         b"o%d: &a%d [*a%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 9)[2:] if n else b"")

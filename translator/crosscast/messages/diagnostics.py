@@ -36,7 +36,8 @@ class Span:
     """The whole source line, without its line ending, for underlining."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        name = self.file.replace("\n", "\\n")  # else its rest may pass for a line of ours
+        return f"{name}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +164,7 @@ def render_one(diagnostic: Diagnostic, language: Language, explained: set[str]) 
 
 
 def _quoted(text: str) -> str:
-    """Return a printable text; a line of a name or of an error cannot pass for a message of ours."""
+    """Return a printable text; a line of a name or an error cannot pass for a message."""
     return printable(text, keep="\n").replace("\n", "\n    ")
 
 

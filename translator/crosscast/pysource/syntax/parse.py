@@ -13,8 +13,8 @@ MAX_CHARACTERS = 2_000_000
 MAX_LINE = 400_000
 """Longer lines are data, not programs."""
 MAX_DEPTH = 200
-"""Nodes within each other. What follows names and values goes a few calls of Python deeper for each,
-and Python allows 1,000."""
+"""Nodes within each other. What follows names and values goes a few calls of Python deeper for
+each, and Python allows 1,000."""
 
 _PYTHON2 = re.compile(
     r"^\s*(print\s+[\"'\w(%]|exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)", re.M
