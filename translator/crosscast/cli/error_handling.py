@@ -41,7 +41,8 @@ def guarded(command: Command) -> Command:
             _refuse_numbers(kwargs)
             with _termination_as_interrupt():
                 code: int = command(*args, **kwargs) or 0
-            sys.stdout.flush()
+            if not sys.stdout.closed:  # by the server, whose editor asked it to end
+                sys.stdout.flush()
         except DiagnosticError as error:
             print_diagnostics(error.diagnostics, as_json=bool(kwargs.get("json")))
             code = error.exit_code
