@@ -17,7 +17,7 @@ MAX_DEPTH = 200
 each, and Python allows 1,000."""
 
 _PYTHON2 = re.compile(
-    r"^\s*(print\s+[\"'\w(%]|exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)", re.M
+    r"^[ \t]*(print\s+[\"'\w(%]|exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)", re.M
 )
 
 _CONFLICT = re.compile(r"^<{7} .*$[\s\S]*^={7}\r?$[\s\S]*^>{7} ", re.M)
