@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 from pathlib import Path
@@ -19,7 +18,9 @@ from crosscast.migrate.tensorflow1.moved_names import (
     needs_legacy_keras,
 )
 from crosscast.migrate.tensorflow1.private_names import LOST, OLDER
+from crosscast.migrate.tensorflow1.slim_names import SLIM_NAMES
 from crosscast.migrate.tensorflow1.v1_names import V1_NAMES
+from crosscast.migrate.tensorflow1.v2_names import V2_NAMES
 from frameworks.subprocesses import run_python
 from tiers import exhaustive
 
@@ -39,11 +40,21 @@ def missing(names: list[str], framework: str, folder: Path, **options: bool) -> 
 
 
 def test_new_names_exist(tmp_path: Path) -> None:
-    slim = importlib.util.find_spec("tf_slim") is not None
-    names = [name for name in NEW if slim or not name.startswith("tf_slim")]
+    names = list(NEW)
     names += [f"tensorflow.compat.v1.{name}" for name in sorted(V1_NAMES)]
     names += ["tensorflow.compat.v1.layers.dense", "tensorflow.compat.v1.nn.rnn_cell.GRUCell"]
     assert missing(names, "tf_keras", tmp_path, fork=False) == []
+
+
+def test_names_of_slim_exist(tmp_path: Path) -> None:
+    names = [f"{module}.{name}" for module, found in SLIM_NAMES.items() for name in found]
+    assert missing(sorted({*SLIM_NAMES, *names}), "tf_keras", tmp_path, fork=False) == []
+
+
+@exhaustive("starts TensorFlow once more")
+def test_names_of_tensorflow_2_exist(tmp_path: Path) -> None:
+    names = [f"tensorflow.{name}" for name in sorted(V2_NAMES)]
+    assert missing(names, "tensorflow", tmp_path) == []
 
 
 @exhaustive("starts TensorFlow once more")
@@ -89,6 +100,8 @@ def test_old_names_existed(tmp_path: Path) -> None:
     existed = {*MOVED, *V1_NAMES, *PLAIN_INITIALIZERS, *LOST} - older
     names = [f"tensorflow.{name}" for name in sorted(existed)]
     assert missing(names, "tensorflow@1.15", tmp_path) == []
+    new = [f"tensorflow.{name}" for name in sorted(V2_NAMES)]
+    assert missing(new, "tensorflow@1.15", tmp_path) == new
 
 
 def test_what_moved_is_not_gone_by_a_longer_name() -> None:

@@ -255,13 +255,13 @@ def test_statistics_may_be_off_as_far_as_rounding_moves_them(
 ) -> None:
     start, moved = np.zeros(3, np.float32), np.ones(3, np.float32)
     ours, reference, shifted = ({"mean": moved * (1 + by)} for by in (off, 0.0, noise))
-    check = check_statistics(ours, reference, shifted, {"mean": start}, 3)
+    check = check_statistics(ours, reference, [shifted], {"mean": start}, 3)
     assert check.result == result
 
 
 def test_statistics_that_one_side_lacks_are_a_difference() -> None:
     moved = {"mean": np.ones(3, np.float32)}
-    assert check_statistics({}, moved, moved, {"mean": np.zeros(3)}, 3).result == "fail"
+    assert check_statistics({}, moved, [moved], {"mean": np.zeros(3)}, 3).result == "fail"
 
 
 def test_a_frozen_bias_is_part_of_the_one_that_is_trained() -> None:
@@ -292,6 +292,6 @@ def test_statistics_about_which_rounding_decides_are_counted() -> None:
     moved = {name: np.ones(3, np.float32) for name in ("calm", "wild")}
     shifted = {**moved, "wild": 2 * moved["wild"]}
     start = {name: np.zeros(3, np.float32) for name in moved}
-    check = check_statistics(moved, moved, shifted, start, 3)
+    check = check_statistics(moved, moved, [shifted], start, 3)
     assert check.result == "pass"
     assert "rounding decides about 1 of 2 tensors" in check.wording

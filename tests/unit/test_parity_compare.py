@@ -18,7 +18,7 @@ from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
-from crosscast_parity.levels.losses import FLOOR, report_evaluation
+from crosscast_parity.levels.losses import FLOOR, check_end, report_evaluation
 from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.planning.contestants import Contestant
@@ -186,10 +186,14 @@ DEVIATIONS: list[tuple[str, list[Row], set[tuple[str, str]]]] = [
         changed(range(40), lambda r: replace(r, grad_norm=2 * (r.grad_norm or 0))),
         {("L0c", "gradient norm")},
     ),
-    ("first loss", changed([0], lambda r: replace(r, loss=1.1 + 5e-5)), {("L1a", "first loss")}),
     (
-        "one loss off by 1e-4",
-        changed([30], lambda r: replace(r, loss=(r.loss or 0) + 1.01e-4)),
+        "first loss",
+        changed([0], lambda r: replace(r, loss=1.1 + 5e-5)),
+        {("L1a", "first loss"), ("L2", "trajectory")},
+    ),
+    (
+        "one loss off by 6e-5, which was under a fixed floor",
+        changed([30], lambda r: replace(r, loss=(r.loss or 0) + 6e-5)),
         {("L2", "trajectory")},
     ),
     ("one loss not finite", changed([30], lambda r: replace(r, loss=None)), {("L2", "trajectory")}),
@@ -327,6 +331,78 @@ def test_limits_follow_the_dtype() -> None:
     assert judged(rows).verdict == "DIFFERENT"
     assert judged(rows, dtype="float16").verdict == "EQUIVALENT"
     assert FLOOR["float32"] < FLOOR["float16"] < FLOOR["bfloat16"]
+
+
+def louder(by: float) -> list[Row]:
+    return changed([30], lambda r: replace(r, loss=(r.loss or 0) + by))
+
+
+def test_a_late_difference_is_told_from_its_window_on() -> None:
+    found = judged(changed(range(30, 40), lambda r: replace(r, loss=(r.loss or 0) + 1e-3)))
+    assert "from window 30: " in found.wording
+
+
+def test_the_last_digit_of_a_loss_is_no_difference() -> None:
+    """Twins that happen to be equal to the reference are no reason to ask for every bit."""
+    still = measure_envelope(good_rows(), [good_rows()] * 3)
+    for by, result in ((2.0**-23, "pass"), (10 * 2.0**-23, "pass"), (50 * 2.0**-23, "fail")):
+        rows = louder(1.1 / 1.3 * by)
+        checks = compare_traces(rows, good_rows(), still, dtype="float32")
+        assert next(c.result for c in checks if c.level == "L2") == result, by
+
+
+def test_what_half_precision_rounds_is_measured_in_the_first_windows() -> None:
+    reference = good_rows()
+    exact = [replace(r, loss=(r.loss or 0) + 1e-6 * r.window) for r in reference]
+
+    def rounded(ours: list[Row], other: list[Row]) -> float | None:
+        return measure_envelope(ours, [ours] * 3, exact=other).rounded
+
+    assert rounded(reference, exact) == pytest.approx(3e-6)
+    assert rounded(good_rows(skipped=[3]), exact) == pytest.approx(3e-6)
+    assert rounded(good_rows(skipped=[2]), exact) is None, "window 3 begins with other weights"
+    assert rounded(reference, exact[:3]) is None
+    assert rounded(reference, []) is None
+    envelope = measure_envelope(reference, [reference] * 3, exact=exact)
+    for by, result in ((5e-5, "pass"), (7e-5, "fail")):
+        rows = louder(by)
+        checks = compare_traces(rows, reference, envelope, dtype="float16")
+        assert next(c.result for c in checks if c.level == "L2") == result, by
+
+
+def ends(
+    by: float, averages: float = 0.0, *, twins: int = 3, horizon: int = 40
+) -> dict[str, tuple[str, float | None]]:
+    """The checks of final evaluations whose losses are so far apart, in noise of 1e-6."""
+    envelope = Envelope((1e-6,) * 40, horizon, twins)
+
+    def evaluation(off: float, of_averages: float) -> Evaluation:
+        average = Evaluation(loss=0.7 + of_averages, accuracy=0.5)
+        return Evaluation(loss=0.8 + off, accuracy=0.5, averages=average)
+
+    found = check_end(evaluation(by, averages), evaluation(0.0, 0.0), envelope, "float32")
+    return {check.name: (check.result, check.value) for check in found}
+
+
+def test_the_final_evaluation_is_judged_as_the_last_window() -> None:
+    """Running statistics that stop after some calls show in no loss of a window."""
+    names = ("final evaluation", "final evaluation of averages")
+    for losses, results in (
+        ((0.0, 0.0), ("pass", "pass")),
+        ((1.9e-5, -1.9e-5), ("pass", "pass")),
+        ((2.6e-4, 0.0), ("fail", "pass")),
+        ((0.0, -2.6e-4), ("pass", "fail")),
+        ((math.inf, 0.0), ("fail", "pass")),
+    ):
+        found = ends(*losses)
+        assert tuple(found[name][0] for name in names) == results, losses
+
+
+def test_a_final_evaluation_without_measured_noise_is_not_judged() -> None:
+    assert ends(9.0, twins=2) == {}
+    assert ends(9.0, horizon=39) == {}
+    still = Envelope((0.0,) * 40, 40, 3)
+    assert not list(check_end(None, Evaluation(loss=1.0, accuracy=1.0), still, "float32"))
 
 
 def test_first_loss_is_that_of_the_first_update() -> None:

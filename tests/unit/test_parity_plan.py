@@ -14,14 +14,16 @@ from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe, SyntheticData
 from crosscast.targets.backend import harness_of
 from crosscast_parity.inputs.shared import Inputs
-from crosscast_parity.inside.inject import parse_fault
+from crosscast_parity.inside.inject import Fault, parse_fault
 from crosscast_parity.planning.contestants import (
     Contestant,
     check_names,
     of_targets,
     parse_contestant,
 )
+from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.pace import LAYERS, cost
+from crosscast_parity.planning.recorded_windows import planned_course, resume_window
 from crosscast_parity.planning.runs import (
     LONG,
     RECORDED_LATE,
@@ -195,6 +197,29 @@ def test_the_repeated_run_is_a_resumed_one_whose_checkpoints_are_kept() -> None:
         assert read == {"gate", repeated}
         kept = {name for name, spec in specs.items() if spec.checkpoint}
         assert kept == {"gate", repeated, "faults"}
+        assert specs["gate"].record == (3,), "the window after the resume"
+        assert not specs["gate"].starts
+
+
+def test_the_run_with_overflows_is_resumed_where_its_state_is_not_the_first() -> None:
+    """Where updates are not windows, at another scale, with counters above 0."""
+    for scaling in ({}, {"hysteresis": 2}, {"hysteresis": 3}, {"hysteresis": 4}):
+        for mode in ("consecutive", "cumulative"):
+            recipe = half_recipe(loss_scaling=scaling | {"hysteresis_mode": mode})
+            (stage,) = make_stages(recipe, "model", windows=None, twins=2)
+            faults = choose_faults(recipe, None)
+            runs = plain_runs(program(recipe), recipe, stage, INPUTS, faults, emulated=True)
+            spec = next(run for run in runs if run.name == "faults")
+            now = planned_course(recipe, spec.windows, faults)[spec.resume]
+            assert now.updates < spec.resume
+            assert now.scale != recipe.loss_scaling.init_scale  # type: ignore[union-attr]
+            assert now.bad > 0 if scaling else now.good > 0
+            assert {spec.resume - 1, spec.resume} <= set(spec.record)
+            assert spec.resume < spec.windows - 1
+    static = make_recipe(scaled=False, loss_scaling={"mode": "static", "scale": 8.0})
+    faults = (Fault(2, 0, "inf"), Fault(3, 0, "inf"))
+    assert resume_window(static, 12, faults) == 3, "one overflow before, and one after"
+    assert resume_window(static, 12, ()) == 0
 
 
 @pytest.mark.parametrize("tail", ["flush", "flush_renormalized", "drop", "carry"])

@@ -12,6 +12,7 @@ from crosscast.weights.document import NAME, WeightsMap
 from crosscast.weights.reader import check_against, read_weights
 from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.modules.judgement import Judgement, judge
+from crosscast_parity.modules.losses import losses_by_rows, losses_of
 from crosscast_parity.modules.metrics import compare_metrics
 from crosscast_parity.modules.training import custom_models
 from crosscast_parity.weights.assembly import unmatched
@@ -74,7 +75,12 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
     # A custom loss calls the model itself: how it would in training is not known.
     state = not isinstance(request.recipe.loss, CustomLoss)
     trained = processes.record("train", weights, models) if state else {}
-    judgements = judge(known, models, drawn, evaluated, trained)
+    losses = {} if state else losses_of(request.recipe)
+    judgements = judge(known, models, drawn, evaluated, trained, losses)
+    if losses:
+        known_so_far = {j.comparison.other: j.differences for j in judgements}
+        more = losses_by_rows(processes, request.recipe, known.frameworks, weights, known_so_far)
+        judgements = [replace(j, differences=tuple(more[j.comparison.other])) for j in judgements]
     left = unmatched(known, models)
     same = all(judgement.same for judgement in judgements) and not any(left.values())
     if same:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 class Difference:
     """What differs, and what it looks like.
 
-    `what`: `output`, `gradient`, `setting`, `state`, `metric` or `initial values`. `module`: its
-    path in the first framework, and `counterpart` that in the other one. `kind`: of a known
-    difference, else "". `certain`: whether it is one, or may also be a function that does the same.
+    `what`: `output`, `loss`, `gradient`, `setting`, `state`, `metric` or `initial values`.
+    `module`: its path in the first framework, and `counterpart` that in the other one; of a loss
+    its function, of a gradient that is cut its parameter. `kind`: of a known difference, else "".
+    `certain`: whether it is one, or may also be a function that does the same.
     """
 
     what: str

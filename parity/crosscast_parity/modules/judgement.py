@@ -13,7 +13,9 @@ from crosscast_parity.modules.calls import calls_of
 from crosscast_parity.modules.comparison import Compared, Comparison, Place, compare
 from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.explain import explained
+from crosscast_parity.modules.gradients import parted_gradients
 from crosscast_parity.modules.hypotheses import TABLE
+from crosscast_parity.modules.losses import parting_loss
 from crosscast_parity.modules.state import compare_state
 from crosscast_parity.modules.steps import Held, module_step, steps_at
 from crosscast_parity.modules.structure import (
@@ -50,6 +52,7 @@ def judge(
     weights: Mapping[str, np.ndarray],
     evaluated: Mapping[str, Recorded],
     trained: Mapping[str, Recorded],
+    losses: Mapping[str, str] | None = None,
 ) -> list[Judgement]:
     """Compare every framework with the first one.
 
@@ -59,6 +62,7 @@ def judge(
         weights: Canonical, as all models had them.
         evaluated: What was recorded in evaluation.
         trained: And in training; may be empty.
+        losses: The user's loss functions by framework, which the outputs are of; none by default.
     """
     held = Held(roles_of(known, models), weights)
     computed = {
@@ -70,7 +74,8 @@ def judge(
     for model in models[1:]:
         names = first.framework, model.framework
         both = _two(known, names)
-        proof = compare_models(both, {name: computed[name] for name in names})
+        two = {name: computed[name] for name in names}
+        proof = compare_models(both, two)
         comparison = compare(
             names,
             calls[names[0]],
@@ -78,7 +83,11 @@ def judge(
             outputs=proof.outputs[model.framework],
             weights=max(proof.gradients.values(), default=0.0),
         )
-        differences = [*_numbers(comparison, held), *compare_settings(comparison)]
+        parting = parting_loss(comparison, losses, two) if losses else None
+        differences = [parting] if parting else _numbers(comparison, held)
+        if not parting and differences and differences[0].what == "gradient":
+            differences += parted_gradients(both, two, proof.gradients)
+        differences += [*_norms(comparison, held), *compare_settings(comparison)]
         differences += compare_dropout(comparison)
         differences += compare_biases(both, models)
         differences += compare_initial(known, models, model.framework)
@@ -93,7 +102,7 @@ def judge(
             Judgement(
                 comparison=comparison,
                 output=comparison.first_output(),
-                gradient=comparison.first_gradient(),
+                gradient=None if parting else comparison.first_gradient(),
                 differences=_once(differences),
             )
         )
@@ -139,14 +148,14 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
         found.append(
             Difference(
                 what="gradient",
-                module=gradient.pair.a.text if gradient else "",
-                counterpart=gradient.pair.b.text if gradient else "",
+                module=gradient.pair.a.text if gradient else "the models",
+                counterpart=gradient.pair.b.text if gradient else "the models",
                 kind="",
                 words=f"outputs are the same, gradients of weights differ by "
                 f"{comparison.weights:.1e} of their size",
             )
         )
-    return found + _norms(comparison, held)
+    return found
 
 
 def _norms(comparison: Comparison, held: Held) -> list[Difference]:

@@ -94,7 +94,7 @@ def _both(compared: Compared) -> str:
 def _difference(difference: Difference) -> str:
     kind = difference.kind or "no known difference fits"
     head = "difference" if difference.certain else "note"
-    where = difference.module or difference.counterpart
+    where = difference.module or difference.counterpart or difference.what
     return f"{head}: {kind}: {where}: {difference.words}"
 
 

@@ -20,7 +20,7 @@ from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.toy.worker import Worker, WorkerFailure
 from crosscast_parity.weights.drawing import projection
 from crosscast_parity.weights.model import Model, model_of
-from crosscast_parity.weights.rows import model_rows
+from crosscast_parity.weights.rows import ROWS, model_rows
 
 Rows = Mapping[str, np.ndarray]
 _USERS = {
@@ -107,8 +107,9 @@ class Processes:
         self._files = Path(self._place.name)
 
     def __enter__(self) -> Processes:
-        save_npz(self._files / "rows.npz", model_rows(self._rows, self._recipe))
-        save_npz(self._files / "all.npz", self._rows)
+        few = {name: array[:ROWS] for name, array in self._rows.items()}
+        save_npz(self._files / "rows.npz", model_rows(few, self._recipe))
+        save_npz(self._files / "all.npz", few)
         return self
 
     def __exit__(
@@ -188,11 +189,17 @@ class Processes:
         return found
 
     def evaluate(
-        self, framework: str, weights: Mapping[str, np.ndarray], batch: int, metric: str = ""
+        self,
+        framework: str,
+        weights: Mapping[str, np.ndarray],
+        batch: int,
+        metric: str = "",
+        rows: int = 0,
     ) -> list[np.ndarray]:
         """Return the first output of a model in evaluation, or its loss, by batch of rows.
 
-        With the name of a metric of the recipe, return its values.
+        With the name of a metric of the recipe, return its values. `rows`: how many rows there
+        are, if not the usual ones; only with a custom loss, which takes all arrays.
 
         Raises:
             DiagnosticError: CC761 and CC762 as above, CC710 for weights that lack a tensor.
@@ -200,10 +207,14 @@ class Processes:
         files = {key: str(self._files / f"{framework}-{key}.npz") for key in ("weights", "result")}
         save_npz(files["weights"], weights)
         job = {"action": "evaluate", "batch": batch, **files}
+        if rows:
+            chosen = {name: array[:rows] for name, array in self._rows.items()}
+            save_npz(self._files / "chosen.npz", chosen)
+            job |= {"rows": str(self._files / "chosen.npz")}
         if metric:
             function = self._recipe.metrics.custom[metric][framework]
-            rows = str(self._files / "all.npz")
-            job |= {"metric": metric, "loss": function, "rows": rows}
+            every = str(self._files / "all.npz")
+            job |= {"metric": metric, "loss": function, "rows": every}
         answers = self._ask({framework: job})
         missing = answers[framework]["missing"]
         if missing:

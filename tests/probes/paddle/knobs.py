@@ -52,6 +52,15 @@ def momentum() -> list[float]:
     return first + moved(optimizer, weight, [0.0])
 
 
+def shares(cls: Any, beta: float) -> list[float]:
+    """Return the share of a first gradient of 1 in both moments."""
+    weight = make(0.0)
+    optimizer = cls(1.0, beta1=beta, beta2=beta, parameters=[weight])
+    moved(optimizer, weight, [1.0])
+    moments = (optimizer._accumulators[name] for name in ("moment1", "moment2"))
+    return [held[0].item() for moment in moments for held in moment.values()]
+
+
 def optimizer_facts() -> dict[str, Any]:
     """Formulas of the optimizers, and which there are."""
     names = ("Adam", "AdamW", "Lamb")
@@ -60,6 +69,10 @@ def optimizer_facts() -> dict[str, Any]:
         "momentum": momentum(),
         "arguments": {name: arguments(getattr(paddle.optimizer, name)) for name in names},
         "adam": adam(paddle.optimizer.Adam, epsilon=1e-8),
+        "shares": {
+            beta: {name: shares(getattr(paddle.optimizer, name), beta) for name in names}
+            for beta in (0.999, 0.9999, 0.99999)
+        },
         "adam_eps": adam(paddle.optimizer.Adam, epsilon=0.25),
         "lamb": {
             "decayed": lamb(0.25, 3.0, lamb_weight_decay=1.0),

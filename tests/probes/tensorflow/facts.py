@@ -12,6 +12,8 @@ import tensorflow as tf
 from frozen_models import frozen
 from probes.fact import Fact, main
 
+NEAR_ONE = (0.999, 0.9999, 0.99999)
+
 
 def moved(optimizer: Any, gradients: list[float], start: float = 0.0) -> list[float]:
     """The values of one weight after each of the gradients."""
@@ -61,6 +63,13 @@ def accumulated() -> dict[str, Any]:
     optimizer = keras.optimizers.LossScaleOptimizer(inner, initial_scale=1.0)
     values = moved(optimizer, [1.0, float("inf"), 3.0, 4.0])
     return {"weights": values, "scale": float(optimizer.dynamic_scale.numpy())}
+
+
+def shares(optimizer: Any, moment: str) -> float:
+    """The share of a first gradient of 1 in a moment of one weight."""
+    moved(optimizer, [1.0])
+    (found,) = (v for v in optimizer.variables if v.path.endswith(f"_{moment}"))
+    return float(found.numpy())
 
 
 def averages() -> list[float]:
@@ -201,6 +210,10 @@ KERAS = {
     "adam rounding": Fact(
         "weight after the first step of Adam with a gradient of 1",
         lambda: moved(ADAM(1.0, epsilon=1e-30), [1.0]),
+    ),
+    "lion shares": Fact(
+        "share of a first gradient in the momentum of Lion, with betas close to 1",
+        lambda: {b: shares(keras.optimizers.Lion(1.0, b, b), "momentum") for b in NEAR_ONE},
     ),
     "adam arguments": Fact("parameters of Adam", lambda: parameters(ADAM.__init__)),
     "lamb": Fact(

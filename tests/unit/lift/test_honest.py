@@ -51,6 +51,11 @@ def test_a_plain_loop_leaves_to_the_user_only_what_it_does_not_say() -> None:
     }
 
 
+def test_an_average_kept_by_hand_is_read() -> None:
+    found = lifted(after="average.lerp_(model.weight.detach(), 0.01)")
+    assert (found.fields["ema.decay"].value, found.fields["ema.decay"].how) == (0.99, "derived")
+
+
 # ---- code that was not understood
 
 SEEN: dict[str, tuple[dict[str, str], str]] = {
@@ -75,9 +80,13 @@ SEEN: dict[str, tuple[dict[str, str], str]] = {
         {"imports": "from mine import policy", "after": "policy(optimizer, epoch)"},
         "schedule.name",
     ),
+    "gradients set by hand": (
+        {"inside": "for p in model.parameters(): p.grad.set_value(smooth(p.grad))"},
+        "clipping.kind",
+    ),
     "an average by hand": (
         {"after": "for a, b in zip(teacher.parameters(), model.parameters()):"
-                  " a.data.mul_(0.99).add_(b.data, alpha=0.01)"},
+                  " a.data.mul_(0.99).add_(b.data, alpha=0.2)"},
         "ema.decay",
     ),
     "an average of another file": (

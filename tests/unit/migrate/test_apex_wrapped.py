@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.messages.source import Source
+from crosscast.migrate.in_place import migrate_in_place
+from crosscast.migrate.registry import codemods_to
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 LOOP = """\
@@ -208,3 +211,59 @@ def test_a_wrapper_that_a_star_imports_is_not_overlooked() -> None:
     text = LOOP.replace("import FP16_Optimizer", "import *")
     text = text.replace("model.half()", "model = network_to_half(model)")
     assert "network_to_half is imported by *" in refused("CM106", text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("dynamic_loss_scale=True", True),
+        ("dynamic_loss_scale=True, dynamic_loss_args={'scale_window': 500}", True),
+        ("dynamic_loss_scale=args.dynamic", True),
+        (
+            "dynamic_loss_scale=True, "
+            "dynamic_loss_args={'scale_window': 500, 'init_scale': 2.0**16}",
+            False,
+        ),
+        ("static_loss_scale=128.0", False),
+    ],
+)
+def test_a_default_that_apex_changed_is_named(arguments: str, expected: bool) -> None:
+    (change,) = migrate("CM106", made(arguments)).changes
+    assert ("init_scale=2.0**32, growth_interval=1000" in change.hint) is expected
+
+
+LATE = """\
+import torch
+
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+if args.fp16:
+    model.half()
+    try:
+        from apex.optimizers import FP16_Optimizer
+    except ImportError:
+        raise ImportError("Please install apex")
+        optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
+for inputs, targets in loader:
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    optimizer.backward(loss) if args.fp16 else loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_wrapper_after_raise_is_not_left_without_a_word() -> None:
+    assert "created only by code that never runs" in refused("CM106", LATE)
+    made = "        optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)\n"
+    assert "nothing in these files creates it" in refused("CM106", LATE.replace(made, ""))
+
+
+def test_distributed_parts_wait_for_a_wrapper_after_raise() -> None:
+    text = LATE.replace(
+        "for inputs,",
+        "from apex.parallel import DistributedDataParallel\n"
+        "model = DistributedDataParallel(model)\nfor inputs,",
+    )
+    found = migrate_in_place([Source("train.py", text)], codemods_to("torch.amp"))
+    assert not found.texts
+    assert {refusal.code for refusal in found.refusals} == {"CM104", "CM106"}

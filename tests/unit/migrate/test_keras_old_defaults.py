@@ -155,3 +155,34 @@ def test_constructors_of_bases(base: str, old: str, new: str) -> None:
     assert after(text.format(old), "CM220") == text.format(new)
     text = text.replace("super()", "super(Own, self)")
     assert after(text.format(old), "CM220") == text.format(new)
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "x = keras.ops.relu(x)\n",
+        "from keras import ops\nx = ops.relu(x)\n",
+        "seed = keras.random.SeedGenerator(1)\n",
+        'import os\nos.environ["KERAS_BACKEND"] = "torch"\n',
+        'import os\nos.environ.setdefault("KERAS_BACKEND", "jax")\n',
+    ],
+)
+def test_a_program_of_keras_3_keeps_its_meanings(sign: str) -> None:
+    untouched(
+        f"import keras\n{sign}"
+        "gate = keras.layers.Dense(8, activation='hard_sigmoid')\n"
+        "model.compile(keras.optimizers.RMSprop(1e-3), 'mse')\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'import os\nos.environ["KERAS_BACKEND"] = "tensorflow"\n',  # Keras 2 has it, too
+        "x = keras.initializers.RandomNormal()\n",
+        "ops = 3\n",
+    ],
+)
+def test_signs_that_are_none(line: str) -> None:
+    text = f"import keras\n{line}gate = keras.layers.Dense(8, activation='hard_sigmoid')\n"
+    assert "activation=old_hard_sigmoid" in after(text)

@@ -232,3 +232,51 @@ def test_a_module_of_which_a_name_is_gone_stays() -> None:
 def test_a_module_in_one_that_moved() -> None:
     text = f"{SESSION}import tensorflow.contrib.slim.nets as nets\nnets.vgg.vgg_16(x)\n"
     assert "import tf_slim.nets as nets\nnets.vgg.vgg_16(x)\n" in changed("CM401", text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "from tensorflow.contrib.slim.python.slim.nets import inception_v3\n"
+            "inception_v3.inception_v3(x)\n",
+            "from tf_slim.nets import inception_v3\n",
+        ),
+        (
+            "from tensorflow.contrib.slim.python.slim import learning\nlearning.train(x, 'out')\n",
+            "from tf_slim import learning\n",
+        ),
+        (
+            "from tensorflow.contrib.layers.python.layers import regularizers\n"
+            "regularizers.l2_regularizer(0.1)\n",
+            "from tf_slim.layers import regularizers\n",
+        ),
+        # In TensorFlow 1 this name was the function, although a module had it, too.
+        (
+            "from tensorflow.contrib.framework.python.ops import arg_scope\n"
+            "with arg_scope([f]):\n    pass\n",
+            "from tf_slim import arg_scope\n",
+        ),
+        (
+            "from tensorflow.contrib.framework.python.ops.arg_scope import add_arg_scope\n"
+            "add_arg_scope(f)\n",
+            "from tf_slim.ops.arg_scope import add_arg_scope\n",
+        ),
+    ],
+)
+def test_private_modules_of_slim(before: str, after: str) -> None:
+    assert after in changed("CM401", f"{SESSION}{before}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from tensorflow.contrib.slim.nets import inception_v4\ninception_v4.inception_v4(x)\n",
+        "import tensorflow.contrib.slim as slim\nslim.nets.mobilenet.mobilenet(x)\n",
+        "from tensorflow.contrib import slim\nslim.python.slim.data.nothing()\n",
+    ],
+)
+def test_what_slim_never_had_is_refused(text: str) -> None:
+    found = migrate("CM401", f"{SESSION}{text}")
+    assert "is gone and has no certain counterpart" in found.refusals[0].message
+    assert all("tf_slim" not in new for new in found.texts.values())

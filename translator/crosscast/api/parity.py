@@ -240,6 +240,7 @@ def parity(
     check_choice("device", device, ("cpu", "gpu"))
     check_choice("half", half, ("auto", "native", "emulated"))
     try:
+        from crosscast.messages.folder_lock import hold_folder
         from crosscast_parity.planning.options import make_options, read_interpreters
     except ModuleNotFoundError as error:
         raise package_missing("the parity harness needs", error) from None
@@ -265,6 +266,8 @@ def parity(
             bisect=bisect,
             save_reference=Path(save_reference) if save_reference is not None else None,
         )
+        stack.enter_context(hold_folder(options.workdir, denied="CC708"))
+        options = replace(options, held=True)  # until the reports are written
         comparison = _Comparison(
             given, targets, options, read_interpreters(texts_of(python), targets), out is not None
         )

@@ -269,7 +269,8 @@ def rest(look: Look, draft: Draft) -> None:
     if (decay := number(average)) is not None and 0 <= decay < 1:
         draft.put("ema.decay", float(decay), average)
     elif average is not None:
-        note = f"{average.expression or 'the decay'} is not known"
+        unread = average.reason or "the decay is not known"
+        note = f"{average.expression} is not known" if average.expression else unread
         draft.assume("ema.decay", None, note, average)
     draft.nothing("ema.decay", None, "average", "no average of the weights")
     recompute = look("activation_checkpointing")

@@ -41,8 +41,8 @@ class Ignore:
     """Words that disabled a finding; "" for a comment without words."""
 
     def silences(self, result: Result) -> bool:
-        """Whether a finding is disabled; records the word that did."""
-        if result.span is None or result.span.line not in self.lines:
+        """Whether a finding is disabled; records the word that did. No comment hides a failure."""
+        if not result.is_finding or result.span is None or result.span.line not in self.lines:
             return False
         if not self.words:
             self.used.add("")

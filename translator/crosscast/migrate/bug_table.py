@@ -76,6 +76,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL118", _TAIL, "windows span epochs as in the recipe", by_user=True),
         _bug("CL119", _WINDOW, "gradients of a window are added up"),
         _bug("CL120", "", "gradients are cleared before each window"),
+        _bug("CL121", _MEAN, "every micro-batch of a window is divided by the same number"),
         _bug("CL201", _SCALING, "the loss scale is updated once per window"),
         _bug("CL202", _SCALING, "the loss scale is updated after every window"),
         _bug("CL203", _SCALING, "the loss scale is updated once per window"),

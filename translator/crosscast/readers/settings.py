@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -49,7 +50,7 @@ def number_of(value: object) -> int | float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return value if math.isfinite(value) else None
+        return value if abs(value) <= sys.float_info.max else None
     if not isinstance(value, str) or len(value) > 40 or not _NUMBER.fullmatch(value.strip()):
         return None
     text = value.strip().replace("_", "")

@@ -10,6 +10,7 @@ from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.trainstep.answers.reductions import held_back
 from crosscast.trainstep.events import TrainingStep
 
 
@@ -58,7 +59,7 @@ def _divided_by(module: Module, function: ast.AST) -> str:
 def syncs_every_micro(step: TrainingStep) -> bool:
     """Whether gradients are reduced at every micro-batch for at least some settings."""
     return any(
-        event.context("no_sync") is None or not event.by_default
+        held_back(event, step) is None or not event.by_default
         for event in step.of("backward")
         if all(guard.at_end is not True for guard in event.guards)
     )

@@ -11,12 +11,17 @@ from crosscast.lint.rules._loop import backward_of, eager_steps, own_windows
 from crosscast.lint.rules._windows import end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
+from crosscast.trainstep.walk.gradient_sync import ASKED_LATE, HELD_BACK
+
+_HELD = ("no_sync", HELD_BACK, ASKED_LATE)
+"""Words of programs that hold back the all-reduce in some way."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows under DistributedDataParallel without any no_sync."""
     wrapped = wraps(subject)
-    if not wrapped or any("no_sync" in m.source.text for m in subject.program.modules):
+    texts = [module.source.text for module in subject.program.modules]
+    if not wrapped or any(word in text for word in _HELD for text in texts):
         return
     for step in eager_steps(subject):
         backward = backward_of(step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from crosscast.migrate.apex.halves import WRAPPERS, casts_in, is_apart, is_guard
 from crosscast.migrate.apex.scaler_creation import Start
 from crosscast.migrate.apex.uses import Site, Stops, Uses, ifs_around, is_light, test_of
 from crosscast.migrate.apex.wrapped_scale import FUSED, WrappedScale, given_to, scale_of
+from crosscast.migrate.codemod import Refusal
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
@@ -106,6 +108,38 @@ def wrapped_in(program: Program, stops: Stops) -> Wrapped | None:
         _attributes(found, stops)
         _halves(found, stops)
     return found
+
+
+def never_made(program: Program) -> Iterator[Refusal]:
+    """Yield where a program without FP16_Optimizer still imports or calls it.
+
+    Only code that never runs creates it, such as that after `raise`, or nothing does.
+    """
+    for module in program.modules:
+        locals_of = {local for local, name in module.imports.items() if _is_class(name)}
+        if not locals_of:
+            continue
+        calls = [
+            node
+            for node in module.every(ast.Call)
+            if isinstance(node.func, ast.Name) and node.func.id in locals_of
+        ]
+        if calls:
+            yield Refusal(
+                span=module.span(calls[0]),
+                message=f"{WRAPPER} is created only by code that never runs",
+                hint="if it should run, move it out of the block that ends before it, and run "
+                "again; otherwise remove it with its import",
+            )
+            continue
+        for statement in module.every(ast.ImportFrom):
+            if any((alias.asname or alias.name) in locals_of for alias in statement.names):
+                yield Refusal(
+                    span=module.span(statement),
+                    message=f"{WRAPPER} is imported, but nothing in these files creates it",
+                    hint="pass the file that does, or remove the import",
+                )
+                break
 
 
 def _stars(program: Program, stops: Stops) -> None:

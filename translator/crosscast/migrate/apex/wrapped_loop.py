@@ -13,7 +13,7 @@ from crosscast.migrate.apex.preconditions import check_site, check_unsafe
 from crosscast.migrate.apex.scaled_steps import Step, steps_of
 from crosscast.migrate.apex.scaler_paths import scaler_paths
 from crosscast.migrate.apex.uses import Stops
-from crosscast.migrate.apex.wrapped import Wrapped, wrapped_in
+from crosscast.migrate.apex.wrapped import Wrapped, never_made, wrapped_in
 from crosscast.migrate.apex.wrapped_rewrite import write_wrapped
 from crosscast.migrate.codemod import Change, Outcome
 
@@ -27,7 +27,7 @@ def outcomes(subject: Subject) -> list[Outcome]:
     program, stops = subject.program, Stops()
     found = wrapped_in(program, stops)
     if found is None:
-        return []
+        return list(never_made(program))
     if stops.refusals:
         return list(stops.refusals)
     sites, start = found.uses.sites, found.start
@@ -89,6 +89,14 @@ def _notes(found: Wrapped) -> Iterator[str]:
         )
     if any(scale.may_be_dynamic for scale in found.scales):
         yield "GradScaler has no lower limit for a dynamic scale; FP16_Optimizer stopped at 1."
+    if any(scale.by_release for scale in found.scales):
+        # Read in the history of apex: fp16_utils/loss_scaler.py, then amp/scaler.py.
+        yield (
+            "A dynamic scale begins with 2**16 and grows after 2000 steps, as in apex since "
+            "February 2019, which also stopped it at 2**24. Before that, FP16_Optimizer began with "
+            "2**32 and grew after 1000 steps: if the program ran with such a release, give "
+            "GradScaler init_scale=2.0**32, growth_interval=1000."
+        )
     if any(call.name.rpartition(".")[2] != "convert_network" for call in found.networks):
         yield "The names of saved weights no longer begin with the module that apex put around."
     if found.clips:

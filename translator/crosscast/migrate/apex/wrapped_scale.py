@@ -32,6 +32,8 @@ class WrappedScale:
     """Arguments of GradScaler after the device: `init_scale=128.0`."""
     may_be_constant: bool
     may_be_dynamic: bool
+    by_release: bool = False
+    """Whether the first dynamic scale or its growth is a default of apex, which changed it."""
 
 
 def given_to(node: ast.Call) -> dict[str, ast.expr] | None:
@@ -52,6 +54,7 @@ def scale_of(
     first, every, more = _dynamic(given.get("dynamic_loss_args"), module, fused, stops)
     constant = _constant(given.get("static_loss_scale"), module, stops)
     choice = given.get("dynamic_loss_scale")
+    by_release = not fused and not _sets_start(given.get("dynamic_loss_args"))
     arguments: tuple[str, ...]
     match choice:
         case None | ast.Constant(value=False | None):
@@ -60,7 +63,9 @@ def scale_of(
         case ast.Constant(value=True):
             own = (f"init_scale={first}", f"growth_interval={every}", *more)
             kept = tuple(text for text in own if text not in _USUAL)
-            return WrappedScale(kept, may_be_constant=False, may_be_dynamic=True)
+            return WrappedScale(
+                kept, may_be_constant=False, may_be_dynamic=True, by_release=by_release
+            )
     if not is_plain(choice):
         message = "whether the loss scale is dynamic is computed"
         stops.add(module, choice, message, "assign the condition to a variable first")
@@ -70,7 +75,14 @@ def scale_of(
         f"growth_interval={every} if {test} else {NEVER}",
         *more,
     )
-    return WrappedScale(arguments, may_be_constant=True, may_be_dynamic=True)
+    return WrappedScale(arguments, may_be_constant=True, may_be_dynamic=True, by_release=by_release)
+
+
+def _sets_start(node: ast.expr | None) -> bool:
+    """Whether the arguments of a dynamic scale have its first value and its growth interval."""
+    keys = node.keys if isinstance(node, ast.Dict) else ()
+    words = {key.value for key in keys if isinstance(key, ast.Constant)}
+    return words >= {"init_scale", "scale_window"}
 
 
 def _constant(node: ast.expr | None, module: Module, stops: Stops) -> str:

@@ -10,7 +10,7 @@ from crosscast.migrate.keras import added_code
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.modules import bases, cells, runs, sessions, units
 from crosscast.migrate.keras_names.outcomes import outcomes_of
-from crosscast.migrate.keras_names.scope import stays_as_it_is
+from crosscast.migrate.keras_names.scope import keeps_meanings
 from crosscast.sources.subject import Subject
 
 _MESSAGE = "modules and replicas find the layers and the dtype policy of Keras 3"
@@ -21,7 +21,7 @@ _THREADS = "Keras 3 keeps the dtype policy for each thread; a strategy runs repl
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change modules, runs of strategies and cells."""
     program = subject.program
-    if stays_as_it_is(program):
+    if keeps_meanings(program):
         return
     for module in program.modules:
         out = Outcomes()

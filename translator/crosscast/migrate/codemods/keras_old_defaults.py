@@ -12,7 +12,7 @@ from crosscast.migrate.keras_names.old_defaults import old_defaults
 from crosscast.migrate.keras_names.old_optimizers import old_optimizers
 from crosscast.migrate.keras_names.outcomes import outcomes_of
 from crosscast.migrate.keras_names.positions import positions
-from crosscast.migrate.keras_names.scope import imports_keras, stays_as_it_is
+from crosscast.migrate.keras_names.scope import imports_keras, keeps_meanings
 from crosscast.migrate.keras_names.sparse_rows import sparse_rows
 from crosscast.sources.subject import Subject
 
@@ -20,7 +20,7 @@ from crosscast.sources.subject import Subject
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the calls of every module."""
     program = subject.program
-    if stays_as_it_is(program) or not any(map(imports_keras, program.modules)):
+    if keeps_meanings(program) or not any(map(imports_keras, program.modules)):
         return
     for module in program.modules:
         out = Outcomes()

@@ -8,7 +8,7 @@ from crosscast.lint.rules._examples import changed
 from crosscast.migrate.codemod import Codemod, Example, Outcome
 from crosscast.migrate.keras.policies import Outcomes
 from crosscast.migrate.keras_names.outcomes import outcomes_of
-from crosscast.migrate.keras_names.scope import imports_keras, stays_as_it_is
+from crosscast.migrate.keras_names.scope import imports_keras, keeps_meanings
 from crosscast.migrate.keras_names.training_calls import (
     logged_rates,
     modes,
@@ -21,7 +21,7 @@ from crosscast.sources.subject import Subject
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the callbacks and metrics of every module."""
     program = subject.program
-    if stays_as_it_is(program) or not any(map(imports_keras, program.modules)):
+    if keeps_meanings(program) or not any(map(imports_keras, program.modules)):
         return
     for module in program.modules:
         out = Outcomes()

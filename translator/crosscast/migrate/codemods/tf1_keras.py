@@ -25,7 +25,9 @@ _OPTIMIZERS = tuple(f"tensorflow.{path}" for path in OPTIMIZERS)
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change each program, a script with what it imports, as a whole or not at all."""
     program = subject.program
-    parts = [part for part in old_keras_parts(program) if not _has_keras_2(part)]
+    old = [(part, era) for part, era in old_keras_parts(program) if not _has_keras_2(part)]
+    yield from dict.fromkeys(era.refusal() for _, era in old if era.contradictory)
+    parts = [part for part, era in old if era.certain]
     if not parts:
         return
     found = _read(program, parts)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.outdated_apis import within_try
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
+from crosscast.migrate.tensorflow1.eras import era_of
 from crosscast.migrate.tensorflow1.helper_files import helper_files
 from crosscast.migrate.tensorflow1.module_edits import ModuleEdits
 from crosscast.migrate.tensorflow1.module_names import (
@@ -16,7 +17,6 @@ from crosscast.migrate.tensorflow1.module_names import (
     needs_mode,
     rebound,
     uses_of,
-    written_for_v1,
 )
 from crosscast.migrate.tensorflow1.moved_names import V1
 from crosscast.migrate.tensorflow1.started_modules import started_with
@@ -49,9 +49,13 @@ def run(subject: Subject) -> Iterator[Outcome]:
     present = [edits for edits in found if edits.imports]
     if not present:
         return
-    old = [use for edits in present if (use := written_for_v1(edits.module, edits.uses))]
+    era = era_of(program.modules)
+    if era.contradictory:
+        yield era.refusal()
+        return
+    old = era.certain
     text = "\n".join(module.source.text for module in program.modules)
-    graphs = (bool(old) or any(word in text for word in _MODES)) and _EAGER not in text
+    graphs = (old or any(word in text for word in _MODES)) and _EAGER not in text
     whole = {bound.plain for edits in present for bound in edits.imports if not bound.path}
     if not old and whole != {False}:
         yield from _estimators(present)
@@ -65,9 +69,9 @@ def run(subject: Subject) -> Iterator[Outcome]:
                 hint="give one of them another name, and run again",
             )
             return
-        edits.run(convert=bool(old), graphs=graphs)
+        edits.run(convert=old, graphs=graphs)
     started = started_with(program, [edits.module for edits in present if needs_mode(edits.uses)])
-    _set_up(program, found, started, convert=bool(old))
+    _set_up(program, found, started, convert=old)
     for edits in found:
         yield from edits.refusals
         yield from _python_2(edits.module)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.migrate.tensorflow1.keras_programs import is_old_keras_program
+from crosscast.readers.python.library_calls import calls_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 _VARIABLE = "TF_USE_LEGACY_KERAS"
 _SETTERS = ("setdefault", "putenv")
 _KERAS_2 = re.compile(rf"{_VARIABLE}|\btf_keras\b")
+_KERAS_3 = tuple(
+    f"keras.{name}"
+    for name in (
+        "config.", "distribution.", "dtype_policies.", "ops.", "quantizers.", "random.", "tree.",
+        "Variable",
+    )
+)  # fmt: skip
+"""What only Keras 3 has, and no codemod writes."""
+_BACKEND = re.compile(r"""["']KERAS_BACKEND["'][\])},: =]+["'](jax|torch|openvino)["']""")
 
 
 def uses_keras_2(program: Program) -> bool:
@@ -26,6 +36,21 @@ def uses_keras_2(program: Program) -> bool:
 def selects_keras_2(module: Module) -> bool:
     """Whether the text of a module selects Keras 2, or imports it."""
     return _KERAS_2.search(module.source.text) is not None
+
+
+def keeps_meanings(program: Program) -> bool:
+    """Whether names that Keras 2 and 3 both have must stay: by `stays_as_it_is`, or for Keras 3.
+
+    A program with names that only Keras 3 has means its defaults and formulas, too.
+    """
+    return stays_as_it_is(program) or is_for_keras_3(program)
+
+
+def is_for_keras_3(program: Program) -> bool:
+    """Whether a program calls what only Keras 3 has, or selects a backend other than TensorFlow."""
+    return any(name.startswith(_KERAS_3) for name, _ in calls_of(program)) or any(
+        _BACKEND.search(module.source.text) for module in program.modules
+    )
 
 
 def stays_as_it_is(program: Program) -> bool:

@@ -6,28 +6,34 @@ from collections.abc import Callable, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from crosscast.migrate.keras.program import compiles
-from crosscast.migrate.tensorflow1.module_names import imports_of, uses_of, written_for_v1
+from crosscast.migrate.tensorflow1.eras import Era, era_of
 from crosscast.migrate.tensorflow1.started_modules import parts_of
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, canonical, last
 
 _EAGER = ("enable_eager_execution", "enable_v2_behavior")
-_FOUND: WeakKeyDictionary[Program, Sequence[Sequence[Module]]] = WeakKeyDictionary()
+_Parts = Sequence[tuple[Sequence[Module], Era]]
+_FOUND: WeakKeyDictionary[Program, _Parts] = WeakKeyDictionary()
 
 
 def is_old_keras_program(program: Program) -> bool:
-    """Whether a script of a program was written for TensorFlow 1 and trains a model of Keras."""
+    """Whether a script of a program trains a model of Keras and shows signs of TensorFlow 1."""
     return bool(old_keras_parts(program))
 
 
-def old_keras_parts(program: Program) -> Sequence[Sequence[Module]]:
-    """Return the scripts of TensorFlow 1 that train with Keras, each with what it imports."""
+def old_keras_parts(program: Program) -> _Parts:
+    """Return the scripts that train with Keras and show signs of TensorFlow 1.
+
+    Each has the modules that it imports, and what they show: perhaps it has signs of both releases.
+    """
     found = _FOUND.get(program)
     if found is None:
-        old = [part for part in parts_of(program) if _is_old(part)]
+        eras = [(part, era_of(part)) for part in parts_of(program)]
         trained = _training(program)
-        found = [part for part in old if is_eager(part) or any(trained(part))]
+        found = [
+            (part, era) for part, era in eras if era.old and (is_eager(part) or any(trained(part)))
+        ]
         _FOUND[program] = found
     return found
 
@@ -50,7 +56,3 @@ def _training(program: Program) -> Callable[[Sequence[Module]], Iterator[bool]]:
         yield any(module in tapes for module in part) and any(module in keras for module in part)
 
     return trained
-
-
-def _is_old(part: Sequence[Module]) -> bool:
-    return any(written_for_v1(module, uses_of(module, imports_of(module))) for module in part)

@@ -219,18 +219,17 @@ def _may_be(bound: Import, scope: Scope, module: Module) -> bool:
     return False
 
 
-def written_for_v1(module: Module, uses: list[Use]) -> Use | None:
-    """Return a use that only TensorFlow 1 has, outside of tests of the version; None if none."""
-    for use in uses:
-        if not use.bound.plain or _is_compat(module, use) or is_chosen(module, use.node):
+def signs_of_v1(module: Module) -> Iterator[Use]:
+    """Yield the uses of what only TensorFlow 1 has, outside of tests of the version."""
+    for use in uses_of(module, imports_of(module)):
+        if not use.bound.plain or is_written_as_v1(module, use) or is_chosen(module, use.node):
             continue
         if module.is_dead(use.node):
             continue
         new, _ = moved(use.path)
         dead = use.path.startswith("contrib.") and (new or gone(use.path)[0])
         if is_v1_name(use.path) or dead:
-            return use
-    return None
+            yield use
 
 
 def needs_mode(uses: Iterable[Use]) -> bool:
@@ -245,14 +244,13 @@ def is_for_v1(program: Program) -> bool:
     """Whether a program was written for TensorFlow 1, or already for `tf.compat.v1`."""
     whole: set[bool] = set()
     for module in program.modules:
-        imports = imports_of(module)
-        if written_for_v1(module, uses_of(module, imports)):
+        if any(signs_of_v1(module)):
             return True
-        whole |= {bound.plain for bound in imports if not bound.path}
+        whole |= {bound.plain for bound in imports_of(module) if not bound.path}
     return whole == {False}
 
 
-def _is_compat(module: Module, use: Use) -> bool:
+def is_written_as_v1(module: Module, use: Use) -> bool:
     """Whether a name is written as `tf.compat.v1.name`."""
     return f".{_V1}." in f".{module.text(use.node)}."
 

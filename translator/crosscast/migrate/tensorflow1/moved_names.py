@@ -1,7 +1,7 @@
 """Where names of TensorFlow 1 that `tf.compat.v1` lacks are now.
 
-Read in TensorFlow 1.15.5 and 2.21.0, tf_slim 1.2.0 and the modules of `templates/tensorflow1`;
-tests/probes/test_tensorflow1_names.py looks every row up again.
+Read in TensorFlow 1.15.5 and 2.21.0, tf_slim 1.1.0 and 1.2.0, and in the modules of
+`templates/tensorflow1`; tests/probes/test_tensorflow1_names.py looks every row up again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from crosscast.migrate.tensorflow1 import private_names as private
+from crosscast.migrate.tensorflow1.slim_names import ROOT, SLIM_NAMES, is_slim_name
 
 V1 = "tensorflow.compat.v1"
 ESTIMATOR = "session_estimator"
@@ -155,11 +156,28 @@ _SAME: tuple[tuple[str, str, str], ...] = (
 
 _RENAMED = {
     "contrib.slim": "tf_slim",
-    "contrib.layers.python.layers.utils": "tf_slim.layers.utils",
-    "contrib.layers.python.layers.layers": "tf_slim.layers.layers",
+    "contrib.slim.python.slim": "tf_slim",
+    **{
+        f"contrib.layers.python.layers.{name}": f"tf_slim.layers.{name}"
+        for name in (
+            "initializers",
+            "layers",
+            "normalization",
+            "optimizers",
+            "regularizers",
+            "rev_block_lib",
+            "summaries",
+            "utils",
+        )
+    },
     "contrib.framework.python.ops.variables": "tf_slim.ops.variables",
     "contrib.framework.python.ops.add_arg_scope": "tf_slim.add_arg_scope",
-    "contrib.framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
+    # `from ...ops import arg_scope` gave the function, which hides the module of that name.
+    "contrib.framework.python.ops.arg_scope": "tf_slim.arg_scope",
+    **{
+        f"contrib.framework.python.ops.arg_scope.{name}": f"tf_slim.ops.arg_scope.{name}"
+        for name in SLIM_NAMES["tf_slim.ops.arg_scope"]
+    },
     "contrib.tpu.RunConfig": f"{TPU}.TPURunConfig",
     "estimator.tpu.RunConfig": f"{TPU}.TPURunConfig",
     "contrib.learn.ModeKeys.TRAIN": f"{ESTIMATOR}.ModeKeys.TRAIN",
@@ -262,6 +280,7 @@ def moved(path: str) -> tuple[str, str]:
         if head in MOVED:
             new, rest = MOVED[head], path[len(head) :]
             lost = new == MNIST and rest and rest.split(".")[1] not in _OF_MNIST
+            lost = lost or (new.partition(".")[0] == ROOT and not is_slim_name(new + rest))
             return ("", "") if lost else (new, rest)
         head = head.rpartition(".")[0]
     return "", ""

@@ -59,6 +59,7 @@ class Module:
         "program",
         "scopes",
         "source",
+        "star_imports",
         "stars",
         "tree",
     )
@@ -78,6 +79,7 @@ class Module:
         self.imported: list[str] = []
         """Modules named in imports, as written (relative ones with their dots)."""
         self.stars: list[str] = []
+        self.star_imports: list[tuple[ast.ImportFrom, str]] = []
         """Modules of which everything is imported."""
         self.path_homes: dict[tuple[str, Path], list[Binding]] = {}
         """`cfg.a.b = v`, by root name and path, wherever the root lives."""

@@ -9,16 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-Named = tuple[str, "Call"]
+Named = tuple[str, Call]
 _INDEX: WeakKeyDictionary[Program, tuple[Named, ...]] = WeakKeyDictionary()
 _HIDDEN = re.compile(r"^[\w.]+\.(keras|tf|fluid|paddle)\.(?=[a-zA-Z_])")
 """A library re-exported by another package: `ourpackage.keras.optimizers.Adam`."""
@@ -217,8 +217,7 @@ def unwrapped(value: Value | None) -> Value | None:
     """Return the number in `tf.constant(1e-3)`, `tf.cast(rate, tf.float32)`, `float(rate)`."""
     for _ in range(4):
         match value:
-            case Instance(made_by=name, call=made) if last(name) in _WRAPPERS:
-                call: Call = made  # type: ignore[assignment]
+            case Instance(made_by=name, call=Call() as call) if last(name) in _WRAPPERS:
                 named = {keyword.arg: keyword.value for keyword in call.node.keywords}
                 first = next(iter(call.node.args), None)
                 wrapped = named.get("value", named.get("x", named.get("initial_value", first)))

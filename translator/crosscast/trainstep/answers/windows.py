@@ -14,10 +14,12 @@ from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.trainstep.answers.opening import clears_first
-from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.answers.reductions import held_back, is_certain
+from crosscast.trainstep.events import Context, Event, TrainingStep, WindowTest
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import given_steps, library_steps
 from crosscast.trainstep.windows.validity import LIBRARY_KEYS
+from crosscast.trainstep.windows.whole_epochs import fits_whole
 
 _DATA_PARALLEL = re.compile(
     r"DistributedDataParallel|\bDDP\b|^paddle\.[\w.]*DataParallel$|distributed_model$"
@@ -157,9 +159,12 @@ def sync_of(step: TrainingStep) -> Answer | None:
     """Return whether the all-reduce waits for the end of the window."""
     if not step.by_hand:
         return answer("library", *step.of("backward")[:1])
-    held = [e for e in step.of("backward") if e.context("no_sync") is not None]
+    backward = step.of("backward")
+    if not all(is_certain(event, step) for event in backward):
+        return None
+    held = [e for e in backward if held_back(e, step) is not None]
     if held:
-        flagged = all(_by_flag(e) for e in held)
+        flagged = all(_by_flag(e, held_back(e, step)) for e in held)
         return answer("flag" if flagged else "yes", *held)
     program = step.module.program
     exchange = _exchange(program)
@@ -183,10 +188,9 @@ _SEVERAL = re.compile(
 """Flags that tell whether there are several processes, or how long a window is."""
 
 
-def _by_flag(event: Event) -> bool:
+def _by_flag(event: Event, context: Context | None) -> bool:
     """Whether a flag decides about no_sync, besides the window."""
     guards = [g for g in event.guards if g.window is not None and g.at_end is False]
-    context = event.context("no_sync")
     guards += context.guards if context is not None else ()
     flags = {flag for guard in guards for flag in guard.flags}
     tests = [guard.window for guard in guards if guard.window is not None]
@@ -211,6 +215,8 @@ def tail_of(step: TrainingStep) -> Answer | None:
         return answer("library", event)
     if test.last or any(t.last for _, t in tests):
         return answer("stepped", event)
+    if fits_whole(step, test):
+        return answer("none", event)
     flush = [e for e in step.around("step") if e.order > event.order]
     if flush:
         return answer("stepped", *flush)

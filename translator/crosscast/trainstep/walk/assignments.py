@@ -15,7 +15,6 @@ from crosscast.trainstep.frames.expression_keys import key_of
 from crosscast.trainstep.frames.frame import Frame, canonical, counter_name
 from crosscast.trainstep.frames.losses import PLAIN, Division, Loss, frame_loss, loss_of
 from crosscast.trainstep.frames.object_kinds import is_gradient, is_loss_name, kind_of, last_name
-from crosscast.trainstep.walk import clipping_by_hand
 from crosscast.trainstep.walk.gradient_sync import hold_back
 from crosscast.trainstep.walk.loss_sums import liveness, summed
 
@@ -68,8 +67,6 @@ def _assign(
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(walker, target, value, frame)
     elif isinstance(target, ast.Attribute):
-        if is_gradient(target) and _multiplied(walker, node, target, value, frame):
-            return
         if target.attr == "grad" and isinstance(value, ast.Constant) and value.value is None:
             walker.emit("zero_grad", node, frame, subject=_gradient_of(target, frame))
             return
@@ -81,19 +78,6 @@ def _assign(
         _reset(walker, node, target, value, frame)
     elif isinstance(target, ast.Subscript):
         _subscript(walker, node, target, frame)
-
-
-def _multiplied(
-    walker: Walker, node: ast.stmt, target: ast.Attribute, value: ast.expr, frame: Frame
-) -> bool:
-    """`p.grad = p.grad * factor`, where the factor is one of clipping."""
-    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Mult):
-        return False
-    text = frame.module.text(target).removesuffix(".data")
-    for side, factor in ((value.left, value.right), (value.right, value.left)):
-        if frame.module.text(side).removesuffix(".data") == text:
-            return clipping_by_hand.scaled(walker, node, factor, frame)
-    return False
 
 
 _SUMS = re.compile(r"accum|acc_?grads?|grads?_?(sum|acc|total)|(sum|total)_grads?", re.I)
@@ -215,7 +199,6 @@ def _augment(walker: Walker, node: ast.AugAssign, frame: Frame) -> None:
     name = canonical(target, frame) if isinstance(target, ast.Attribute | ast.Subscript) else ""
     local = target.id if isinstance(target, ast.Name) else name
     if isinstance(node.op, ast.Mult) and is_gradient(target):
-        clipping_by_hand.scaled(walker, node, value, frame)
         return
     if isinstance(node.op, ast.Div | ast.Mult):
         whole = ast.BinOp(left=target, op=node.op, right=value)

@@ -15,26 +15,30 @@ if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
 
 HELD_BACK = "require_backward_grad_sync"
-"""Name of contexts that an attribute of the model stands for."""
+"""Name of contexts that this attribute of DistributedDataParallel stands for."""
+ASKED_LATE = "set_requires_gradient_sync"
+"""Name of contexts that this method of FSDP stands for, which counts in the backward pass."""
 
 
-def hold_back(walker: Walker, node: ast.expr, sync: ast.expr, frame: Frame) -> None:
+def hold_back(
+    walker: Walker, node: ast.expr, sync: ast.expr, frame: Frame, name: str = HELD_BACK
+) -> None:
     """Note that gradients are only reduced from here on if an expression is true."""
     literal = sync.value if isinstance(sync, ast.Constant) else None
     if literal:
-        walker.contexts = [c for c in walker.contexts if c.name != HELD_BACK]
+        walker.contexts = [c for c in walker.contexts if c.name != name]
         return
     guards = () if literal is False else (PathCondition(sync, False, frame, walker.heads).guard(),)
     subject = canonical(node, frame)
     walker.contexts.append(
-        Context(kind="no_sync", node=node, name=HELD_BACK, guards=guards, subject=subject)
+        Context(kind="no_sync", node=node, name=name, guards=guards, subject=subject)
     )
 
 
 def _hold_back(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     """`model.set_requires_gradient_sync(last)`."""
     if isinstance(call.func, ast.Attribute) and call.args:
-        hold_back(walker, call.func.value, call.args[0], frame)
+        hold_back(walker, call.func.value, call.args[0], frame, ASKED_LATE)
     return True
 
 
