@@ -62,7 +62,6 @@ def slowest(expression: Expression) -> tuple[float, str]:
 
 
 @exhaustive("every regular expression with long words, some of them up to seconds")
-@pytest.mark.xfail(strict=True, reason="those of single rules and readers are still to be mended")
 def test_long_words_cost_time_in_proportion() -> None:
     found = expressions()
     assert len(found) > 700

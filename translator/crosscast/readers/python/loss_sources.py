@@ -35,9 +35,9 @@ _REDUCED = re.compile(
 )
 _FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
 """A function that multiplies, unlike the method of a scaler."""
-_LOSS_SCALE = re.compile(r"(?:\w+\.)*\w*loss_?scal(?:e|ing)\w*", re.I)
+_LOSS_SCALE = re.compile(r"(?:\w+\.)*\w{0,60}loss_?scal(?:e|ing)\w{0,60}", re.I)
 """A factor that scales a loss by hand."""
-_DIVIDED = re.compile(r"/ *(?:float\()?[\w.]*loss_?scal", re.I)
+_DIVIDED = re.compile(r"/ *(?:float\()?[\w.]{0,60}loss_?scal", re.I)
 """Where gradients are divided by it again."""
 _DATA = frozenset({"x", "input", "input_tensor"})
 Seen = dict[tuple[ast.expr, str | int | None], list[Found]]
