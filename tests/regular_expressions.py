@@ -64,12 +64,11 @@ def expressions() -> list[Expression]:
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
     }
-    used: dict[str, set[str]] = {}
-    for tree in trees.values():
-        for node in ast.walk(tree):
-            match node:
-                case ast.Attribute(value=ast.Name(id=name), attr=how) if how in HOW:
-                    used.setdefault(name, set()).add(how)
+    own = {path: _uses(tree) for path, tree in trees.items()}
+    anywhere: dict[str, set[str]] = {}
+    for uses in own.values():
+        for name, hows in uses.items():
+            anywhere.setdefault(name, set()).update(hows)
     found = []
     for path, tree in trees.items():
         names = {
@@ -80,9 +79,36 @@ def expressions() -> list[Expression]:
         for call, how in _calls(tree):
             pattern = _compiled(call, path)
             if pattern is not None:
-                hows = used.get(names.get(id(call), ""), ANYWHERE) if how == "compile" else {how}
+                name = names.get(id(call), "")
+                used = own[path] if name.startswith("_") else anywhere
+                hows = used.get(name, {*ANYWHERE}) if how == "compile" else {how}
                 place = f"{path.relative_to(ROOT)}:{call.lineno}"
                 found.append(Expression(place, pattern, bool(hows & ANYWHERE)))
+    return found
+
+
+def _uses(tree: ast.AST) -> dict[str, set[str]]:
+    """Return how names of expressions are used; `search` where they are handed on."""
+    found: dict[str, set[str]] = {}
+    methods: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name) as root, attr=how):
+                methods.add(root)
+                if how in HOW:
+                    found.setdefault(name, set()).add(how)
+            case ast.Attribute(
+                value=ast.IfExp(body=ast.Name(), orelse=ast.Name()) as choice, attr=how
+            ):
+                methods |= {choice.body, choice.orelse}
+                for each in ast.walk(choice):
+                    if isinstance(each, ast.Name) and each in methods:
+                        found.setdefault(each.id, set()).add(how)
+            case ast.Call(func=ast.Name(id="matching" | "_made"), args=[_, ast.Name(id=name) as n]):
+                methods.add(n)
+                found.setdefault(name, set()).add("fullmatch")
+            case ast.Name(id=name, ctx=ast.Load()) if node not in methods:
+                found.setdefault(name, set()).add("search")
     return found
 
 

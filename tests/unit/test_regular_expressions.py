@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from regular_expressions import Expression, expressions, slow_texts
+from tiers import exhaustive
 
 LENGTH = 6000
 SECONDS = 0.05
@@ -59,6 +61,7 @@ def slowest(expression: Expression) -> tuple[float, str]:
     return found
 
 
+@exhaustive("every regular expression with long words, some of them up to seconds")
 def test_long_words_cost_time_in_proportion() -> None:
     found = expressions()
     assert len(found) > 700
@@ -72,6 +75,4 @@ def test_long_words_cost_time_in_proportion() -> None:
 
 @pytest.mark.parametrize("pattern", [r"\w+\.py", r"(a+)+b", r"x\s*\(?\s*\d"])
 def test_a_slow_expression_is_found(pattern: str) -> None:
-    import re
-
     assert slowest(Expression("", re.compile(pattern), anywhere=True))[0] > SECONDS

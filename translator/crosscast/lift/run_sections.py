@@ -33,7 +33,7 @@ _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
 _BY_FLAG = frozenset({"tpu", "strategy_by_flag"})
 """Ways to train on several devices that programs also name where they train on one."""
-_WARMS = re.compile(r"[\w.]*warm_?up\w*(?: *(?:>|!=) *0(?:\.0*)?)?", re.I)
+_WARMS = re.compile(r"[\w.]{0,60}warm_?up\w{0,60}(?: *(?:>|!=) *0(?:\.0*)?)?", re.I)
 """The condition that there is a warm-up."""
 _OF_ENCODER = ("model.labels", "model.layer_norm_eps")
 """What a launch may say of a model whose sizes stand in a file that was not given."""

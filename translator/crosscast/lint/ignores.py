@@ -19,7 +19,7 @@ from crosscast.sources.files import kind_of
 
 MARK = "crosscast:"
 _COMMENT = re.compile(
-    r"#+[ \t]*crosscast:[ \t]*(?P<word>ignore-file|ignore)"
+    r"(?<!#)#+[ \t]*crosscast:[ \t]*(?P<word>ignore-file|ignore)"
     r"(?:[ \t]*\[(?P<codes>[^\]#]*)\]|(?![-\w]|[ \t]*\[))",
     re.IGNORECASE,
 )

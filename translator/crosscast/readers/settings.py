@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from crosscast.facts.fact import Confidence, Fact, Layer, Origin, PlainValue
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 
-_NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(\d[\d_]*+(?:\.\d*+)?|\.\d++)([eE][-+]?\d+)?")
 _TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
 _FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
 

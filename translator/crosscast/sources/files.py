@@ -134,7 +134,9 @@ def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
     encoding = encoding_of(data, python=path.suffix not in (*SHELL, *CONFIG))
     try:
         text = data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+        if "utf" not in encoding and text.encode(encoding) != data:
+            raise ValueError  # a codec such as punycode: the file could not be written back
+    except (ValueError, LookupError):  # codecs such as `undefined` and `idna` have errors of theirs
         problem = Diagnostic(code="CC005", message=f"{path}: not text in {encoding}")
         return problem if named else None
     return Text(source=Source(str(path), text), path=path, encoding=encoding)

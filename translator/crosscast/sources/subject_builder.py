@@ -39,8 +39,10 @@ from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.steps.search import training_steps
 
-_OVERRIDE = re.compile(r"\.py\b(?:[^\n\\]|\\\n)*?\s\+{0,2}[A-Za-z_][\w./@]*=")
-"""A word with `=` and without dashes after a program."""
+_ARGUMENTS = re.compile(r"\.py\b((?:[^\n\\]|\\\n)*)")
+"""What follows a program up to the end of its command."""
+_OVERRIDE = re.compile(r"\s\+{0,2}[A-Za-z_][\w./@]*=")
+"""A word with `=` and without dashes."""
 
 
 def subject_of(
@@ -135,7 +137,9 @@ def _program(
 
 def _overrides(sources: Sequence[Source]) -> bool:
     """Whether a command of a launch script changes entries of configurations: `optim.lr=0.1`."""
-    return any(_OVERRIDE.search(s.text) for s in sources if kind_of(s) == "shell")
+    shells = (source for source in sources if kind_of(source) == "shell")
+    commands = (found[1] for shell in shells for found in _ARGUMENTS.finditer(shell.text))
+    return any(map(_OVERRIDE.search, commands))
 
 
 def starts(command: Command, source: Source) -> bool:

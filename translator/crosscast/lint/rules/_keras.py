@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crosscast.readers.python.precision import Site
 
 _SCALES = re.compile(
-    r"loss_?scal|scaled?_loss|unscal|grad\w*_scal|enable_mixed_precision_graph_rewrite", re.I
+    r"loss_?scal|scaled?_loss|unscal|grad\w{0,60}_scal|enable_mixed_precision_graph_rewrite", re.I
 )
 _WRAPPER = re.compile(
     r"^\w*LossScaleOptimizer\w*$|^loss_scale_optimizer$|^enable_mixed_precision_graph_rewrite$"

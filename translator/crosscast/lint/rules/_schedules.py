@@ -18,7 +18,7 @@ from crosscast.trainstep.events import Event
 
 _LENGTHS = ("num_training_steps", "total_steps", "T_max", "total_iters", "max_iters", "t_total")
 _MAKERS = re.compile(
-    r"get_\w*schedule(r|_with_\w+)?$|OneCycleLR$|CosineAnnealingLR$|LinearLR$|PolynomialLR$"
+    r"get_\w{0,60}schedule(r|_with_\w{1,60})?$|OneCycleLR$|CosineAnnealingLR$|LinearLR$|PolynomialLR$"
 )
 _PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
 _TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)[A-Z]\w+")

@@ -17,7 +17,7 @@ from crosscast.sources.subject import Subject
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
-_UPDATES = re.compile(r"scal\w*(\[\w+\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
+_UPDATES = re.compile(r"scal\w{0,60}(\[\w{1,60}\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
 
 
 def check(subject: Subject) -> Iterator[Finding]:

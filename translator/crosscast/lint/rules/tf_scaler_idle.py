@@ -40,7 +40,7 @@ _PLAIN = frozenset({"gradient", "gradients"})
 """Functions that compute gradients of the loss they get."""
 _SCALED = re.compile(r"scal(e|ed|er|ing)\b|scaled?_|unscal", re.I)
 _SWITCH = re.compile(r"scal|fp_?16|float16|half|mixed|amp\b|amp_|precision", re.I)
-_WINDOW = re.compile(r"accum\w*_(steps?|count|num)|(num|n)_accum|micro_?batches", re.I)
+_WINDOW = re.compile(r"accum\w{0,60}_(steps?|count|num)|(num|n)_accum|micro_?batches", re.I)
 _LIBRARIES = ("tensorflow.", "keras.")
 _BY_LIBRARY = frozenset({"minimize", "compile", "fit", "fit_generator", "compute_gradients"})
 """Methods that scale the loss of a wrapped optimizer."""

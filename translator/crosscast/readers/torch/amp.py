@@ -42,7 +42,7 @@ _SCALER = re.compile(
 )
 _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
 """Wrapper of a scaler with this name in code around vision models."""
-_CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
+_CAST = re.compile(r"(\w{1,60}_)?auto_?cast(_\w{1,60})?", re.I)
 _KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
 
 

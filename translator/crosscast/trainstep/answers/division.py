@@ -30,7 +30,9 @@ _COUNT = re.compile(r"accum|grad_steps|ga_steps|micro|update_freq|chunk|batch_sp
 """Names of the number of micro-batches of a window."""
 
 _PARTS = re.compile(
-    r"batch_?size\b.*/.*(shape\[0\]|size\(0\)|batch_?size|len\()|len\(.*/.*batch_?size", re.I
+    r"batch_?size\b[^/]{0,200}/.{0,200}(shape\[0\]|size\(0\)|batch_?size|len\()"
+    r"|len\([^/]{0,200}/.{0,200}batch_?size",
+    re.I,
 )
 """A window's rows over those of a micro-batch: `args.batch_size / x.shape[0]`."""
 

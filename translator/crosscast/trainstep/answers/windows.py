@@ -183,7 +183,7 @@ def sync_of(step: TrainingStep) -> Answer | None:
 
 
 _SEVERAL = re.compile(
-    r"gpu|dist|world|ddp|rank|parallel|grad\w*_accum|accum\w*_(steps?|iters?)", re.I
+    r"gpu|dist|world|ddp|rank|parallel|grad\w{0,60}_accum|accum\w{0,60}_(steps?|iters?)", re.I
 )
 """Flags that tell whether there are several processes, or how long a window is."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BOUND = ("max_norm", "clip_value", "clip_norm", "max_grad_norm", "clip_val", "value", "clip_coef")
 _GRADIENT = re.compile(r"grad|^gv?s?$|^g_?v?\d?$|^gv?\[", re.I)
 _GRADIENTS = re.compile(r"\bgrads?\b|\bgradients?\b|\bvariables$|\bparameters\(\)")
-_NAMED = re.compile(r"clip_?(master_)?grad|grad\w*_?clip|clip_norm|clip_value", re.I)
+_NAMED = re.compile(r"clip_?(master_)?grad|grad\w{0,60}clip|clip_norm|clip_value", re.I)
 
 
 def clipped(
