@@ -97,7 +97,8 @@ def test_a_lock_that_was_removed_meanwhile_is_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between opening and locking, a command that fails may remove the file."""
-    lock, taken = fcntl.flock, []
+    lock = fcntl.flock
+    taken: list[int] = []
 
     def late(file: Any, how: int) -> None:
         if not taken:
