@@ -76,11 +76,10 @@ def _input(rng: random.Random, known: list[tuple[str, str]]) -> Input:
     suffix, text = rng.choice(known)
     for _ in range(rng.randint(1, 3)):
         text = rng.choice(_CHANGES)(rng, text)
-    data = (
-        text.encode(rng.choice(_CODECS) if rng.random() < 0.2 else "utf-8", "surrogatepass")
-        if rng.random() < 0.9
-        else text.encode("utf-8", "surrogatepass")[: rng.randint(0, 500)]
-    )
+    codec = rng.choice(_CODECS) if rng.random() < 0.2 else "utf-8"
+    data = text.encode(codec, "surrogatepass" if codec.startswith("utf") else "replace")
+    if rng.random() < 0.1:
+        data = data[: rng.randint(0, len(data))]
     if rng.random() < 0.1:
         data = f"# coding: {rng.choice(_DECLARED)}\n".encode() + data
     mark = rng.choice(_MARKS).replace("\x00", "") if rng.random() < 0.2 else ""
