@@ -148,6 +148,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL520", "", "the gradients of the loss reach the model"),
         _bug("CL521", "", "objects are made whatever the settings are"),
         _bug("CL522", "schedule.warmup_steps", "the warm-up is the recipe's", by_user=True),
+        _bug("CL523", _SPREAD, "gradients are averaged over processes"),
         _bug("CL601", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL602", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL603", _DATA, "every process has different rows"),
