@@ -31,7 +31,11 @@ def _groups(program: Program) -> dict[Module, frozenset[Module]]:
 
 def _used(module: Module) -> Iterator[Module]:
     """Yield the modules of the program of whose definitions a module uses some."""
-    for node in (*module.every(ast.Import), *module.every(ast.ImportFrom)):
+    statements: tuple[ast.Import | ast.ImportFrom, ...] = (
+        *module.every(ast.Import),
+        *module.every(ast.ImportFrom),
+    )
+    for node in statements:
         base = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]

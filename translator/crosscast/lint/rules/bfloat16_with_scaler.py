@@ -61,6 +61,8 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
     ]
     if any(call.has_star for call in made):
         return ""
+    if any(_switches(call) for call in made):  # what it gets may depend on the type
+        forward = [(event, c) for event, c in forward if c.guards or _guards(event) or _on(c)]
     on = _scaler_on(scaled, made)
     find = _setting if made else _one_switch
     found = {find(event, context, on) for event, context in forward}
@@ -80,6 +82,11 @@ def _scaler_on(scaled: Event, made: Sequence[Call]) -> list[Wanted]:
 def _switches(call: Call) -> list[Wanted]:
     given = [call.bound().get(word) for word in ("enabled", "enable")]
     return [((node, call.module.owner_of(node)), True) for node in given if node is not None]
+
+
+def _on(context: Context) -> bool:
+    """Whether a region of autocast has a switch."""
+    return "enabled" in context.detail or "enable" in context.detail
 
 
 def _setting(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
