@@ -161,3 +161,50 @@ def test_a_full_check_trains_seeds(tmp_path: Path) -> None:
     assert pair["verdict"] in ("EQUIVALENT", "INCONCLUSIVE"), said
     types = {run["stage"] for run in report["runs"]}
     assert {"model", "model-float16", "model-bfloat16"} <= types
+
+
+UNBIASED = ("        if self.training:\n", "        if False:\n")
+"""PyTorch's own running variance, which is unbiased, beside Paddle's."""
+CALLS = (
+    '        self.calls = getattr(self, "calls", 0) + self.training\n        if self.calls > 30:\n'
+)
+BEFORE = "        before = self.running_var.clone()\n"
+TURNED = "        x = image.transpose([0, 3, 1, 2])\n"
+LAYERS = """\
+            for layer in self.sublayers():
+                if isinstance(layer, nn.BatchNorm2D):
+                    layer._momentum = 1.0
+"""
+STATISTICS = {
+    "frozen in torch": (
+        "model_torch.py",
+        BEFORE,
+        f"{CALLS}            self.momentum = 0.0\n{BEFORE}",
+    ),
+    "frozen in paddle": ("model_paddle.py", TURNED, f"{CALLS}{LAYERS}{TURNED}"),
+    "unbiased in torch": ("model_torch.py", *UNBIASED),
+}
+
+
+@exhaustive("running statistics at the end of the longest run")
+@pytest.mark.parametrize("case", STATISTICS)
+def test_running_statistics_are_judged_at_the_end(case: str, tmp_path: Path) -> None:
+    """Those that stop after 30 calls pass all short runs; an unbiased variance is no mistake."""
+    folder = problem("resnet-cifar", tmp_path)
+    file, old, new = STATISTICS[case]
+    model = folder / file
+    text = model.read_text()
+    assert old in text
+    model.write_text(text.replace(old, new))
+    _, report, said = compared(folder, "torch,paddle")
+    (pair,) = report["pairs"]
+    found = {c["name"]: c for c in pair["checks"] if c["level"] == "L2"}
+    wrong = {c["name"] for c in pair["checks"] if c["result"] in ("fail", "unclear")}
+    results = [found[name]["result"] for name in ("final evaluation", "running statistics")]
+    if case == "unbiased in torch":
+        assert (pair["verdict"], wrong) == ("EQUIVALENT", set()), said
+        assert results == ["not tested", "pass"]
+        return
+    assert (pair["verdict"], results) == ("DIFFERENT", ["fail", "fail"]), said
+    assert wrong == {"final evaluation", "running statistics"}
+    assert "norm.running_mean: off by" in found["running statistics"]["wording"]

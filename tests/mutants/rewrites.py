@@ -23,7 +23,9 @@ from mutants.torch_window import CLIP, DIVIDE
 
 TORCH_STEP = "torch.tensor(float(state.updates))"
 TENSORFLOW_STEP = "state.optimizer.iterations.assign(state.updates)"
-PADDLE_POWER = "    return np.broadcast_to(factor, [min(exponent, int(needed))]).prod(keepdims=True)\n"
+PADDLE_POWER = (
+    "    return np.broadcast_to(factor, [min(exponent, int(needed))]).prod(keepdims=True)\n"
+)
 PADDLE_LOOP = """\
     power = np.ones(1, np.float32)
     for _ in range(min(exponent, int(needed))):

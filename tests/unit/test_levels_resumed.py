@@ -131,7 +131,10 @@ def test_what_is_restored_whole_passes(tmp_path: Path) -> None:
     for window, counters in ((3, "scale, good, bad"), (2, "scale, good, bad, stuck")):
         check = restored(tmp_path / str(window), window=window)
         words = f"6 tensors bit-equal, windows, updates, {counters} as they were"
-        assert (check.result, check.wording) == ("pass", f"window {window}, after a resume: {words}")
+        assert (check.result, check.wording) == (
+            "pass",
+            f"window {window}, after a resume: {words}",
+        )
 
 
 @pytest.mark.parametrize(

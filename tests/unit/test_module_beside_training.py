@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 from crosscast.api.parity import Parity
 from crosscast.api.recipes import loaded
 from crosscast.weights.document import WeightsMap
+from crosscast_parity.compare.main_end import end_of_main
 from crosscast_parity.judge.records import Pair, ParityReport
+from crosscast_parity.levels.envelope import Envelope
 from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.modules.command import Result
 from crosscast_parity.modules.comparison import Comparison
@@ -20,6 +23,7 @@ from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.judgement import Judgement
 from crosscast_parity.modules.outputs import page_of, suites_of, verdict_badge
 from crosscast_parity.modules.report import as_json, not_tested, text_of
+from crosscast_parity.recordings.status import Evaluation
 from parity_reports import broken, equivalent
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gpt" / "recipe.yaml"
@@ -172,3 +176,52 @@ def test_a_check_without_the_factor_says_so() -> None:
         statistics(0.999), reference, [reference], start, 3, apart=("variance",)
     )
     assert "without the factor n / (n - 1) of 1 running variances" in check.wording
+
+
+def after_calls(*, unbiased: bool, calls: int = 48, seed: int = 0) -> dict[str, np.ndarray]:
+    """Statistics of many batches, every eighth of them short; they end at the given call."""
+    rng = np.random.default_rng(seed)
+    found = {"mean": np.zeros(16), "variance": np.ones(16)}
+    for call in range(calls):
+        n_values = 512 if call % 8 else 128
+        variance = rng.uniform(1.2, 1.6, 16)
+        factor = n_values / (n_values - 1) if unbiased else 1.0
+        added = {"mean": rng.normal(size=16), "variance": variance * factor}
+        found = {name: 0.9 * found[name] + 0.1 * added[name] for name in found}
+    return found
+
+
+@pytest.mark.parametrize("calls", [48, 45, 33, 30])
+def test_statistics_of_many_batches_are_compared_without_the_factor(calls: int) -> None:
+    """After so many nothing is left of the start, and short batches have another factor."""
+    start = {"mean": np.zeros(16), "variance": np.ones(16)}
+    for seed in range(8):
+        reference = after_calls(unbiased=True, seed=seed)
+        near = {name: array * (1 + 1e-5) for name, array in reference.items()}
+        ours = after_calls(unbiased=False, calls=calls, seed=seed)
+        check = check_statistics(ours, reference, [near], start, 23, "L2", apart=("variance",))
+        assert (check.level, check.name) == ("L2", "running statistics")
+        assert check.result == ("pass" if calls == 48 else "fail"), (seed, check.wording)
+        assert calls == 48 or ": off by " in check.wording
+
+
+@pytest.mark.parametrize(
+    ("apart", "off", "result"),
+    [((), 0.0, "pass"), ((), 1e-3, "fail"), (("v",), 1e-3, "not tested"), (("v",), 0.0, "pass")],
+)
+def test_an_evaluation_that_reads_other_variances_is_not_judged(
+    apart: tuple[str, ...], off: float, result: str
+) -> None:
+    def run(loss: float) -> Any:
+        status = SimpleNamespace(eval=Evaluation(loss=loss, accuracy=0.5))
+        spec = SimpleNamespace(contestant="a", dtype="float32")
+        return SimpleNamespace(
+            run=SimpleNamespace(outcome=SimpleNamespace(status=status)), spec=spec
+        )
+
+    custom = SimpleNamespace(variances_apart=lambda *_: apart, statistics=())
+    stage: Any = SimpleNamespace(custom=custom, frameworks={"a": "torch"}, twins=lambda _: {})
+    envelope = Envelope((1e-6,) * 40, 40, 3)
+    (check,) = end_of_main(stage, run(0.8 + off), run(0.8), envelope)
+    assert (check.name, check.result) == ("final evaluation", result)
+    assert result != "not tested" or "running variances that differ" in check.wording

@@ -127,9 +127,7 @@ def with_count(count: Callable[[int, int], int], overflow: Sequence[int] = ()) -
 
     observed = record(RECIPE, before_op=before_op, overflow=overflow, windows=6)
     rows = zip(observed.windows, right, strict=True)
-    return Observation(
-        windows=tuple(replace(w, row=replace(w.row, updates=n)) for w, n in rows)
-    )
+    return Observation(windows=tuple(replace(w, row=replace(w.row, updates=n)) for w, n in rows))
 
 
 COUNTS: dict[str, tuple[Callable[[int, int], int], Sequence[int], str]] = {

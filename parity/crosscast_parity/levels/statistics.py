@@ -20,10 +20,8 @@ Arrays = Mapping[str, np.ndarray]
 NOTHING = "rounding decides about all"
 MOST_APART = (0.49, 2.05)
 """The factor n / (n - 1) of two values, and its inverse, with room for rounding."""
-KEPT = (-0.1, 0.999)
-"""Share of the start that may have stayed; it is 1 if another momentum made the difference. After
-many windows it is nearly 0, and short batches, whose n is another one, make its estimate uncertain:
--0.03 was measured."""
+MOST_KEPT = 0.999
+"""Share of the start that may have stayed; it is 1 if another momentum made the difference."""
 
 
 def check_statistics(
@@ -87,7 +85,8 @@ def _with_factors(
 
     After any number of batches of n values, with the share k of the start that has stayed, they are
     `k start + v` and `k start + f v`, so one is `f` times the other plus a share of the start.
-    Both are fitted. A short batch has another n, so what is left may be as large as `f - 1`.
+    Both are fitted, f alone if k would be negative. A short batch has another n, so what is left
+    may be as large as `f - 1`.
     """
     found, factors = dict(ours), {}
     for name in apart:
@@ -96,9 +95,12 @@ def _with_factors(
         columns = np.stack([ours[name].reshape(-1), start[name].reshape(-1)], 1).astype(np.float64)
         fitted, *_ = np.linalg.lstsq(columns, reference[name].reshape(-1), rcond=None)
         factor, rest = map(float, fitted)  # the rest is k (1 - f)
-        least, most = (share * (1 - factor) ** 2 for share in KEPT)
-        stayed = least <= rest * (1 - factor) <= most
+        if rest * (1 - factor) < 0:  # after many batches k is 0 but for short batches
+            ours_alone, theirs = columns[:, 0], reference[name].reshape(-1).astype(np.float64)
+            factor, rest = float(ours_alone @ theirs / (ours_alone @ ours_alone)), 0.0
+        stayed = rest * (1 - factor) <= MOST_KEPT * (1 - factor) ** 2
         if MOST_APART[0] <= factor <= MOST_APART[1] and stayed:
+            fitted = np.array([factor, rest])
             found[name] = (columns @ fitted).reshape(ours[name].shape)
             factors[name] = abs(factor - 1)
     return found, factors
