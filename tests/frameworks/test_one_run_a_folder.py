@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -17,13 +18,13 @@ from ended_processes import gone
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, apart
 from frameworks.subprocesses import environment, interpreter, kill, require
-from tiers import cases
+from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 FLAGS = ("--device", "cpu", "--threads", 1)
-FEW = cases(FRAMEWORKS, quick=["torch"], reason="the same code in other frameworks")
+FEW = "more ways to end a run; `make test` kills one of every framework"
 STARTING = 600.0
 
 
@@ -55,7 +56,7 @@ class Lab:
         return found
 
 
-@pytest.fixture(scope="module", params=FEW)
+@pytest.fixture(scope="module")
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return Lab(tmp_path_factory.mktemp(request.param), request.param)
 
@@ -88,6 +89,7 @@ def files_of(output: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in output.iterdir() if path.is_file()}
 
 
+@pytest.mark.parametrize("lab", FRAMEWORKS, indirect=True)
 def test_a_second_run_is_refused(
     lab: Lab, tmp_path: Path, started: list[subprocess.Popen[str]]
 ) -> None:
@@ -117,7 +119,15 @@ def test_a_second_run_is_refused(
     assert all(map(gone, workers))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("lab", "number"),
+    cases(
+        itertools.product(FRAMEWORKS, (signal.SIGTERM, signal.SIGINT)),
+        quick=[("torch", signal.SIGTERM)],
+        reason=FEW,
+    ),
+    indirect=["lab"],
+)
 def test_an_interrupted_run_goes_on_exactly(
     lab: Lab, tmp_path: Path, number: signal.Signals, started: list[subprocess.Popen[str]]
 ) -> None:
@@ -153,7 +163,11 @@ MOMENTS = {
 """Where the script waits for the signal; where that stands; whether nothing was trained then."""
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("lab", "moment"),
+    cases(itertools.product(FRAMEWORKS, MOMENTS), quick=[("torch", "start")], reason=FEW),
+    indirect=["lab"],
+)
 def test_a_signal_at_any_moment(
     lab: Lab, tmp_path: Path, moment: str, started: list[subprocess.Popen[str]]
 ) -> None:
@@ -189,6 +203,8 @@ def test_a_signal_at_any_moment(
     assert resumed.code == straight.code == 0
 
 
+@exhaustive(FEW)
+@pytest.mark.parametrize("lab", FRAMEWORKS, indirect=True)
 def test_workers_end_with_the_run(
     lab: Lab, tmp_path: Path, started: list[subprocess.Popen[str]]
 ) -> None:

@@ -15,7 +15,9 @@ from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import run
 from crosscast.targets.backend import backend_names, find_target, load_backend
 from crosscast.targets.capability import Verdict, judge
+from crosscast_parity.inside.toy import NAMES
 from crosscast_parity.toy.bounds import tensors
+from crosscast_parity.toy.compare import Seen, compare
 from crosscast_parity.toy.faults import Fault, Faults
 from crosscast_parity.toy.model import ROLES, make_toy
 from crosscast_parity.toy.running import of_step
@@ -46,6 +48,10 @@ QUICK = {
     "optimizer.betas.1[lion]",
     "ema.decay",
 }
+COLUMNS = (
+    *("window", "n_micro", "rows", "tokens", "loss", "lr"),
+    *("grad_norm", "scale", "skipped", "updates"),
+)
 CALM = Faults(3, ((2, 2),) * 4, {2: 9})
 OVERFLOW = Faults(3, ((2, 2),) * 4, {2: 9}, (Fault(1, 1, "bias", float("inf")),))
 
@@ -77,6 +83,25 @@ def bench(request: pytest.FixtureRequest) -> Iterator[tuple[str, Bench]]:
 
 def test_every_number_is_tried_somewhere() -> None:
     assert {str(field.path[0]) for field in FIELDS.values()} == {*STEP, *OTHERS}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", ["optimizer.eps.0[adafactor]", "optimizer.learning_rate[sgd]"])
+def test_what_is_not_finite_where_the_reference_is_differs(name: str, value: float) -> None:
+    """In every window that is left to compare, at both ends."""
+    for limit in limits(FIELDS[name]):
+        case = within_float32(Case(limit.recipe, CALM))
+        toy, plan = make_toy(case.recipe, case.faults), canonical_plan(case.recipe)
+        windows = [toy.work(number) for number in range(len(toy.windows))]
+        rows = run(plan, toy.parameters, windows, ROLES).rows
+        told = [{name: getattr(row, name) for name in COLUMNS} for row in rows]
+        for number in range(len(rows)):
+            found = [{key: np.array(array) for key, array in tensors(row).items()} for row in rows]
+            seen = Seen(told, [(None, None)] * len(rows), found, NAMES)
+            assert compare(plan, toy, seen, "torch").problems == [], str(limit)
+            found[number]["parameters/kernel"][0, 0] = value
+            (problem,) = compare(plan, toy, seen, "torch").problems
+            assert f"window {number}: parameters/kernel[0, 0] is {value}, expected" in problem
 
 
 @pytest.mark.parametrize("name", backend_names())

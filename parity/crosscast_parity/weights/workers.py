@@ -311,8 +311,10 @@ class Processes:
             return Diagnostic(code="CC766", message=message, path=f"{path}.{name}", hint=hint)
         if stage != "call":
             if failed["module"]:
-                hint = f"modules are searched in {self._folder}, in the interpreter, and in "
-                hint += f"{self._folder / name}"
+                hint = (
+                    f"modules are searched in {self._folder}, in the interpreter, and in "
+                    f"{self._folder / name}"
+                )
             message = f"{name}: {what} fails: {reason}"
             return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
         rows = self._rows if metric else model_rows(self._rows, self._recipe)
