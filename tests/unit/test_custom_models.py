@@ -269,7 +269,7 @@ def test_a_frozen_bias_is_part_of_the_one_that_is_trained() -> None:
     empty: dict[str, Any] = {"parts": (), "counters": (), "shapes": {}, "outputs": (), "drawn": {}}
     models = [Model(framework=name, **empty) for name in KNOWN.frameworks]
     found = custom_models(
-        KNOWN, models, {"torch": CUSTOM.of("torch", START), "paddle": {}}, START, Path(), {}
+        KNOWN, models, {"torch": CUSTOM.of("torch", START), "paddle": {}}, START, Path(), {}, {}
     )
     for weights in (found.start, found.drawn):
         np.testing.assert_allclose(weights["bias_ih"], 3 * BIAS, rtol=1e-6)
