@@ -124,7 +124,7 @@ def test_a_compiled_script_is_compared_as_it_is_and_after_an_edit(tmp_path: Path
     assert "MAX_VALUE = 0.1" in text
     scripts["edited"].write_text(text.replace("MAX_VALUE = 0.1", "MAX_VALUE = 0.02"))
     add = [f"--add={name}=torch,script={script}" for name, script in scripts.items()]
-    code, report, said = compared(folder, "torch,paddle", *add, "--windows", "8", "--twins", "1")
+    code, report, said = compared(folder, "torch,paddle", *add, "--windows", "24", "--twins", "1")
     pairs = {pair["contestant"]: pair for pair in report["pairs"]}
     assert pairs["paddle"]["verdict"] == pairs["mine"]["verdict"] == "EQUIVALENT", said
     passed = {check["level"] for check in pairs["mine"]["checks"] if check["result"] == "pass"}
