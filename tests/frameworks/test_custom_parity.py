@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from crosscast import trace_export
+from crosscast import compile, load, trace_export
 from frameworks.example_problems import problem
 from frameworks.subprocesses import python_options, require
 from tiers import cases, exhaustive
@@ -112,6 +112,25 @@ def test_a_difference_in_training_alone_is_seen(plant: str, tmp_path: Path) -> N
     assert pair["verdict"] == verdict, said
     wrong = {c["level"] for c in pair["checks"] if c["result"] in ("fail", "unclear")}
     assert level in wrong
+    assert code == 1
+
+
+def test_a_compiled_script_is_compared_as_it_is_and_after_an_edit(tmp_path: Path) -> None:
+    folder = problem("lstm-forecast", tmp_path)
+    scripts = {name: folder / name / "torch" / "train.py" for name in ("mine", "edited")}
+    for name in scripts:
+        compile(load(folder / "recipe.yaml"), "torch").write(folder / name)
+    text = scripts["edited"].read_text()
+    assert "MAX_VALUE = 0.1" in text
+    scripts["edited"].write_text(text.replace("MAX_VALUE = 0.1", "MAX_VALUE = 0.02"))
+    add = [f"--add={name}=torch,script={script}" for name, script in scripts.items()]
+    code, report, said = compared(folder, "torch,paddle", *add, "--windows", "24", "--twins", "1")
+    pairs = {pair["contestant"]: pair for pair in report["pairs"]}
+    assert pairs["paddle"]["verdict"] == pairs["mine"]["verdict"] == "EQUIVALENT", said
+    passed = {check["level"] for check in pairs["mine"]["checks"] if check["result"] == "pass"}
+    assert passed == {"gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1d", "L2"}
+    wrong = {check["level"] for check in pairs["edited"]["checks"] if check["result"] == "fail"}
+    assert "L1b" in wrong, said
     assert code == 1
 
 

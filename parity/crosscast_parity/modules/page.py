@@ -8,7 +8,14 @@ from crosscast_parity.modules.calls import Call, ancestors
 from crosscast_parity.modules.command import Result
 from crosscast_parity.modules.comparison import Compared
 from crosscast_parity.modules.judgement import Judgement
-from crosscast_parity.modules.report import bar, marked_calls, not_tested, short_path, summary
+from crosscast_parity.modules.report import (
+    GRADIENT,
+    bar,
+    marked_calls,
+    not_tested,
+    short_path,
+    summary,
+)
 from crosscast_parity.report.page.blocks import Block, Cell, Items, Section, Table, Text, Tone
 from crosscast_parity.report.page.render import render_view
 from crosscast_parity.report.page.summary import Card
@@ -100,8 +107,11 @@ def _row(
     call: Call, calls: Sequence[Call], compared: Compared | None, marks: dict[int, list[str]]
 ) -> list[Cell]:
     indent = "\u00a0\u00a0" * len(ancestors(call, calls))
-    tone: Tone = "bad" if call.number in marks else ""
-    mark = "".join(f" ← {text}" for text in marks.get(call.number, ()))
+    told = marks.get(call.number, [])
+    mark = "".join(f" ← {text}" for text in told)
+    tone: Tone = "bad" if told else ""
+    forward: Tone = "bad" if [text for text in told if text != GRADIENT] else ""
+    backward: Tone = "bad" if GRADIENT in told else ""
     path = Cell(text=f"{indent}{short_path(call, calls)}{mark}", tone=tone, code=True)
     kind = Cell(text=call.kind)
     if compared is None:
@@ -112,9 +122,9 @@ def _row(
     return [
         path,
         kind,
-        Cell(text="another shape" if other else f"{compared.outputs:.1e}", tone=tone),
-        Cell(text=bar(compared.outputs).replace("#", "█"), tone=tone),
-        Cell(text=back),
+        Cell(text="another shape" if other else f"{compared.outputs:.1e}", tone=forward),
+        Cell(text=bar(compared.outputs).replace("#", "█"), tone=forward),
+        Cell(text=back, tone=backward),
         Cell(text=" / ".join(shapes) if other else shapes[0]),
         Cell(text=compared.pair.b.text, code=True),
     ]

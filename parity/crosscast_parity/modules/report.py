@@ -15,6 +15,8 @@ from crosscast_parity.modules.judgement import Judgement
 
 NO_TRAINING = ("levels", "everything that trains, because the models differ")
 FROM_THE_SAME = "the models differ in what does not change training ({}): training is compared"
+OUTPUT, GRADIENT = "first output", "first gradient"
+"""What calls are marked with."""
 NO_METRICS = ("modules", "metrics, because the models differ")
 NO_STATE = ("modules", "running statistics, because `loss.kind: custom` calls the model")
 
@@ -136,9 +138,9 @@ def marked_calls(judgement: Judgement) -> dict[int, list[str]]:
     """Return by number of a call what differs there first."""
     found: dict[int, list[str]] = {}
     if judgement.output is not None:
-        found.setdefault(judgement.output.at.pair.a.number, []).append("first output")
+        found.setdefault(judgement.output.at.pair.a.number, []).append(OUTPUT)
     if judgement.gradient is not None:
-        found.setdefault(judgement.gradient.pair.a.number, []).append("first gradient")
+        found.setdefault(judgement.gradient.pair.a.number, []).append(GRADIENT)
     return found
 
 

@@ -86,6 +86,7 @@ class Processes:
     """One process for each framework.
 
     They end with the block, except for `workers` that are given, which others use afterwards.
+    Models get the first `most` rows, unless a call says otherwise.
     """
 
     def __init__(
@@ -98,8 +99,10 @@ class Processes:
         python: Mapping[str, str],
         timeout: float,
         workers: Mapping[str, Worker] | None = None,
+        most: int | None = ROWS,
     ) -> None:
         self._recipe, self._folder, self._rows = recipe, folder.absolute(), rows
+        self._most = most
         self._timeout = timeout
         self._own = workers_of(targets, python) if workers is None else {}
         self._workers = self._own if workers is None else workers
@@ -107,7 +110,7 @@ class Processes:
         self._files = Path(self._place.name)
 
     def __enter__(self) -> Processes:
-        few = {name: array[:ROWS] for name, array in self._rows.items()}
+        few = {name: array[: self._most] for name, array in self._rows.items()}
         save_npz(self._files / "rows.npz", model_rows(few, self._recipe))
         save_npz(self._files / "all.npz", few)
         return self
