@@ -57,14 +57,14 @@ class Running:
         self.output, self.framework, self.mark = output, lab.framework, uuid.uuid4().hex
         command = ["bash", lab.launch, *lab.flags, "--output", output, *flags]
         self.log = output.with_name(log or f"{output.name}.log")
-        with self.log.open("w") as log:
+        with self.log.open("w") as stream:
             self.process = subprocess.Popen(
                 list(map(str, command)),
                 cwd=lab.folder,
                 env=environment() | {"PYTHON": sys.executable, MARK: self.mark},
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=stream,
+                stderr=stream,
                 start_new_session=True,
             )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.messages.diagnostics import Severity
 from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe, SyntheticData
 from crosscast.targets.backend import harness_of
@@ -17,9 +17,6 @@ from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault, parse_fault
 from crosscast_parity.planning.contestants import (
     Contestant,
-    check_names,
-    of_targets,
-    parse_contestant,
 )
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.pace import LAYERS, cost
@@ -375,51 +372,3 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     steps = replace(main, windows=256, toy=True)
     assert cost(steps, weights, "torch") < 0.1 * seconds["torch"]
     assert cost(steps, weights, "torch") < cost(steps, weights, "paddle")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "old",
-        "old=",
-        "=torch",
-        "o ld=torch",
-        "old=torch,python",
-        "old=torch,python=",
-        "old=torch,version=2",
-        "old=torch,python=a,python=b",
-        "old=torch,script=/nowhere/train.py",
-        "old=torch,adapter=nobody",
-        "old=paddle,adapter=accelerate",
-    ],
-)
-def test_a_program_that_makes_no_sense_is_refused(text: str) -> None:
-    with pytest.raises(DiagnosticError) as caught:
-        parse_contestant(text, make_recipe(), lambda path: make_recipe(), {})
-    assert caught.value.diagnostics[0].code == "CC707"
-
-
-def test_programs_are_read_from_text(tmp_path: Path) -> None:
-    recipe, other = make_recipe(), make_recipe(optimizer={"learning_rate": 0.1})
-    script = tmp_path / "train.py"
-    script.touch()
-
-    def read(text: str) -> Contestant:
-        return parse_contestant(text, recipe, lambda path: other, {"torch": "py"})
-
-    assert read("old=torch@2.1,python=/a/b").python == "/a/b"
-    assert read("mine=torch").python == "py"
-    assert read("two=paddle,recipe=b.yaml").recipe == other
-    assert read(f"own=none,script={script}").own
-    assert read("hf=torch,adapter=transformers").adapter == "transformers"
-    assert read("x=torch@2.1").framework == "torch"
-    assert read("x=mindspore").framework == "none"
-
-
-def test_names_are_used_once() -> None:
-    two = of_targets(["torch", "paddle"], make_recipe(), {"torch": "py"})
-    assert [contestant.python == "py" for contestant in two] == [True, False]
-    check_names(two)
-    for bad in ([*two, two[0]], []):
-        with pytest.raises(DiagnosticError):
-            check_names(bad)

@@ -15,6 +15,7 @@ from crosscast.targets.backend import harness_of
 from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.compare.main_end import end_of_main
+from crosscast_parity.compare.running_statistics import after_short_run
 from crosscast_parity.inputs.custom import TWIN as MOVED_OF_CUSTOM
 from crosscast_parity.inside.masks import FILE as MASKS
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
@@ -33,11 +34,9 @@ from crosscast_parity.levels.repeated import Repeated, Rounding
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.resumed import check_restored
 from crosscast_parity.levels.rows import check_counts
-from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import STEPS, repeated_by_gate
-from crosscast_parity.recordings.left_files import WEIGHTS, read_tensors
 from crosscast_parity.recordings.masks import read_masks
 from crosscast_parity.recordings.resumed import FILE as RESUMED
 from crosscast_parity.recordings.resumed import read_resumed
@@ -344,7 +343,7 @@ def _models(
         given = result.given(dtype=dtype, init=init)
         checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
         moved = near[0][1] if near else None
-        return (*checks, *_statistics(result, made, other, moved))
+        return (*checks, *after_short_run(result, made, other, moved))
 
     return _guarded(level, compared), sizes
 
@@ -363,27 +362,6 @@ def _operations(result: StageResult, made: FinishedRun, other: FinishedRun) -> t
 
     recall, folders = result.judgements.recall, [made.folder, other.folder]
     return _guarded("L0d", lambda: recall(CHECKS, "operations", folders, result.given(), judged))
-
-
-def _statistics(
-    result: StageResult, made: FinishedRun, other: FinishedRun, shifted: FinishedRun | None
-) -> Iterator[Check]:
-    """Compare the running statistics that two runs in float32 have left, if the model has any."""
-    custom = result.custom
-    if custom is None or shifted is None or not custom.statistics or made.spec.dtype != "float32":
-        return
-    ours, theirs, moved = (
-        custom.statistics_of(
-            read_tensors(run.folder / WEIGHTS), result.frameworks[run.spec.contestant]
-        )
-        for run in (made, other, shifted)
-    )
-    weights = custom.drawn if made.spec.name.endswith("stress") else custom.start
-    ends = (made, other)
-    frameworks = [result.frameworks[run.spec.contestant] for run in ends]
-    apart = custom.variances_apart(*frameworks)
-    last = made.spec.windows - 1
-    yield check_statistics(ours, theirs, [moved], weights, last, apart=apart)
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:

@@ -55,7 +55,7 @@ class Client:
         return found
 
 
-INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
 @pytest.fixture

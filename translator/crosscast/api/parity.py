@@ -11,14 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Texts,
-    Words,
-    check_choice,
-    public,
-    targets_of,
-    texts_of,
-)
+from crosscast.api.calls import Texts, Words, check_choice, public, targets_of, texts_of
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, folder_of, loaded
 from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
@@ -252,9 +245,8 @@ def parity(
     except ModuleNotFoundError as error:
         raise package_missing("the parity harness needs", error) from None
     with ExitStack() as stack:
-        folder = out
-        if folder is None:
-            folder = stack.enter_context(TemporaryDirectory(prefix="crosscast-"))
+        own = TemporaryDirectory(prefix="crosscast-") if out is None else None
+        folder = stack.enter_context(own) if own else str(out)
         options = make_options(
             Path(folder),
             check=check,
@@ -361,12 +353,10 @@ class _Comparison:
         )
         self.models = compare_modules(request)
         if self._kept:
-            write_files(
-                self._options.workdir, report_files(self.models), force=True, manifest=False
-            )
+            workdir = self._options.workdir
+            write_files(workdir, report_files(self.models), force=True, manifest=False)
             if not self.models.trains_alike:  # else they are written after the training
-                name, workdir = self._recipe.name, self._options.workdir
-                self.page = write_untrained(self.models, name, workdir)
+                self.page = write_untrained(self.models, self._recipe.name, workdir)
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
         return self.models.trains_alike
@@ -389,12 +379,7 @@ class _Comparison:
         return self._written(report)
 
     def _self_test(self, arguments: Mapping[str, Any]) -> Parity:
-        from crosscast_parity.self_test.experiments import (
-            Interrupted,
-            as_report,
-            missed,
-            self_test,
-        )
+        from crosscast_parity.self_test.experiments import Interrupted, as_report, missed, self_test
 
         try:
             findings = tuple(self_test(self._contestants, **arguments))

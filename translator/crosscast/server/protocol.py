@@ -107,7 +107,8 @@ def make_server() -> LanguageServer:
 
 def _opened(ls: LanguageServer, uri: str) -> TextDocument | None:
     """Return an open document; None for others, which the server does not read from disk."""
-    return ls.workspace.text_documents.get(uri)
+    found: TextDocument | None = ls.workspace.text_documents.get(uri)
+    return found
 
 
 def _publish(ls: LanguageServer, state: State) -> None:
