@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
 from mutants.shared_products import PRODUCTS as FILES
-from mutants.shared_resumed import RESUMED
 from mutants.tensorflow_late import LATE
 from mutants.tensorflow_model import MODEL
 from mutants.tensorflow_products import PRODUCTS
@@ -23,7 +22,6 @@ MUTATIONS = (
     *PRECISION,
     *FILES,
     *PRODUCTS,
-    *RESUMED,
     *LATE,
     *SINGLE,
 )

@@ -9,10 +9,8 @@ from crosscast.lint.ignores import apply_ignores
 from crosscast.lint.options import Options
 from crosscast.lint.result import Result, of_diagnostic, of_finding, order
 from crosscast.lint.rule import Rule
-from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.syntax.notebook import is_notebook
-from crosscast.sources.failures import guarded
 from crosscast.sources.prefilter import has_word, may_train
 from crosscast.sources.subject import Subject
 
@@ -40,15 +38,13 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     subject, failures = subject_of(sources, options.versions)
     results = [of_diagnostic(failure) for failure in failures]
     for rule in rules:
-        results += _apply(rule, subject)
+        if _concerns(rule, subject):
+            results += _apply(rule, subject)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
     if options.verbose:
         from crosscast.lint.unfollowed import unfollowed
 
-        failed: list[Diagnostic] = []
-        what = "naming what was not followed"
-        notes = guarded(failed, what, sources, lambda: [*unfollowed(subject)]) or ()
-        results += map(of_diagnostic, (*failed, *notes))
+        results += map(of_diagnostic, unfollowed(subject))
     return distinct(
         _repairable(result) for result in results if not options.silent(result.file, result.code)
     )
@@ -75,8 +71,7 @@ def _place(result: Result) -> object:
         return result.message
     if result.code == UNFOLLOWED:
         return result.span.file
-    place = (result.span.file, result.span.line, result.span.column)
-    return place if result.is_finding else (*place, result.message)
+    return (result.span.file, result.span.line, result.span.column)
 
 
 def _concerns(rule: Rule, subject: Subject) -> bool:
@@ -90,15 +85,13 @@ def _concerns(rule: Rule, subject: Subject) -> bool:
 
 
 def _apply(rule: Rule, subject: Subject) -> list[Result]:
-    """Return the findings of a rule, also those before its failure."""
-    found: list[Result] = []
-    failures: list[Diagnostic] = []
+    found = []
+    try:
+        for finding in rule.check(subject):
+            found.append(of_finding(rule, finding))
+    except Exception as error:  # a bug in the rule, not in the user's files
+        from crosscast.sources.subject_builder import failure
 
-    def check() -> None:
-        if _concerns(rule, subject):
-            for finding in rule.check(subject):
-                found.append(of_finding(rule, finding))
-
-    main = subject.sources[0].name if subject.sources else ""
-    guarded(failures, f"rule {rule.code} {rule.name} on {main}", subject.sources, check)
-    return [*found, *map(of_diagnostic, failures)]
+        main = subject.sources[0].name if subject.sources else ""
+        found.append(of_diagnostic(failure(f"rule {rule.code} {rule.name} on {main}", error)))
+    return found

@@ -63,7 +63,6 @@ SETTINGS = Settings(
     slots=("exp_avg", "exp_avg_sq"),
     betas=BETAS,
     scale=(MIN_SCALE, float("inf")),
-    counts=(100, 1),
     half="float16",
 )
 

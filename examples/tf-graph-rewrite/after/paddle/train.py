@@ -52,7 +52,6 @@ SETTINGS = Settings(
     slots=("exp_avg", "exp_avg_sq"),
     betas=BETAS,
     scale=(MIN_SCALE, float("inf")),
-    counts=(2000, 1),
     half="float16",
 )
 
