@@ -178,7 +178,7 @@ def test_a_program_of_keras_3_keeps_its_meanings(sign: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        'import os\nos.environ["KERAS_BACKEND"] = "tensorflow"\n',  # Keras 2 has it, too
+        'import os\nos.environ["KERAS_BACKEND"] = "tensorflow"\n',  # also in Keras 2
         "x = keras.initializers.RandomNormal()\n",
         "ops = 3\n",
     ],

@@ -122,7 +122,9 @@ def never_made(program: Program) -> Iterator[Refusal]:
         calls = [
             node
             for node in module.every(ast.Call)
-            if isinstance(node.func, ast.Name) and node.func.id in locals_of
+            if isinstance(node.func, ast.Name)
+            and node.func.id in locals_of
+            and module.is_dead(node)
         ]
         if calls:
             yield Refusal(
@@ -136,7 +138,7 @@ def never_made(program: Program) -> Iterator[Refusal]:
             if any((alias.asname or alias.name) in locals_of for alias in statement.names):
                 yield Refusal(
                     span=module.span(statement),
-                    message=f"{WRAPPER} is imported, but nothing in these files creates it",
+                    message=f"{WRAPPER} is imported, but certainly created in none of these files",
                     hint="pass the file that does, or remove the import",
                 )
                 break

@@ -11,7 +11,8 @@ from crosscast.migrate.keras import added_code
 from crosscast.migrate.keras.program import compiles
 from crosscast.migrate.keras_names.scope import selects_keras_2
 from crosscast.migrate.tensorflow1 import keras_meanings as meanings
-from crosscast.migrate.tensorflow1.keras_programs import is_eager, old_keras_parts
+from crosscast.migrate.tensorflow1.eras import is_eager
+from crosscast.migrate.tensorflow1.keras_programs import old_keras_parts
 from crosscast.migrate.tensorflow1.keras_uses import KerasUses
 from crosscast.migrate.tensorflow1.train_optimizers import OPTIMIZERS
 from crosscast.pysource.programs.module import Module

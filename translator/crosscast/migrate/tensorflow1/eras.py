@@ -15,11 +15,8 @@ from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.tensorflow1.eager_names import KEPT, RENAMED
 from crosscast.migrate.tensorflow1.module_names import (
     Use,
-    imports_of,
-    is_chosen,
-    is_written_as_v1,
+    certain_uses,
     signs_of_v1,
-    uses_of,
 )
 from crosscast.migrate.tensorflow1.v2_names import is_v2_name
 from crosscast.pysource.names.reached import unreached
@@ -88,13 +85,17 @@ def era_of(modules: Sequence[Module]) -> Era:
     lost = {id(node) for _, node in unreached(modules[0].program, ())}
     old = [sign for sign in signs if not _is_within(sign, lost)]
     graphs = any(sign.use.path.partition(".")[0] in _GRAPHS for sign in old)
-    eager = any(word in module.source.text for module in modules for word in _EAGER)
     new = (
         Sign(module, use)
         for module in modules
-        for use in _signs_of_v2(module, structure=not graphs and not eager)
+        for use in _signs_of_v2(module, structure=not graphs and not is_eager(modules))
     )
     return Era(tuple(old), next((sign for sign in new if not _is_within(sign, lost)), None))
+
+
+def is_eager(modules: Sequence[Module]) -> bool:
+    """Whether some modules switch eager execution on."""
+    return any(word in module.source.text for module in modules for word in _EAGER)
 
 
 def _is_within(sign: Sign, definitions: set[int]) -> bool:
@@ -107,11 +108,8 @@ def _is_within(sign: Sign, definitions: set[int]) -> bool:
 
 
 def _signs_of_v2(module: Module, *, structure: bool) -> Iterator[Use]:
-    for use in uses_of(module, imports_of(module)):
-        name = is_v2_name(use.path) or (structure and use.path in _EAGER_ONLY)
-        if not name or not use.bound.plain or is_written_as_v1(module, use):
-            continue
-        if not is_chosen(module, use.node) and not module.is_dead(use.node):
+    for use in certain_uses(module):
+        if is_v2_name(use.path) or (structure and use.path in _EAGER_ONLY):
             yield use
 
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from crosscast.migrate.keras.program import compiles
-from crosscast.migrate.tensorflow1.eras import Era, era_of
+from crosscast.migrate.tensorflow1.eras import Era, era_of, is_eager
 from crosscast.migrate.tensorflow1.started_modules import parts_of
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, canonical, last
 
-_EAGER = ("enable_eager_execution", "enable_v2_behavior")
 _Parts = Sequence[tuple[Sequence[Module], Era]]
 _FOUND: WeakKeyDictionary[Program, _Parts] = WeakKeyDictionary()
 
@@ -36,11 +35,6 @@ def old_keras_parts(program: Program) -> _Parts:
         ]
         _FOUND[program] = found
     return found
-
-
-def is_eager(part: Sequence[Module]) -> bool:
-    """Whether some modules switch eager execution on."""
-    return any(word in module.source.text for module in part for word in _EAGER)
 
 
 def _training(program: Program) -> Callable[[Sequence[Module]], Iterator[bool]]:

@@ -219,13 +219,18 @@ def _may_be(bound: Import, scope: Scope, module: Module) -> bool:
     return False
 
 
+def certain_uses(module: Module) -> Iterator[Use]:
+    """Yield what runs with any release: not by `compat.v1`, nor within a test of the version."""
+    for use in uses_of(module, imports_of(module)):
+        if not use.bound.plain or _is_compat(module, use) or is_chosen(module, use.node):
+            continue
+        if not module.is_dead(use.node):
+            yield use
+
+
 def signs_of_v1(module: Module) -> Iterator[Use]:
     """Yield the uses of what only TensorFlow 1 has, outside of tests of the version."""
-    for use in uses_of(module, imports_of(module)):
-        if not use.bound.plain or is_written_as_v1(module, use) or is_chosen(module, use.node):
-            continue
-        if module.is_dead(use.node):
-            continue
+    for use in certain_uses(module):
         new, _ = moved(use.path)
         dead = use.path.startswith("contrib.") and (new or gone(use.path)[0])
         if is_v1_name(use.path) or dead:
@@ -250,7 +255,7 @@ def is_for_v1(program: Program) -> bool:
     return whole == {False}
 
 
-def is_written_as_v1(module: Module, use: Use) -> bool:
+def _is_compat(module: Module, use: Use) -> bool:
     """Whether a name is written as `tf.compat.v1.name`."""
     return f".{_V1}." in f".{module.text(use.node)}."
 
