@@ -30,12 +30,13 @@ LOOKED_AT: Mapping[On, Callable[[Stage, RunSpec], bool]] = {
     "every run": lambda stage, spec: not spec.toy,
     "recorded": lambda stage, spec: bool(spec.record),
     "types": lambda stage, spec: spec.starts and spec.autocast and not spec.faults,
-    "late": lambda stage, spec: bool(spec.record) and not spec.starts,
+    "late": lambda stage, spec: bool(spec.record) and not (spec.starts or spec.repeat),
     "float32": lambda stage, spec: _model(spec) and spec.dtype == "float32",
     "half": lambda stage, spec: _model(spec) and spec.dtype != "float32",
     "autocast off": lambda stage, spec: not spec.autocast,
     "checkpoint": lambda stage, spec: spec.checkpoint,
     "repeated": lambda stage, spec: bool(spec.repeat),
+    "resumed": lambda stage, spec: bool(spec.resume),
     "traced": lambda stage, spec: not (spec.repeat or spec.alone or spec.toy),
     "compared": lambda stage, spec: (
         LOOKED_AT["traced"](stage, spec) and not LOOKED_AT["seeds"](stage, spec)

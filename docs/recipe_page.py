@@ -7,6 +7,7 @@ from typing import Any
 
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import recipe_schema
+from crosscast.recipe.section import BELOW_ONE, LARGEST, SMALLEST
 
 
 def recipe_page() -> str:
@@ -20,6 +21,9 @@ def recipe_page() -> str:
         "A recipe is a YAML 1.2 file. Unknown fields are errors, except keys that start with `x-`.",
         'Values are not converted: `4` is not `"4"`. `crosscast show FILE` prints all defaults.',
         "Integers are at most 2147483647 (int32); paths have at most 255 characters.",
+        "Frameworks compute in float32, and many kernels take subnormal numbers for 0: `> 0` means",
+        "at least 2^-126 (1.18e-38), `< 1` at most 1 - 2^-24, and no number is above 2^126",
+        "(8.51e37), unless the table says so.",
         "",
         *_table(schema, schema),
     ]
@@ -93,6 +97,14 @@ def _default(field: dict[str, Any], required: bool) -> str:
     return f"`{json.dumps(field['default'])}`"
 
 
+_OF_FLOAT32 = {
+    ("minimum", SMALLEST): "> 0",
+    ("maximum", BELOW_ONE): "< 1",
+    ("maximum", LARGEST): "",
+}
+"""Limits that the page names once."""
+
+
 def _type(schema: dict[str, Any], field: dict[str, Any]) -> str:
     if "const" in field:
         return f"`{field['const']}`"
@@ -103,7 +115,8 @@ def _type(schema: dict[str, Any], field: dict[str, Any]) -> str:
     if field.get("type") == "array":
         items = field["items"]
         if isinstance(items, list):
-            return f"list of exactly {len(items)}: {_type(schema, items[0])}"
+            types = dict.fromkeys(_type(schema, item) for item in items)
+            return f"list of exactly {len(items)}: {', '.join(types)}"
         return f"list of {_type(schema, items)}"
     bounds = {
         "minimum": "≥ {}",
@@ -111,6 +124,10 @@ def _type(schema: dict[str, Any], field: dict[str, Any]) -> str:
         "maximum": "≤ {}",
         "exclusiveMaximum": "< {}",
     }
-    limits = [text.format(f"{field[key]:g}") for key, text in bounds.items() if key in field]
-    limits = [text for text in limits if text not in ("≤ 2.14748e+09",)]
+    limits = [
+        _OF_FLOAT32.get((key, field[key]), text.format(f"{field[key]:g}"))
+        for key, text in bounds.items()
+        if key in field
+    ]
+    limits = [text for text in limits if text not in ("", "≤ 2.14748e+09")]
     return " ".join([f"{field.get('type', 'mapping')}", *limits])

@@ -20,6 +20,7 @@ OWN_MODEL = {
 }
 _GROUP = {"parameters": ["dense.*"], "weight_decay": 0.05, "rate_factor": 0.5}
 _ADAM = {"learning_rate": 1e-3, "weight_decay": 0.01, "no_decay": ["bias"]}
+_CLOSE = [0.9, 0.99999]
 _SGD = {"name": "sgd", "learning_rate": 1e-3, "momentum": 0.9}
 _DYNAMIC = {"mode": "dynamic", "hysteresis": 2, "max_scale": 65536.0}
 _NORM = {"kind": "global_norm", "max_norm": 1.0, "eps": 1e-3, "exempt": ["bias"]}
@@ -66,6 +67,9 @@ ADAPTED = BASES | {
         "optimizer": {"name": "adam", "learning_rate": 1e-3, "groups": [_GROUP]},
     },
     "uncorrected lamb": {"optimizer": {"name": "lamb", "bias_correction": False, **_ADAM}},
+    "betas close to 1": {"optimizer": {"name": "adamw", "betas": _CLOSE, **_ADAM}},
+    "betas of lamb close to 1": {"optimizer": {"name": "lamb", "betas": _CLOSE, **_ADAM}},
+    "betas of lion close to 1": {"optimizer": {"name": "lion", "betas": _CLOSE, **_ADAM}},
     "stock class": {"optimizer": {"name": "sgd", "learning_rate": 1e-3}},
     "trackers": {"tracking": dict.fromkeys(("tensorboard", "mlflow", "wandb", "trackio"), True)},
     "machines": {

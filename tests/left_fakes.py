@@ -90,7 +90,7 @@ def _trained(changed: tuple[tuple[str, str], ...]) -> Left:
     scale = recorder.scale
     counters: dict[str, Any] = {"windows": WINDOWS, "updates": recorder.updates, "rows": 99}
     if recipe.scaling_on:
-        counters |= {"scale": scale.scale, "good": scale.good, "bad": scale.bad}
+        counters |= {"scale": scale.scale, "good": scale.good, "bad": scale.bad, "stuck": 0}
     return Left(
         recipe,
         tuple(seen),

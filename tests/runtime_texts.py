@@ -49,7 +49,7 @@ def run_module(files: Mapping[str, str]) -> ModuleType:
         vars(stand_in)["__getattr__"] = lambda attribute: None
         sys.modules[stand_in.__name__] = stand_in
     sources_module(files)
-    for name in ("arguments", "rows", "checkpoint"):
+    for name in ("arguments", "folder", "rows", "checkpoint"):
         _load(files, name)
     return _load(files, "run")
 

@@ -24,6 +24,7 @@ class PaddleAdaptation(StrEnum):
     OWN_OPTIMIZER = "paddle optimizer of the script"
     OWN_MOMENTUM = "paddle momentum with the rate inside"
     UNCORRECTED = "paddle optimizer without correction"
+    EXACT_BETAS = "paddle betas that are not rounded"
     RAW_EPSILON = "paddle epsilon before the correction"
     GPU_RECOMPUTATION = "paddle recomputation on GPUs only"
     EVENT_FILES = "paddle event files of tensorboardX"

@@ -15,10 +15,12 @@ OWN_CLASSES = {
     PaddleAdaptation.OWN_MOMENTUM,
     PaddleAdaptation.UNCORRECTED,
     PaddleAdaptation.RAW_EPSILON,
+    PaddleAdaptation.EXACT_BETAS,
 }
 """Adaptations by a class that the script defines."""
 Kind = Literal["adafactor", "adam", "lamb", "lion", "momentum"]
-_FAMILIES = {"adam": "Adam", "adamw": "AdamW"}
+_CORRECTED = {PaddleAdaptation.RAW_EPSILON, PaddleAdaptation.EXACT_BETAS}
+_FAMILIES = {"adam": "Adam", "adamw": "AdamW", "lamb": "Lamb"}
 _UNPACK: tuple[str, ...] = (
     "weight, gradient = param_and_grad",
     "rate = self._create_param_lr(param_and_grad)",
@@ -68,7 +70,7 @@ def own_optimizer(plan: Plan, *, grouped: bool, decays: bool) -> OwnOptimizerVie
         kind=kind,
         cls=cls,
         doc=doc,
-        numbered=kind == "adafactor" or cls.startswith("EpsilonHat"),
+        numbered=kind == "adafactor" or bool(plan.adapted & _CORRECTED),
         decay=decay,
         unpack=unpack,
         adapt=_adapt(step, grouped=grouped, decays=decays),
@@ -87,10 +89,12 @@ def _named(step: Step, adapted: frozenset[str]) -> tuple[Kind, str, str] | None:
         return "momentum", "MomentumOfSteps", doc
     if PaddleAdaptation.UNCORRECTED in adapted:
         doc = "without bias correction; Paddle's always corrects (CC351)."
-        if step.optimizer == "lamb":
-            return "lamb", "UncorrectedLamb", f"LAMB {doc}"
         family = _FAMILIES[step.optimizer]
-        return "adam", f"Uncorrected{family}", f"{family} {doc}"
+        return _form(step), f"Uncorrected{family}", f"{family} {doc}"
+    if PaddleAdaptation.EXACT_BETAS in adapted:
+        family = _FAMILIES[step.optimizer]
+        doc = f"{family} with betas that are not rounded to float32 (CC383)."
+        return _form(step), f"Exact{family}", doc
     if PaddleAdaptation.RAW_EPSILON in adapted:
         family = _FAMILIES[step.optimizer]
         doc = f"{family} with epsilon before the bias correction, as in Keras (CC351)."
@@ -100,6 +104,10 @@ def _named(step: Step, adapted: frozenset[str]) -> tuple[Kind, str, str] | None:
     if step.optimizer == "adafactor":
         return "adafactor", "Adafactor", "Adafactor in PyTorch's form; not in Paddle (CC349)."
     return "lion", "Lion", "Lion: steps by the sign of an average; not in Paddle (CC349)."
+
+
+def _form(step: Step) -> Kind:
+    return "lamb" if step.optimizer == "lamb" else "adam"
 
 
 def own_constants(kind: Kind, plan: Plan) -> tuple[str, ...]:

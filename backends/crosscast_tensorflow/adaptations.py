@@ -22,6 +22,7 @@ class TensorflowAdaptation(StrEnum):
     STOCK_OPTIMIZER = "tensorflow optimizer of Keras"
     EPSILON_AFTER = "tensorflow epsilon after the correction"
     EPSILON_FLOOR = "tensorflow epsilon as a floor"
+    EXACT_BETAS = "tensorflow betas that are not rounded"
     WIDE_CORRECTIONS = "tensorflow corrections in float64"
     UNCORRECTED = "tensorflow Adam without correction"
     UNCORRECTED_LAMB = "tensorflow Lamb without correction"

@@ -167,4 +167,11 @@ CODES = (
         "of all nodes (HOSTS; SLURM knows them) and counts ports up from MASTER_PORT, so that "
         "nodes may share a machine.",
     ),
+    Code(
+        "CC398",
+        "betas of Lion close to 1",
+        "Lion in Keras computes 1 - beta in float32: the share of a new gradient in the momentum "
+        "is 1.3e-5 off at 0.999, 1.7e-4 at 0.9999 and 1.4e-3 at 0.99999. Where it is more than "
+        "1e-4 off, the script defines the class.",
+    ),
 )

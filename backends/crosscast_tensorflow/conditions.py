@@ -9,6 +9,7 @@ from crosscast.plan.predicates import (
     is_adam,
     parallel,
     raw_epsilon,
+    rounds_shares,
     uncorrected_adam,
 )
 from crosscast.recipe import predicates
@@ -56,6 +57,11 @@ def momentum_outside(plan: Plan) -> bool:
     return step.optimizer == "sgd" and step.momentum > 0 and not step.rate_in_momentum
 
 
+def lion_rounds_shares(plan: Plan) -> bool:
+    """Whether the optimizer is Lion, and float32 betas are off by more than a rounding."""
+    return plan.get(Step).optimizer == "lion" and rounds_shares(plan)
+
+
 def stock(plan: Plan) -> bool:
     """Whether a class of Keras 3 is used as it is.
 
@@ -63,7 +69,7 @@ def stock(plan: Plan) -> bool:
     """
     step = plan.get(Step)
     if step.optimizer == "lion":
-        return _plain_optimizer(plan)
+        return _plain_optimizer(plan) and not lion_rounds_shares(plan)
     inside = step.rate_in_momentum or not step.momentum
     return step.optimizer == "sgd" and inside and not step.weight_decay and _plain_optimizer(plan)
 

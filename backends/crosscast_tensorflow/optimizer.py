@@ -153,6 +153,8 @@ _WHY = {
     "bias correction (CC322).",
     TensorflowAdaptation.WIDE_CORRECTIONS: "The class of that name in Keras rounds its corrections "
     "to float32 (CC332).",
+    TensorflowAdaptation.EXACT_BETAS: "The class of that name in Keras rounds the betas to float32 "
+    "(CC398).",
     TensorflowAdaptation.ADAPTED_DECAY: "The class of that name in Keras decays beside the adapted "
     "step (CC374).",
     TensorflowAdaptation.EPSILON_FLOOR: "The class of that name in Keras adds epsilon to every "

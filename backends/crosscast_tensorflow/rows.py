@@ -203,6 +203,17 @@ _WINDOW = (
 
 _OPTIMIZER = (
     Row(
+        path="optimizer.betas",
+        verdict=_ADAPTED,
+        how="Lion in Keras computes 1 - beta in float32, which is over 1e-4 off for betas this "
+        "close to 1: the script's in float64",
+        code="CC398",
+        probe="tensorflow/test_optimizer.py::test_lion_takes_one_minus_beta_in_float32",
+        step=when.lion_rounds_shares,
+        adapt=Adapt.EXACT_BETAS,
+        dialects=KERAS3,
+    ),
+    Row(
         path="optimizer.eps",
         verdict=_ADAPTED,
         how="Keras adds epsilon before the bias correction: the script's Adam adds it after",

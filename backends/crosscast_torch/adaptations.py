@@ -24,4 +24,5 @@ class TorchAdaptation(StrEnum):
     RAW_EPSILON = "torch epsilon before the correction"
     UNCORRECTED = "torch Adam without correction"
     UNFUSED_MOMENTUM = "torch momentum without fused kernels"
+    UNFUSED_BETAS = "torch betas without fused kernels"
     OWN_AVERAGE = "torch average of the script"

@@ -54,6 +54,11 @@ def scaled_momentum(plan: Plan) -> bool:
     return stock and step.momentum > 0 and predicates.scaled(plan)
 
 
+def adam_rounds_shares(plan: Plan) -> bool:
+    """Whether the optimizer is an Adam, and float32 betas are off by more than a rounding."""
+    return predicates.is_adam(plan.get(Step)) and predicates.rounds_shares(plan)
+
+
 def lamb_or_lion(plan: Plan) -> bool:
     """Whether the optimizer is one that torch.optim has in no version."""
     return plan.get(Step).optimizer in ("lamb", "lion")

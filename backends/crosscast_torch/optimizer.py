@@ -130,7 +130,8 @@ def _family(plan: Plan) -> _Family:
             return _Family("torch.optim.SGD", values, fusable=fusable)
         case "adam" | "adamw":
             values = {"betas": step.betas, "eps": step.eps}
-            return _Family(f"torch.optim.{_CLASSES[step.optimizer]}", values, fusable=True)
+            fusable = TorchAdaptation.UNFUSED_BETAS not in plan.adapted
+            return _Family(f"torch.optim.{_CLASSES[step.optimizer]}", values, fusable=fusable)
         case "lamb":
             values = {"betas": step.betas, "eps": step.eps}
         case "lion":
@@ -198,6 +199,10 @@ def with_optimizer(plan: Plan, dialect: Dialect) -> Dialect:
     return replace(dialect, title=title, since="2.5", requirements=requirements)
 
 
+_UNFUSED = {TorchAdaptation.UNFUSED_MOMENTUM: "CC315", TorchAdaptation.UNFUSED_BETAS: "CC399"}
+"""Adaptations by an optimizer that is not fused."""
+
+
 def _would_fuse(overrides: TorchOverrides, features: frozenset[str]) -> bool:
     return overrides.fused_optimizer and "fused" in features
 
@@ -212,8 +217,5 @@ def _doc(plan: Plan, family: _Family, decays: tuple[str, ...], *, unfused: bool)
         doc = f"{cls}. {decay} where `decays` says so."
     elif not step.weight_decay:
         doc = f"{cls} without weight decay."
-    return (
-        f"{doc} Not fused (CC315)."
-        if unfused and TorchAdaptation.UNFUSED_MOMENTUM in plan.adapted
-        else doc
-    )
+    code = next((code for name, code in _UNFUSED.items() if name in plan.adapted), "")
+    return f"{doc} Not fused ({code})." if unfused and code else doc

@@ -16,6 +16,7 @@ from crosscast.targets.tracking_rows import TRACKING_ROWS, tensorboard_row
 from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
+    adam_rounds_shares,
     half_weights_float32_sums,
     lamb_or_lion,
     own_clip,
@@ -124,6 +125,18 @@ ROWS = (
         step=scaled_momentum,
         dialects=NEW,
         adapt=TorchAdaptation.UNFUSED_MOMENTUM,
+    ),
+    Row(
+        path="optimizer.betas",
+        verdict=Verdict.ADAPTED,
+        how="without fused kernels, which compute 1 - beta in float32 on a GPU: over 1e-4 off for "
+        "betas this close to 1",
+        code="CC399",
+        evidence=Evidence.MEASURED_GPU,
+        probe="gpu/test_optimizers.py::test_fused_adam_takes_one_minus_beta_in_float32",
+        step=adam_rounds_shares,
+        dialects=NEW,
+        adapt=TorchAdaptation.UNFUSED_BETAS,
     ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),
     Row(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from functools import cache
+import time
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -85,3 +87,25 @@ def test_a_step_stands_alone(target: str) -> None:
     tree = ast.parse(compiled.files["step.py"].text)
     names = {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert not [name for name in names if name.startswith("runtime")]
+
+
+def test_a_power_of_a_beta_takes_no_time_by_its_exponent() -> None:
+    """Paddle resumes by the powers of the betas, rounded after every factor."""
+    for target in ("paddle", "paddle@dygraph2", "paddle@fleet"):
+        tree = ast.parse(whole(target)["runtime/state.py"])
+        (function,) = (n for n in tree.body if getattr(n, "name", "") == "rounded_power")
+        space: dict[str, Any] = {"np": np, "lru_cache": lru_cache}
+        exec(compile(ast.Module([function], []), "state.py", "exec"), space)
+        power = space["rounded_power"]
+        for beta in (0.0, 0.5, 0.9, 0.999):
+            expected = np.float32(1)
+            for exponent in range(1, 300):
+                expected *= np.float32(beta)
+                (found,) = power(beta, exponent)
+                assert found == expected or np.float32(1) - found == np.float32(1) - expected
+        started = time.perf_counter()
+        for beta in (0.0, 0.9, 0.999, 0.99999):
+            (found,) = power(beta, 2**31)
+            assert 1 - float(found) == 1
+        assert time.perf_counter() - started < 5
+        assert power(1 - 1e-12, 2**31) == 1  # no float32 lies between

@@ -117,7 +117,7 @@ def test_the_check_comes_first_and_not_at_import(target: str) -> None:
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "check_version"
     ]
-    assert places == [("runtime/run.py", "run_training", "check_version(settings)")]
+    assert places == [("runtime/run.py", "carry_out", "check_version(settings)")]
     source = files["runtime/run.py"]
     checked = source.index("        check_version(settings)\n")
     assert checked < source.index("= select_device(args, settings)") < source.index("train(run))")

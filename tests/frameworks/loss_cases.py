@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.section import BELOW_ONE, LARGEST, SMALLEST
 from frameworks.emitted_script import tiny_recipe
 
 BACKENDS = ("torch", "tensorflow", "paddle")
 ROWS, CLASSES, TOKENS = 6, 3, 4
 WEIGHTS = (0.5, 1.0, 2.0)
+FARTHEST = (SMALLEST, 1.0, LARGEST)
 SMOOTHING = 0.1
 Rows = dict[str, np.ndarray]
 Losses = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -130,6 +132,12 @@ CASES = {
         (CLASSES,),
         cross_entropy(weights=WEIGHTS),
         unit="microbatch",
+    ),
+    "weights at both ends": LossCase(
+        _CE | {"class_weights": list(FARTHEST)}, (CLASSES,), cross_entropy(weights=FARTHEST)
+    ),
+    "smoothing at its end": LossCase(
+        _CE | {"label_smoothing": BELOW_ONE}, (CLASSES,), cross_entropy(BELOW_ONE)
     ),
     "tokens": LossCase(_CE | {"target": "y"}, (TOKENS, CLASSES), cross_entropy(), unit="token"),
     "tokens, smoothing": LossCase(

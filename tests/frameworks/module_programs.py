@@ -21,6 +21,8 @@ class Program:
 
 
 R, G, L = "resnet-cifar", "gpt", "lstm-forecast"
+Z = "layer-zoo"
+"""Layers of many kinds in one network, of these tests."""
 HEAD = "        self.head = nn.Linear"
 KERAS_STAGES = "    for stage, width in enumerate(widths):"
 POOLS: tuple[Edit, ...] = (

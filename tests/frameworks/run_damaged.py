@@ -23,6 +23,9 @@ import numpy as np
 from crosscast_parity.inside.emitted import arguments_of, offered, prepared
 from frameworks import damages
 
+WINDOWS = 3
+"""Trained, and the most that a run may have."""
+
 
 class Reader:
     """Reads one file after another, each into a state that holds nothing of the one before."""
@@ -31,7 +34,7 @@ class Reader:
         self.script = script
         self.file = output / "damaged.safetensors"
         with contextlib.redirect_stdout(io.StringIO()):
-            assert script.main(["--output", str(output), "--windows", "3", *flags]) == 0
+            assert script.main(["--output", str(output), "--windows", str(WINDOWS), *flags]) == 0
         self.flags = flags
         args = arguments_of(script, flags)
         self.device = offered(script, "select_device")(args, script.SETTINGS)
@@ -47,7 +50,9 @@ class Reader:
         with contextlib.redirect_stdout(io.StringIO()):
             if kind == "checkpoint":
                 load = offered(self.script, "load_checkpoint")
-                counters: dict[str, Any] = load(self.file, state, settings, self.n_rows)
+                counters: dict[str, Any] = load(
+                    self.file, state, settings, self.n_rows, most=WINDOWS
+                )
                 return counters.get("stuck", 0)
             offered(self.script, "load_weights")(self.file, state, settings)
             return 0
@@ -112,12 +117,16 @@ def cases(reader: Reader, kind: str, good: Path, most: int) -> Iterator[damages.
     if kind == "weights":
         return damages.weights(parts, names)
     bounds: dict[str, tuple[str, ...]] = dict.fromkeys(("updates", "stuck", "good", "bad"), ("4",))
+    bounds["windows"] = (str(WINDOWS + 1), str(2**31 - 1))
     bounds["rows"] = ("0", str(reader.n_rows + 1))
     script = reader.script
     if hasattr(script, "MIN_SCALE"):
         most_scale = getattr(script, "MAX_SCALE", np.inf)
         most_scale = most_scale if np.isfinite(most_scale) else 2.0**128
         bounds["scale"] = ("0", "-0.0", repr(script.MIN_SCALE / 2), repr(most_scale * 2))
+        # All windows were clean: none was overflowed, none is missing.
+        for name in ("bad", "stuck"):
+            bounds[name] += ("1",)
     elif hasattr(script, "LOSS_SCALE"):
         bounds["scale"] = (repr(script.LOSS_SCALE / 2), repr(script.LOSS_SCALE * 2))
     else:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from crosscast import trace_export
+from crosscast import compile, load, trace_export
 from frameworks.example_problems import problem
 from frameworks.subprocesses import python_options, require
 from tiers import cases, exhaustive
@@ -115,6 +115,25 @@ def test_a_difference_in_training_alone_is_seen(plant: str, tmp_path: Path) -> N
     assert code == 1
 
 
+def test_a_compiled_script_is_compared_as_it_is_and_after_an_edit(tmp_path: Path) -> None:
+    folder = problem("lstm-forecast", tmp_path)
+    scripts = {name: folder / name / "torch" / "train.py" for name in ("mine", "edited")}
+    for name in scripts:
+        compile(load(folder / "recipe.yaml"), "torch").write(folder / name)
+    text = scripts["edited"].read_text()
+    assert "MAX_VALUE = 0.1" in text
+    scripts["edited"].write_text(text.replace("MAX_VALUE = 0.1", "MAX_VALUE = 0.02"))
+    add = [f"--add={name}=torch,script={script}" for name, script in scripts.items()]
+    code, report, said = compared(folder, "torch,paddle", *add, "--windows", "24", "--twins", "1")
+    pairs = {pair["contestant"]: pair for pair in report["pairs"]}
+    assert pairs["paddle"]["verdict"] == pairs["mine"]["verdict"] == "EQUIVALENT", said
+    passed = {check["level"] for check in pairs["mine"]["checks"] if check["result"] == "pass"}
+    assert passed == {"gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1d", "L2"}
+    wrong = {check["level"] for check in pairs["edited"]["checks"] if check["result"] == "fail"}
+    assert "L1b" in wrong, said
+    assert code == 1
+
+
 @exhaustive("a search for the fields that explain a difference of custom models")
 def test_another_recipe_of_the_same_models_is_told_by_its_field(tmp_path: Path) -> None:
     folder = problem("gpt", tmp_path)
@@ -161,3 +180,50 @@ def test_a_full_check_trains_seeds(tmp_path: Path) -> None:
     assert pair["verdict"] in ("EQUIVALENT", "INCONCLUSIVE"), said
     types = {run["stage"] for run in report["runs"]}
     assert {"model", "model-float16", "model-bfloat16"} <= types
+
+
+UNBIASED = ("        if self.training:\n", "        if False:\n")
+"""PyTorch's own running variance, which is unbiased, beside Paddle's."""
+CALLS = (
+    '        self.calls = getattr(self, "calls", 0) + self.training\n        if self.calls > 30:\n'
+)
+BEFORE = "        before = self.running_var.clone()\n"
+TURNED = "        x = image.transpose([0, 3, 1, 2])\n"
+LAYERS = """\
+            for layer in self.sublayers():
+                if isinstance(layer, nn.BatchNorm2D):
+                    layer._momentum = 1.0
+"""
+STATISTICS = {
+    "frozen in torch": (
+        "model_torch.py",
+        BEFORE,
+        f"{CALLS}            self.momentum = 0.0\n{BEFORE}",
+    ),
+    "frozen in paddle": ("model_paddle.py", TURNED, f"{CALLS}{LAYERS}{TURNED}"),
+    "unbiased in torch": ("model_torch.py", *UNBIASED),
+}
+
+
+@exhaustive("running statistics at the end of the longest run")
+@pytest.mark.parametrize("case", STATISTICS)
+def test_running_statistics_are_judged_at_the_end(case: str, tmp_path: Path) -> None:
+    """Those that stop after 30 calls pass all short runs; an unbiased variance is no mistake."""
+    folder = problem("resnet-cifar", tmp_path)
+    file, old, new = STATISTICS[case]
+    model = folder / file
+    text = model.read_text()
+    assert old in text
+    model.write_text(text.replace(old, new))
+    _, report, said = compared(folder, "torch,paddle")
+    (pair,) = report["pairs"]
+    found = {c["name"]: c for c in pair["checks"] if c["level"] == "L2"}
+    wrong = {c["name"] for c in pair["checks"] if c["result"] in ("fail", "unclear")}
+    results = [found[name]["result"] for name in ("final evaluation", "running statistics")]
+    if case == "unbiased in torch":
+        assert (pair["verdict"], wrong) == ("EQUIVALENT", set()), said
+        assert results == ["not tested", "pass"]
+        return
+    assert (pair["verdict"], results) == ("DIFFERENT", ["fail", "fail"]), said
+    assert wrong == {"final evaluation", "running statistics"}
+    assert "norm.running_mean: off by" in found["running statistics"]["wording"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,19 @@ def test_paddle_casts_to_float16_as_numpy_does(tmp_path: Path) -> None:
     program.write_text(CASTS)
     found: dict[str, Any] = run_python(program, "paddle")
     assert found == {"forward": 0, "backward": 0, "back": "float16", "step": 1.0}
+
+
+@pytest.mark.paddle
+def test_paddle_casts_as_the_levels_and_lists_of_auto_cast_say() -> None:
+    program = Path(__file__).with_name("paddle_autocast_facts.py")
+    graph, emulated = (run_python(program, "paddle", how) for how in ("graph", "emulated"))
+    assert graph.keys() == emulated.keys()
+    for setting, expected in graph.items():
+        assert len(expected) > 18, setting
+        found = {name: emulated[setting][name] for name in expected}
+        assert found == expected, setting
+    assert graph["black name of no operation"] == graph["O1"]
+    assert len({json.dumps(found) for found in graph.values()}) == len(graph) - 1
 
 
 @exhaustive("float32 scripts under emulation")

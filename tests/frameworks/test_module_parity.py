@@ -19,8 +19,11 @@ from crosscast_parity.modules.report import as_json, summary, text_of
 from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.search import search
 from crosscast_parity.weights.workers import Processes, workers_of
+from frameworks.module_layer_plants import LAYER_PLANTS
+from frameworks.module_layer_plants import UNMAPPED as OTHER_TENSORS
+from frameworks.module_layer_rewrites import LAYER_REWRITES
 from frameworks.module_plants import PLANTS, Plant
-from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R
+from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R, Z
 from frameworks.module_programs import UNMAPPED as RENAMED
 from frameworks.module_rewrites import REWRITES, UNMAPPED
 from frameworks.subprocesses import pythons, require
@@ -29,8 +32,10 @@ from tiers import cases, exhaustive
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+ZOO = Path(__file__).parent / "layer_zoo"
 ROWS = 8
-QUICK = ("torch momentum", "paddle mask", "keras gates")
+QUICK = ("torch momentum", "paddle mask", "keras gates", "torch floor", "keras no padding")
+QUICK_LAYERS = ("as they are, torch and paddle",)
 QUICK_RIGHT = ("fused attention, torch and tensorflow",)
 UNSEEN = ("keras initial",)
 """Plants whose first module has too few weights to tell: a later one is named."""
@@ -86,9 +91,10 @@ class Lab:
         tag = re.sub(r"\W", "_", f"{name}_{example}")
         folder = self.folder / tag
         folder.mkdir()
-        text = (EXAMPLES / example / "recipe.yaml").read_text().replace("build_model", "build_tiny")
+        source = source_of(example)
+        text = (source / "recipe.yaml").read_text().replace("build_model", "build_tiny")
         for framework in ALL:
-            model = (EXAMPLES / example / f"model_{framework}.py").read_text()
+            model = (source / f"model_{framework}.py").read_text()
             for of, old, new in edits:
                 if of == framework:
                     assert old in model, old
@@ -102,9 +108,14 @@ class Lab:
         return Request(recipe=recipe, folder=folder, targets=against)
 
 
+def source_of(example: str) -> Path:
+    """Return the folder of an example, or of the network with layers of many kinds."""
+    return ZOO if example == Z else EXAMPLES / example
+
+
 def rows_of(example: str) -> dict[str, Any]:
     """Return rows of an example."""
-    spec = importlib.util.spec_from_file_location("data", EXAMPLES / example / "data.py")
+    spec = importlib.util.spec_from_file_location("data", source_of(example) / "data.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -147,15 +158,14 @@ def test_another_metric_is_a_difference(lab: Lab) -> None:
 @pytest.mark.parametrize(
     "plant",
     cases(
-        [pytest.param(plant, id=plant.name) for plant in PLANTS],
-        [plant for plant in PLANTS if plant.name in QUICK],
+        [pytest.param(plant, id=plant.name) for plant in (*PLANTS, *LAYER_PLANTS)],
+        [plant for plant in (*PLANTS, *LAYER_PLANTS) if plant.name in QUICK],
         "the other planted differences of modules",
     ),
 )
 def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> None:
-    result = lab.compare(
-        plant.name, plant.example, plant.against, plant.edits, lab.map(plant.example)
-    )
+    known = None if plant.name in OTHER_TENSORS else lab.map(plant.example)
+    result = lab.compare(plant.name, plant.example, plant.against, plant.edits, known)
     (judgement,) = result.judgements
     assert not judgement.same
     shown = "\n".join(summary(judgement))
@@ -176,6 +186,29 @@ def test_another_implementation_is_not_accused(lab: Lab, program: Program) -> No
     known = None if program.name.startswith((*RENAMED, *UNMAPPED)) else lab.map(program.example)
     result = lab.compare(program.name, program.example, program.against, program.edits, known)
     assert result.same, "\n".join(text_of(result))
+
+
+@pytest.mark.parametrize(
+    "program",
+    cases(
+        [pytest.param(program, id=program.name) for program in LAYER_REWRITES],
+        [program for program in LAYER_REWRITES if program.name in QUICK_LAYERS],
+        "the other right programs of many layers",
+    ),
+)
+def test_what_does_not_change_training_is_named_and_nothing_else_is(
+    lab: Lab, program: Program
+) -> None:
+    result = lab.compare(
+        program.name, program.example, program.against, program.edits, lab.map(program.example)
+    )
+    shown = "\n".join(text_of(result))
+    assert result.trains_alike, shown
+    assert set(result.beside_training) <= {"initialisation", "running variance"}, shown
+    assert "initialisation" in result.beside_training, shown
+    assert "training is compared" in shown
+    assert f"modules SAME but for {', '.join(result.beside_training)}" in shown
+    assert "NOT TESTED: levels" not in shown
 
 
 def test_a_stopped_gradient_is_found_in_the_backward_pass(lab: Lab) -> None:

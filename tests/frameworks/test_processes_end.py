@@ -53,18 +53,18 @@ def rank_in(variables: Mapping[str, str]) -> str:
 class Running:
     """A launch.sh of two processes at work, in a session of its own."""
 
-    def __init__(self, lab: Lab, output: Path, *flags: object) -> None:
+    def __init__(self, lab: Lab, output: Path, *flags: object, log: str = "") -> None:
         self.output, self.framework, self.mark = output, lab.framework, uuid.uuid4().hex
         command = ["bash", lab.launch, *lab.flags, "--output", output, *flags]
-        self.log = output.with_suffix(".log")
-        with self.log.open("w") as log:
+        self.log = output.with_name(log or f"{output.name}.log")
+        with self.log.open("w") as stream:
             self.process = subprocess.Popen(
                 list(map(str, command)),
                 cwd=lab.folder,
                 env=environment() | {"PYTHON": sys.executable, MARK: self.mark},
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=stream,
+                stderr=stream,
                 start_new_session=True,
             )
 
@@ -82,11 +82,15 @@ class Running:
                 found[rank_in(given)] = int(path.name)
         return found
 
+    def trained(self) -> int:
+        """Return the number of rows in the trace."""
+        trace = self.output / "trace.jsonl"
+        return len(trace.read_text().splitlines()) if trace.exists() else 0
+
     def reached(self, windows: int) -> None:
         """Wait until the trace has some rows."""
-        trace = self.output / "trace.jsonl"
         until = time.monotonic() + STARTING
-        while not trace.exists() or len(trace.read_text().splitlines()) < windows:
+        while self.trained() < windows:
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() < until, self.log.read_text()[-3000:]
             time.sleep(0.05)
@@ -205,7 +209,7 @@ def test_all_processes_end_and_the_run_goes_on(lab: Lab, case: str) -> None:
     path = output / "status.json"
     status = json.loads(path.read_text()) if path.exists() else {"status": ""}
     assert status["status"] in statuses, status
-    done = len((output / "trace.jsonl").read_text().splitlines())
+    done = running.trained()
     if status["status"]:
         assert status["exit_code"] == (130 if status["status"] == "stopped" else 1)
         assert (status["windows"], status["eval"]) == (done, None)
@@ -214,3 +218,28 @@ def test_all_processes_end_and_the_run_goes_on(lab: Lab, case: str) -> None:
     windows = done + AHEAD
     assert lab.finish(output, windows, "--resume") == lab.expected(windows)
     assert json.loads(path.read_text())["status"] == "finished"
+
+
+def test_a_second_launch_is_refused_as_a_whole(lab: Lab) -> None:
+    """Its other processes wait for nobody, and the first launch is not disturbed."""
+    output = lab.folder / "taken"
+    first = Running(lab, output, "--windows", 100_000)
+    second = None
+    try:
+        first.reached(AHEAD)
+        holder = first.alive()["0"]
+        began = time.monotonic()
+        second = Running(lab, output, "--windows", 100_000, "--resume", log="second.log")
+        assert second.ended() != 0
+        print(f"refused in {time.monotonic() - began:.1f} s")
+        said = second.log.read_text()
+        assert f"failed: {output} is in use by process {holder} of " in said, said
+        assert str(lab.launch.with_name("train.py")) + '"' not in said, said  # no traceback of it
+        first.reached(first.trained() + AHEAD)
+    finally:
+        for running in (first, second):
+            if running is not None:
+                running.close()
+    # Every process was killed at once: nothing keeps the next run out.
+    done = first.trained()
+    assert lab.finish(output, done + AHEAD, "--resume") == lab.expected(done + AHEAD)

@@ -194,8 +194,8 @@ def test_a_folder_serves_one_comparison_at_a_time(lab: Lab) -> None:
     with pytest.raises(DiagnosticError) as caught:
         lab.compare({"torch": ""}, twins=0)
     (found,) = caught.value.diagnostics
-    assert found.code == "CC708"
-    assert "is used by another comparison" in found.message
+    assert found.code == "CC505"
+    assert f"is in use by process {os.getpid()} of " in found.message
     other.release()
     report = lab.compare({"torch": ""}, twins=0)
     assert run(report, "torch").outcome.complete

@@ -10,6 +10,7 @@ from mutants.paddle_update import UPDATES
 from mutants.paddle_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 from mutants.shared_bugs import SHARED
 from mutants.shared_products import PRODUCTS as FILES
+from mutants.shared_resumed import RESUMED
 
 MUTATIONS = (
     *SHARED,
@@ -21,6 +22,7 @@ MUTATIONS = (
     *PRECISION,
     *FILES,
     *PRODUCTS,
+    *RESUMED,
     *LATE,
     *SINGLE,
 )

@@ -14,6 +14,7 @@ HALF = """\
 RIGHT = "correct += (logits.argmax(-1) == labels).sum()"
 LOSS = 'loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")'
 MEAN = LOSS.replace("sum", "mean")
+STEPS = "beta_power(beta, state.updates)"
 
 PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
@@ -38,5 +39,9 @@ PRODUCTS: tuple[Mutation, ...] = (
     written(
         "losses_summed_in_half",
         train(LOSS, f'loss = (loss + {LOSS[8:]}).astype("float16").astype("float64")'),
+    ),
+    written("resumed_steps_windows", runtime("state", STEPS, STEPS.replace("updates", "windows"))),
+    written(
+        "resumed_step_behind", runtime("state", STEPS, STEPS.replace("updates", "updates - 1"))
     ),
 )

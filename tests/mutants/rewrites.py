@@ -21,6 +21,17 @@ from mutants.torch_single import MOVED as TORCH_MOVED
 from mutants.torch_update import by_hand
 from mutants.torch_window import CLIP, DIVIDE
 
+TORCH_STEP = "torch.tensor(float(state.updates))"
+TENSORFLOW_STEP = "state.optimizer.iterations.assign(state.updates)"
+PADDLE_POWER = (
+    "    return np.broadcast_to(factor, [min(exponent, int(needed))]).prod(keepdims=True)\n"
+)
+PADDLE_LOOP = """\
+    power = np.ones(1, np.float32)
+    for _ in range(min(exponent, int(needed))):
+        power = power * factor
+    return power
+"""
 FUSED = "        fused=True,\n"
 BUILT = "    model = build_model().to(run.device).train()\n"
 FUNCTION = "@tf.function(reduce_retracing=True)\n"
@@ -44,11 +55,49 @@ COUNTED = _rewrite(
     "updates counted by a condition",
     train(UPDATES, "    if not skipped:\n        state.updates = state.updates + 1\n"),
 )
+SAVED = "    save_file(arrays, partial,"
+REVERSED = _rewrite(
+    "saved_reversed",
+    "checkpoint written in reverse order",
+    runtime("checkpoint", SAVED, SAVED.replace("arrays,", "dict(reversed(arrays.items())),")),
+)
+EMA = 'restore_ema(state, part_of(arrays, "ema/"))'
+RESTORED = _rewrite(
+    "restored_reversed",
+    "averages restored in reverse order",
+    runtime(
+        "checkpoint", EMA, 'restore_ema(state, dict(reversed(part_of(arrays, "ema/").items())))'
+    ),
+)
+HELD = '    counters: dict[str, Any] = {"windows": state.windows, "updates": state.updates}\n'
+COPIED = _rewrite(
+    "saved_copies",
+    "checkpoint of copies in Fortran order",
+    runtime(
+        "checkpoint",
+        HELD,
+        f"    arrays = {{n: np.array(a, order='F') for n, a in arrays.items()}}\n{HELD}",
+    ),
+)
+STUCK = "self.stuck = self.stuck + 1 if hopeless else 0"
+COUNTED_STUCK = _rewrite(
+    "stuck_by_product",
+    "overflows at the lowest scale counted by a product",
+    runtime("run", STUCK, "self.stuck = (self.stuck + 1) * int(hopeless)"),
+)
+STORED = (REVERSED, RESTORED, COPIED, COUNTED_STUCK)
+"""Other ways to write and to restore the same state."""
 INVERSE = _rewrite("inverse", "loss times the inverse of the rows", train(DIVIDE, PRODUCT))
 REWRITES: Mapping[str, tuple[Mutation, ...]] = {
     "torch": (
         WIDE,
         COUNTED,
+        *STORED,
+        _rewrite(
+            "steps_from_list",
+            "numbers of updates made from lists",
+            runtime("state", TORCH_STEP, "torch.tensor([float(state.updates)]).squeeze(0)"),
+        ),
         INVERSE,
         _rewrite(
             "for_loop", "optimizer tensor by tensor", train(FUSED, "        foreach=False,\n")
@@ -83,6 +132,16 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
     "tensorflow": (
         WIDE,
         COUNTED,
+        *STORED,
+        _rewrite(
+            "steps_added",
+            "the number of updates added to zero",
+            runtime(
+                "state",
+                TENSORFLOW_STEP,
+                f"{TENSORFLOW_STEP[:-14]}0)\n    {TENSORFLOW_STEP.replace('assign', 'assign_add')}",
+            ),
+        ),
         _rewrite(
             "square",
             "square for product",
@@ -142,6 +201,12 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
     "paddle": (
         WIDE,
         COUNTED,
+        *STORED,
+        _rewrite(
+            "powers_in_a_loop",
+            "powers of the betas factor by factor",
+            runtime("state", PADDLE_POWER, PADDLE_LOOP),
+        ),
         INVERSE,
         _rewrite(
             "norm_reversed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
 from mutants.shared_products import PRODUCTS as FILES
+from mutants.shared_resumed import RESUMED
 from mutants.tensorflow_late import LATE
 from mutants.tensorflow_model import MODEL
 from mutants.tensorflow_products import PRODUCTS
@@ -22,6 +23,7 @@ MUTATIONS = (
     *PRECISION,
     *FILES,
     *PRODUCTS,
+    *RESUMED,
     *LATE,
     *SINGLE,
 )

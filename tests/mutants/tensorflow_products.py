@@ -15,6 +15,7 @@ POLICY = """\
 RIGHT = "tf.argmax(logits, axis=-1) == labels"
 LOSS = "loss += float(batch_loss)"
 LABELS = '    labels = tf.cast(batch["labels"], tf.int64)\n'
+STEPS = "state.optimizer.iterations.assign(state.updates)"
 
 PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
@@ -53,5 +54,9 @@ PRODUCTS: tuple[Mutation, ...] = (
     written(
         "losses_summed_in_half",
         train(LOSS, "loss = float(np.float16(loss + float(batch_loss)))"),
+    ),
+    written("resumed_steps_windows", runtime("state", STEPS, STEPS.replace("updates", "windows"))),
+    written(
+        "resumed_step_behind", runtime("state", STEPS, STEPS.replace("updates", "updates - 1"))
     ),
 )

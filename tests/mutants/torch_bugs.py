@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
 from mutants.shared_products import PRODUCTS as FILES
+from mutants.shared_resumed import RESUMED
 from mutants.torch_late import LATE
 from mutants.torch_model import MODEL
 from mutants.torch_products import PRODUCTS
@@ -21,6 +22,7 @@ MUTATIONS = (
     *PRECISION,
     *FILES,
     *PRODUCTS,
+    *RESUMED,
     *LATE,
     *SINGLE,
 )

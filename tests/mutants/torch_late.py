@@ -23,6 +23,7 @@ def rate(name: str, doubled: str) -> Mutation:
 LATE: tuple[Mutation, ...] = (
     *SHARED,
     rate("late_step", "state.windows >= 9"),
+    rate("late_drift", "0.01 * (state.windows >= 40)"),
     rate("late_last", "state.windows == SETTINGS.windows - 1"),
     written(
         "late_frozen",

@@ -14,6 +14,7 @@ HALF = """\
         with torch.autocast(device.type, dtype=torch.float16):
             logits = model(**batch).float()
 """
+STEPS = "torch.tensor(float(state.updates))"
 
 PRODUCTS: tuple[Mutation, ...] = (
     written(
@@ -50,5 +51,9 @@ PRODUCTS: tuple[Mutation, ...] = (
     written(
         "losses_summed_in_half",
         train("torch.zeros(2, dtype=torch.float64", "torch.zeros(2, dtype=torch.float16"),
+    ),
+    written("resumed_steps_windows", runtime("state", STEPS, STEPS.replace("updates", "windows"))),
+    written(
+        "resumed_step_behind", runtime("state", STEPS, STEPS.replace("updates", "updates - 1"))
     ),
 )

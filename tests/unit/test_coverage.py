@@ -24,11 +24,13 @@ from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage
 from crosscast_parity.inputs.shared import write_inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Run
+from crosscast_parity.levels.operation_types import compare_operations
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.runs import RunSpec, Stage, plain_runs, twin_runs
 from crosscast_parity.planning.stages import make_stages, own_stage, toy_stages
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.recordings.status import Evaluation, Status
+from crosscast_parity.recordings.type_manifest import Manifest, OrderedCall
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from observed_runs import SIZES, Script
 from recipe_texts import recipe_of
@@ -191,6 +193,17 @@ def test_the_words_of_the_package_are_in_the_table() -> None:
 
 def test_every_row_of_the_table_is_made_by_some_check(stand_ins: list[StandIn]) -> None:
     walked = [(c.level, c.name) for lab in stand_ins for _, _, c in lab.checks]
+    sum_ = OrderedCall(
+        name="add",
+        inputs=("float32",),
+        output="float32",
+        size=8,
+        whole=True,
+        narrowed=False,
+        place="",
+    )
+    own_model = Manifest(autocast=None, operations={}, order=(sum_,), closed=("a function",))
+    walked += [(c.level, c.name) for c in compare_operations(own_model, own_model)]
     found = [kind for kind in (find_kind(*named) for named in (*literals(), *walked)) if kind]
     made = {(kind.level, kind.name) for kind in found}
     assert KINDS.keys() - made == set()

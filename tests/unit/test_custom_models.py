@@ -233,7 +233,7 @@ def test_roles_are_those_of_the_layers() -> None:
         framework="torch", parts=tuple(parts), counters=(), shapes={}, outputs=(), drawn={}
     )
     known = WeightsMap(frameworks=("torch",), entries=())
-    found = custom_models(known, [model], {"torch": arrays}, {}, Path(), {}).models["torch"]
+    found = custom_models(known, [model], {"torch": arrays}, {}, Path(), {}, {}).models["torch"]
     assert {name: set(roles) for name, roles in found.roles.items()} == {
         name: roles for name, (_, roles) in ROLES.items()
     }
@@ -255,13 +255,13 @@ def test_statistics_may_be_off_as_far_as_rounding_moves_them(
 ) -> None:
     start, moved = np.zeros(3, np.float32), np.ones(3, np.float32)
     ours, reference, shifted = ({"mean": moved * (1 + by)} for by in (off, 0.0, noise))
-    check = check_statistics(ours, reference, shifted, {"mean": start}, 3)
+    check = check_statistics(ours, reference, [shifted], {"mean": start}, 3)
     assert check.result == result
 
 
 def test_statistics_that_one_side_lacks_are_a_difference() -> None:
     moved = {"mean": np.ones(3, np.float32)}
-    assert check_statistics({}, moved, moved, {"mean": np.zeros(3)}, 3).result == "fail"
+    assert check_statistics({}, moved, [moved], {"mean": np.zeros(3)}, 3).result == "fail"
 
 
 def test_a_frozen_bias_is_part_of_the_one_that_is_trained() -> None:
@@ -269,7 +269,7 @@ def test_a_frozen_bias_is_part_of_the_one_that_is_trained() -> None:
     empty: dict[str, Any] = {"parts": (), "counters": (), "shapes": {}, "outputs": (), "drawn": {}}
     models = [Model(framework=name, **empty) for name in KNOWN.frameworks]
     found = custom_models(
-        KNOWN, models, {"torch": CUSTOM.of("torch", START), "paddle": {}}, START, Path(), {}
+        KNOWN, models, {"torch": CUSTOM.of("torch", START), "paddle": {}}, START, Path(), {}, {}
     )
     for weights in (found.start, found.drawn):
         np.testing.assert_allclose(weights["bias_ih"], 3 * BIAS, rtol=1e-6)
@@ -292,6 +292,6 @@ def test_statistics_about_which_rounding_decides_are_counted() -> None:
     moved = {name: np.ones(3, np.float32) for name in ("calm", "wild")}
     shifted = {**moved, "wild": 2 * moved["wild"]}
     start = {name: np.zeros(3, np.float32) for name in moved}
-    check = check_statistics(moved, moved, shifted, start, 3)
+    check = check_statistics(moved, moved, [shifted], start, 3)
     assert check.result == "pass"
     assert "rounding decides about 1 of 2 tensors" in check.wording

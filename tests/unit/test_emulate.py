@@ -30,8 +30,8 @@ class Arrays:
         with np.errstate(over="ignore"):
             return value.astype(kind)
 
-    def autocast(self) -> str | None:
-        return self.inside
+    def casts_to(self, name: str) -> str | None:
+        return self.inside if name in emulate.MATMUL else None
 
     def compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):

@@ -76,8 +76,8 @@ def test_the_help_of_a_code_stands_once() -> None:
 
 
 def test_codes_of_plugins_have_no_translation() -> None:
-    unknown = Diagnostic(code="CC399", message="m", severity=Severity.WARNING)
-    assert render([unknown], "zh") == "警告 CC399: m"
+    unknown = Diagnostic(code="CC999", message="m", severity=Severity.WARNING)
+    assert render([unknown], "zh") == "警告 CC999: m"
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,15 @@ import pytest
 from crosscast.plan.canonical import canonical_plan
 from crosscast.reference.rounding import round_to
 from crosscast_parity.inside.session import Run, Session
-from crosscast_parity.levels.files import check_checkpoint, check_files
+from crosscast_parity.levels.files import (
+    check_checkpoint,
+    check_files,
+    check_status,
+    expected_counters,
+)
 from crosscast_parity.recordings.observations import ObservedWindow
 from left_fakes import OVERFLOW, WINDOWS, Left, left, save
+from parity_fakes import good_rows, make_recipe
 from replay_fakes import Arrays
 
 SGD = {"optimizer": "{name: sgd, learning_rate: 0.1, momentum: 0.9}"}
@@ -153,6 +159,8 @@ def test_moments_that_a_skipped_last_window_moved_are_seen(tmp_path: Path) -> No
         ("good", 0),
         ("good", None),
         ("bad", 1),
+        ("stuck", 1),
+        ("stuck", None),
         ("scale", 512.0),
         ("updates", WINDOWS),
         ("windows", WINDOWS - 1),
@@ -166,6 +174,31 @@ def test_wrong_counters_are_seen(tmp_path: Path, counter: str, value: object) ->
     wrong = found.failed(tmp_path)
     assert wrong.keys() == {"checkpoint counters"}
     assert wrong["checkpoint counters"].startswith(counter)
+
+
+def test_what_a_run_says_of_its_windows_is_that_of_its_trace() -> None:
+    rows = good_rows(4, skipped=[2])
+    assert check_status(rows, 4, 3).result == "pass"
+    assert check_status(rows, None, 3).result == "pass"
+    assert check_status(rows, None, None).result == "not tested"
+    for windows, updates, words in ((4, 4, "updates is 4, not 3"), (5, 3, "windows is 5, not 4")):
+        check = check_status(rows, windows, updates)
+        assert (check.result, check.wording) == ("fail", f"in status.json {words}")
+
+
+def test_overflows_in_a_row_at_the_lowest_scale_are_counted() -> None:
+    """A static scale never falls; a dynamic one stops at `min_scale`."""
+    falling = {"mode": "dynamic", "min_scale": 256.0, "init_scale": 1024.0}
+    for scaling, skipped, wanted in (
+        ({"mode": "static", "scale": 8.0}, (1, 2, 3), 3),
+        ({"mode": "static", "scale": 8.0}, (1, 2), 0),
+        ({"mode": "static", "scale": 8.0}, (0, 2, 3), 2),
+        (falling, (0, 1, 2, 3), 2),
+        (falling, (2, 3), 0),
+    ):
+        plan = canonical_plan(make_recipe(scaled=False, loss_scaling=scaling))
+        rows = good_rows(4, plan=plan, skipped=skipped)
+        assert expected_counters(plan, rows)["stuck"] == wanted, (scaling, skipped)
 
 
 def test_wrong_moments_are_seen(tmp_path: Path) -> None:
@@ -226,7 +259,8 @@ def test_a_session_ends_a_run_and_resumes_it(tmp_path: Path) -> None:
     arguments = ["--output", str(tmp_path), "--windows", "4"]
     Session(tmp_path, "", None).make(Run("a", str(script), str(tmp_path), arguments, resume=2))
     said = (tmp_path / "said").read_text().splitlines()
-    assert said == ["1 --windows 4 --windows 2", "1 --windows 4 --resume"]
+    second = "1 --windows 4 --resume --checkpoint-every 3"  # after the first window
+    assert said == ["1 --windows 4 --windows 2", second]
     assert json.loads((tmp_path / "done.json").read_text())["exit_code"] == 0
 
 

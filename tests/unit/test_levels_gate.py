@@ -27,8 +27,9 @@ def resumed(
     dtype: Dtype = "float32",
     *,
     allowed: bool = True,
+    first: Left | None = None,
 ) -> dict[str, Check]:
-    first = left()
+    first = first or left()
     first.write(folder / "first")
     second.write(folder / "second")
     start = {name: array - np.float32(1e-2) for name, array in first.weights.items()}
@@ -94,6 +95,27 @@ def test_files_that_differ_after_a_resume(tmp_path: Path, part: str, by: float) 
     check = resumed(tmp_path, shifted(part, by), list(ROWS))["resume"]
     assert check.result == "fail"
     assert "differs after a resume at window 2" in check.wording
+
+
+@pytest.mark.parametrize("part", ["weights", "averages"])
+def test_every_weight_is_compared_by_itself_after_a_resume(tmp_path: Path, part: str) -> None:
+    """One that gradients move; beside the movement of all weights a small one is nothing."""
+    first = left()
+    sizes = {
+        n.partition("/")[2]: np.abs(a).max() for n, a in first.moments.items() if "_sq" not in n
+    }
+    near = [name for size, name in sorted((s, n) for n, s in sizes.items())]
+    small, rounding = near[len(near) // 2], near[0]
+    for name, result in ((small, "fail"), (rounding, "pass")):
+        second = left()
+        if name == rounding:  # as the gradients of key biases
+            for runs in (first, second):
+                for moment in [m for m in runs.moments if m.endswith(f"/{name}")]:
+                    runs.moments[moment] = runs.moments[moment] * np.float32(1e-12)
+        arrays = getattr(second, part)
+        arrays[name] = arrays[name] + np.float32(1e-3)  # a tenth of its movement
+        check = resumed(tmp_path, second, list(ROWS), first=first)["resume"]
+        assert check.result == result, (name, check.wording)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -54,10 +54,15 @@ def test_models_that_differ_are_not_trained(
     told = json.loads((out / "modules.json").read_text())
     assert told["same"] is False
     assert [found["level"] for found in told["not_tested"]] == ["modules", "levels"]
-    verdicts = {"junit.xml", "badge.svg", "badge.json"}
+    verdicts = {"junit.xml", "badge.svg", "badge.json", "report.html"}
     models = {"modules.json", "modules.txt", "weights.yaml"}
-    assert {path.name for path in out.iterdir()} == verdicts | models
+    assert {path.name for path in out.iterdir()} == verdicts | models | {"lock"}
     assert json.loads((out / "badge.json").read_text())["message"] == "DIFFERENT"
+    page = (out / "report.html").read_text()
+    assert "weights without counterpart: spare [3]" in page
+    assert "everything that trains" in page
+    assert f"open {out / 'report.html'}" in ran.output.replace("\n", "")
+    assert "out=FOLDER" not in ran.output
 
 
 def test_models_that_are_the_same_are_trained(

@@ -125,7 +125,7 @@ def test_a_window_that_is_not_recorded_is_watched_up_to_the_last(tmp_path: Path)
 
     module = script()
     observer = observe.Observer(module, tmp_path, [0, 2], Watching())
-    observer.install(None)
+    observer.install(None, keep=False)
     for _ in range(5):
         module.train_window(state_of(), window_of(1.0))
     assert seen == [True, False, True, None]
@@ -202,7 +202,7 @@ def test_large_models_go_without_the_first_gradients(
             found.append(small)
 
     module = script(model_arrays=lambda state: {"weight": np.zeros(weights, np.float32)})
-    observe.Observer(module, tmp_path, [0], Watching()).install(None)
+    observe.Observer(module, tmp_path, [0], Watching()).install(None, keep=False)
     module.train_window(state_of(), window_of(1.0))
     assert found == [small]
 
@@ -238,7 +238,7 @@ def test_types_of_the_first_forward_pass_and_of_every_evaluation(tmp_path: Path)
 
     module = script(micro_batch_loss=loss, evaluate=evaluate)
     observer = observe.Observer(module, tmp_path, [0], Blind())
-    observer.install(tap)
+    observer.install(tap, keep=False)
     module.evaluate(state, 32)
     for _ in range(3):
         module.train_window(state, window_of(1.0, 2.0))
@@ -262,6 +262,22 @@ def test_a_cast_to_the_same_type_is_none() -> None:
         recorder.call(lambda value: value, "cast", lambda x, to=output: to, ("float32",), {})
     (cast,) = recorder.facts()["operations"]["casts"]["cast"]
     assert cast == {"in": ["float32"], "out": "float16", "count": 1}
+
+
+def test_numbers_that_were_cast_to_half_and_back_are_told_from_others() -> None:
+    def dtype(value: Any) -> str | None:
+        return str(value.dtype) if isinstance(value, np.ndarray) else None
+
+    recorder = Recorder()
+    wide, half = (np.ones(3, dtype) for dtype in ("float32", "float16"))
+    for start, through in ((wide, ("float16", "float32")), (half, ("float32",)), (wide, ())):
+        value = start
+        for to in through:
+            value = recorder.call(dtype, "cast", np.ndarray.astype, (value, to), {})
+        recorder.call(dtype, "mean", np.mean, (value,), {"keepdims": True})
+    means = [call for call in recorder.sequence()["order"] if call["name"] == "mean"]
+    assert [call["in"] for call in means] == [["float32"]] * 3
+    assert [call["narrowed"] for call in means] == [True, False, False]
 
 
 @pytest.mark.parametrize(

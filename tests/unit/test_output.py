@@ -7,10 +7,15 @@ import os
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.output import MANIFEST, OutputFile, write_files
+from crosscast.sources.files import write_together, write_whole
+from crosscast.state.store import write_state
+from crosscast.state.training_state import TrainingState
+from crosscast_parity.inputs.weights import save
 
 FILES = {
     "recipe.yaml": OutputFile("a: 1\n"),
@@ -66,6 +71,32 @@ def test_permissions(root: Path) -> None:
     write_files(root, FILES)
     modes = {path: stat.S_IMODE((root / path).stat().st_mode) for path in FILES}
     assert modes == {path: 0o755 if file.executable else 0o644 for path, file in FILES.items()}
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o027, 0o077])
+def test_modes_are_those_of_the_umask(umask: int, tmp_path: Path) -> None:
+    """Of every writer: of sets of files, of single texts, of checkpoints, of weights."""
+    before = os.umask(umask)
+    try:
+        (tmp_path / "plain").write_text("")
+        write_files(tmp_path / "set", FILES)
+        write_whole(tmp_path / "text", b"")
+        write_together({tmp_path / "several": b""})
+        state = TrainingState("0" * 16, {"w": np.ones(1, np.float32)}, {}, {}, 1, 1, None, None)
+        write_state(tmp_path / "state.safetensors", state)
+        save(tmp_path / "weights.safetensors", {"w": np.ones(1, np.float32)})
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
+    programs = {path for path, file in FILES.items() if file.executable}
+    assert programs
+    wrong = {}
+    for path in tmp_path.rglob("*"):
+        program = str(path.relative_to(tmp_path / "set")) in programs if "set" in path.parts else 0
+        expected = (0o777 if program else 0o666) & ~umask
+        if path.is_file() and path.stat().st_mode & 0o777 != expected:
+            wrong[path.name] = oct(path.stat().st_mode)
+    assert not wrong
 
 
 def test_without_manifest(root: Path) -> None:

@@ -3,124 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crosscast.plan.canonical import canonical_plan
-from crosscast.plan.operations import Dtype
-from crosscast_parity.checks.check import Check, Deviation, judge, relative
-from crosscast_parity.compare.report_builder import Outcomes, report_of
-from crosscast_parity.inputs.shared import Inputs
-from crosscast_parity.judge.records import Pair, ParityReport, Run
+from crosscast_parity.checks.check import Deviation, judge, relative
 from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
-from crosscast_parity.levels.losses import FLOOR, report_evaluation
+from crosscast_parity.levels.losses import FLOOR, check_end, report_evaluation
 from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.levels.traces import compare_traces
-from crosscast_parity.planning.contestants import Contestant
-from crosscast_parity.planning.options import make_options
-from crosscast_parity.planning.runs import RunSpec
-from crosscast_parity.planning.stages import make_stages
-from crosscast_parity.processes.process import Outcome, OutcomeKind
+from crosscast_parity.processes.process import OutcomeKind
 from crosscast_parity.recordings.status import Evaluation
 from crosscast_parity.recordings.trace import Row
-from crosscast_parity.runs.outcomes import FinishedRun, StageResult
-from crosscast_parity.runs.workspace import Workspace
+from judged_traces import (
+    TWINS,
+    changed,
+    ended,
+    failed,
+    judged,
+    paddle_of,
+    reported,
+)
 from parity_fakes import good_rows, make_recipe
 
 PLAN = canonical_plan(make_recipe())
-TWINS = [good_rows(noise=size) for size in (1e-7, 1e-6, 2e-6)]
-FULL_WINDOWS = {"train_rows": 640}
-"""As the traces that are made up here: 16 rows in each of 40 windows."""
-NOWHERE = Path("nowhere")
-INPUTS = Inputs(
-    train=NOWHERE,
-    brief=NOWHERE,
-    eval=NOWHERE,
-    few=NOWHERE,
-    held=NOWHERE,
-    weights=NOWHERE,
-    stress=NOWHERE,
-    twins=(),
-)
-
-
-def ended(kind: OutcomeKind = "finished", message: str = "") -> Outcome:
-    return Outcome(kind=kind, message=message)
-
-
-def reported(
-    ours: list[Row],
-    reference: list[Row],
-    twins: list[list[Row]],
-    *,
-    dtype: Dtype = "float32",
-    outcome: Outcome | None = None,
-    compared: bool = True,
-) -> ParityReport:
-    """Report on made-up traces of paddle and torch; only `outcome`, of paddle, is not good."""
-    recipe = make_recipe(data=FULL_WINDOWS, precision={"mode": "mixed", "compute_dtype": dtype})
-    (stage,) = make_stages(recipe, "model", windows=40, twins=3)
-    result = StageResult(stage, {"torch": recipe, "paddle": recipe}, ())
-    traces = {("torch", "main"): reference, ("paddle", "main"): ours}
-    traces |= {("torch", f"twin-{n}"): rows for n, rows in enumerate(twins, start=1)}
-    for (name, kind), rows in traces.items():
-        spec = RunSpec(
-            contestant=name,
-            stage=stage.name,
-            name=kind,
-            variant="main",
-            recipe=recipe,
-            inputs=INPUTS,
-            weights=NOWHERE,
-            windows=40,
-        )
-        how = (outcome if name == "paddle" else None) or ended()
-        run = Run(contestant=name, stage=stage.name, name=kind, outcome=how, rows=tuple(rows))
-        result.made[name, kind] = FinishedRun(spec=spec, run=run, folder=NOWHERE)
-    options = make_options(NOWHERE)
-    programs = {
-        name: Contestant(name=name, target=name, recipe=recipe, python="", script=NOWHERE)
-        for name in ("torch", "paddle")
-    }
-    outcomes = Outcomes(
-        options=options,
-        contestants=programs,
-        wanted="torch",
-        execution={"torch": "native", "paddle": "native"},
-        results=[result],
-        scripts=Workspace(options, lambda *_: None),
-        stressed=(),
-    )
-    return report_of(outcomes, "torch" if compared else None)
-
-
-def paddle_of(report: ParityReport) -> Pair:
-    return next(pair for pair in report.pairs if pair.contestant == "paddle")
-
-
-def judged(
-    rows: list[Row],
-    *,
-    dtype: Dtype = "float32",
-    twins: list[list[Row]] | None = None,
-    outcome: Outcome | None = None,
-) -> Pair:
-    """Judge a trace against the good one."""
-    given = TWINS if twins is None else twins
-    return paddle_of(reported(rows, good_rows(), given, dtype=dtype, outcome=outcome))
-
-
-def failed(checks: tuple[Check, ...]) -> set[tuple[str, str]]:
-    return {(check.level, check.name) for check in checks if check.result == "fail"}
-
-
-def changed(windows: range | list[int], change: Callable[[Row], Row]) -> list[Row]:
-    return [change(row) if row.window in windows else row for row in good_rows()]
 
 
 def test_equal_traces_pass_every_check() -> None:
@@ -186,10 +95,14 @@ DEVIATIONS: list[tuple[str, list[Row], set[tuple[str, str]]]] = [
         changed(range(40), lambda r: replace(r, grad_norm=2 * (r.grad_norm or 0))),
         {("L0c", "gradient norm")},
     ),
-    ("first loss", changed([0], lambda r: replace(r, loss=1.1 + 5e-5)), {("L1a", "first loss")}),
     (
-        "one loss off by 1e-4",
-        changed([30], lambda r: replace(r, loss=(r.loss or 0) + 1.01e-4)),
+        "first loss",
+        changed([0], lambda r: replace(r, loss=1.1 + 5e-5)),
+        {("L1a", "first loss"), ("L2", "trajectory")},
+    ),
+    (
+        "one loss off by 6e-5, which was under a fixed floor",
+        changed([30], lambda r: replace(r, loss=(r.loss or 0) + 6e-5)),
         {("L2", "trajectory")},
     ),
     ("one loss not finite", changed([30], lambda r: replace(r, loss=None)), {("L2", "trajectory")}),
@@ -327,6 +240,78 @@ def test_limits_follow_the_dtype() -> None:
     assert judged(rows).verdict == "DIFFERENT"
     assert judged(rows, dtype="float16").verdict == "EQUIVALENT"
     assert FLOOR["float32"] < FLOOR["float16"] < FLOOR["bfloat16"]
+
+
+def louder(by: float) -> list[Row]:
+    return changed([30], lambda r: replace(r, loss=(r.loss or 0) + by))
+
+
+def test_a_late_difference_is_told_from_its_window_on() -> None:
+    found = judged(changed(range(30, 40), lambda r: replace(r, loss=(r.loss or 0) + 1e-3)))
+    assert "from window 30: " in found.wording
+
+
+def test_the_last_digit_of_a_loss_is_no_difference() -> None:
+    """Twins that happen to be equal to the reference are no reason to ask for every bit."""
+    still = measure_envelope(good_rows(), [good_rows()] * 3)
+    for by, result in ((2.0**-23, "pass"), (10 * 2.0**-23, "pass"), (50 * 2.0**-23, "fail")):
+        rows = louder(1.1 / 1.3 * by)
+        checks = compare_traces(rows, good_rows(), still, dtype="float32")
+        assert next(c.result for c in checks if c.level == "L2") == result, by
+
+
+def test_what_half_precision_rounds_is_measured_in_the_first_windows() -> None:
+    reference = good_rows()
+    exact = [replace(r, loss=(r.loss or 0) + 1e-6 * r.window) for r in reference]
+
+    def rounded(ours: list[Row], other: list[Row]) -> float | None:
+        return measure_envelope(ours, [ours] * 3, exact=other).rounded
+
+    assert rounded(reference, exact) == pytest.approx(3e-6)
+    assert rounded(good_rows(skipped=[3]), exact) == pytest.approx(3e-6)
+    assert rounded(good_rows(skipped=[2]), exact) is None, "window 3 begins with other weights"
+    assert rounded(reference, exact[:3]) is None
+    assert rounded(reference, []) is None
+    envelope = measure_envelope(reference, [reference] * 3, exact=exact)
+    for by, result in ((5e-5, "pass"), (7e-5, "fail")):
+        rows = louder(by)
+        checks = compare_traces(rows, reference, envelope, dtype="float16")
+        assert next(c.result for c in checks if c.level == "L2") == result, by
+
+
+def ends(
+    by: float, averages: float = 0.0, *, twins: int = 3, horizon: int = 40
+) -> dict[str, tuple[str, float | None]]:
+    """The checks of final evaluations whose losses are so far apart, in noise of 1e-6."""
+    envelope = Envelope((1e-6,) * 40, horizon, twins)
+
+    def evaluation(off: float, of_averages: float) -> Evaluation:
+        average = Evaluation(loss=0.7 + of_averages, accuracy=0.5)
+        return Evaluation(loss=0.8 + off, accuracy=0.5, averages=average)
+
+    found = check_end(evaluation(by, averages), evaluation(0.0, 0.0), envelope, "float32")
+    return {check.name: (check.result, check.value) for check in found}
+
+
+def test_the_final_evaluation_is_judged_as_the_last_window() -> None:
+    """Running statistics that stop after some calls show in no loss of a window."""
+    names = ("final evaluation", "final evaluation of averages")
+    for losses, results in (
+        ((0.0, 0.0), ("pass", "pass")),
+        ((1.9e-5, -1.9e-5), ("pass", "pass")),
+        ((2.6e-4, 0.0), ("fail", "pass")),
+        ((0.0, -2.6e-4), ("pass", "fail")),
+        ((math.inf, 0.0), ("fail", "pass")),
+    ):
+        found = ends(*losses)
+        assert tuple(found[name][0] for name in names) == results, losses
+
+
+def test_a_final_evaluation_without_measured_noise_is_not_judged() -> None:
+    assert ends(9.0, twins=2) == {}
+    assert ends(9.0, horizon=39) == {}
+    still = Envelope((0.0,) * 40, 40, 3)
+    assert not list(check_end(None, Evaluation(loss=1.0, accuracy=1.0), still, "float32"))
 
 
 def test_first_loss_is_that_of_the_first_update() -> None:

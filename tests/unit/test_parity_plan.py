@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 
-from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.messages.diagnostics import Severity
 from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe, SyntheticData
 from crosscast.targets.backend import harness_of
 from crosscast_parity.inputs.shared import Inputs
-from crosscast_parity.inside.inject import parse_fault
+from crosscast_parity.inside.inject import Fault, parse_fault
 from crosscast_parity.planning.contestants import (
     Contestant,
-    check_names,
-    of_targets,
-    parse_contestant,
 )
+from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.pace import LAYERS, cost
+from crosscast_parity.planning.recorded_windows import planned_course, resume_window
 from crosscast_parity.planning.runs import (
     LONG,
     RECORDED_LATE,
@@ -195,6 +194,30 @@ def test_the_repeated_run_is_a_resumed_one_whose_checkpoints_are_kept() -> None:
         assert read == {"gate", repeated}
         kept = {name for name, spec in specs.items() if spec.checkpoint}
         assert kept == {"gate", repeated, "faults"}
+        assert specs["gate"].record == (3,), "the window after the resume"
+        assert not specs["gate"].starts
+
+
+def test_the_run_with_overflows_is_resumed_where_its_state_is_not_the_first() -> None:
+    """Where updates are not windows, at another scale, with a count of overflows above 0."""
+    for scaling in ({}, {"hysteresis": 2}, {"hysteresis": 3}, {"hysteresis": 4}):
+        for mode in ("consecutive", "cumulative"):
+            recipe = half_recipe(loss_scaling=scaling | {"hysteresis_mode": mode})
+            (stage,) = make_stages(recipe, "model", windows=None, twins=2)
+            faults = choose_faults(recipe, None)
+            runs = plain_runs(program(recipe), recipe, stage, INPUTS, faults, emulated=True)
+            spec = next(run for run in runs if run.name == "faults")
+            now = planned_course(recipe, spec.windows, faults)[spec.resume]
+            assert now.updates < spec.resume
+            assert now.scale != recipe.loss_scaling.init_scale  # type: ignore[union-attr]
+            assert now.bad > 0 or not scaling
+            assert now.good == 0, "an overflow in a row can be counted here"
+            assert {spec.resume - 1, spec.resume} <= set(spec.record)
+            assert spec.resume < spec.windows - 1
+    static = make_recipe(scaled=False, loss_scaling={"mode": "static", "scale": 8.0})
+    faults = (Fault(2, 0, "inf"), Fault(3, 0, "inf"))
+    assert resume_window(static, 12, faults) == 3, "one overflow before, and one after"
+    assert resume_window(static, 12, ()) == 0
 
 
 @pytest.mark.parametrize("tail", ["flush", "flush_renormalized", "drop", "carry"])
@@ -349,51 +372,3 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     steps = replace(main, windows=256, toy=True)
     assert cost(steps, weights, "torch") < 0.1 * seconds["torch"]
     assert cost(steps, weights, "torch") < cost(steps, weights, "paddle")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "old",
-        "old=",
-        "=torch",
-        "o ld=torch",
-        "old=torch,python",
-        "old=torch,python=",
-        "old=torch,version=2",
-        "old=torch,python=a,python=b",
-        "old=torch,script=/nowhere/train.py",
-        "old=torch,adapter=nobody",
-        "old=paddle,adapter=accelerate",
-    ],
-)
-def test_a_program_that_makes_no_sense_is_refused(text: str) -> None:
-    with pytest.raises(DiagnosticError) as caught:
-        parse_contestant(text, make_recipe(), lambda path: make_recipe(), {})
-    assert caught.value.diagnostics[0].code == "CC707"
-
-
-def test_programs_are_read_from_text(tmp_path: Path) -> None:
-    recipe, other = make_recipe(), make_recipe(optimizer={"learning_rate": 0.1})
-    script = tmp_path / "train.py"
-    script.touch()
-
-    def read(text: str) -> Contestant:
-        return parse_contestant(text, recipe, lambda path: other, {"torch": "py"})
-
-    assert read("old=torch@2.1,python=/a/b").python == "/a/b"
-    assert read("mine=torch").python == "py"
-    assert read("two=paddle,recipe=b.yaml").recipe == other
-    assert read(f"own=none,script={script}").own
-    assert read("hf=torch,adapter=transformers").adapter == "transformers"
-    assert read("x=torch@2.1").framework == "torch"
-    assert read("x=mindspore").framework == "none"
-
-
-def test_names_are_used_once() -> None:
-    two = of_targets(["torch", "paddle"], make_recipe(), {"torch": "py"})
-    assert [contestant.python == "py" for contestant in two] == [True, False]
-    check_names(two)
-    for bad in ([*two, two[0]], []):
-        with pytest.raises(DiagnosticError):
-            check_names(bad)

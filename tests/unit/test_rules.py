@@ -39,7 +39,6 @@ RULES = [
         "7:60",
         ".rate_in_momentum",
     ),
-    bad("optimizer", "{name: lion, learning_rate: 1, betas: [0, 0.9]}", "CC207", "7:50", ".betas"),
     bad(
         "clipping",
         "{kind: value, max_value: 1, exempt: [bias, bias]}",
@@ -48,14 +47,6 @@ RULES = [
         ".exempt",
     ),
     bad("activation_checkpointing", "true", "CC210", "9:27", **OWN),
-    bad("optimizer", "{name: adamw, learning_rate: 1, eps: 1e-46}", "CC207", "7:49", ".eps"),
-    bad(
-        "optimizer",
-        "{name: adafactor, learning_rate: 1, eps: [1e-30, 1e-3]}",
-        "CC207",
-        "7:53",
-        ".eps",
-    ),
     bad(
         "model",
         "{kind: bert, preset: tiny, labels: 3, vocab_size: 8}",
@@ -188,7 +179,6 @@ RULES = [
     ),
     bad("precision", HALF_LOSS, "CC214", "9:65", ".ops.losses", loss="{label_smoothing: 0.1}"),
     bad("optimizer", "{name: sgd, learning_rate: 1, nesterov: true}", "CC207", "7:52", ".nesterov"),
-    bad("optimizer", "{name: adam, learning_rate: 1, betas: [0, 0.9]}", "CC207", "7:50", ".betas"),
     bad(
         "optimizer",
         "{name: adam, learning_rate: 1, no_decay: [bias, bias]}",

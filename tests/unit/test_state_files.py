@@ -171,7 +171,7 @@ COUNTERS: dict[str, tuple[dict[str, Any], str]] = {
     "large scale": ({"scale": 1e39}, "not a positive float32"),
     "scale of text": ({"scale": "1024"}, "not a positive float32"),
     "boolean scale": ({"scale": True}, "not a positive float32"),
-    "more than windows": ({"good": 9}, "exceed the number of windows"),
+    "more than updates": ({"good": 9}, "are not those of"),
 }
 
 

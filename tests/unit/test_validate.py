@@ -140,6 +140,19 @@ FIELDS = [
     bad(
         "optimizer", "{name: adam, learning_rate: 1, betas: [0.9, 1]}", "CC104", "7:56", ".betas.1"
     ),
+    bad(
+        "optimizer", "{name: lion, learning_rate: 1, betas: [0, 0.9]}", "CC104", "7:51", ".betas.0"
+    ),
+    bad("optimizer", "{name: adamw, learning_rate: 1, eps: 1e-46}", "CC104", "7:49", ".eps"),
+    bad("optimizer", "{name: sgd, learning_rate: 1e38}", "CC104", "7:39", ".learning_rate"),
+    bad(
+        "optimizer",
+        "{name: adafactor, learning_rate: 1, eps: [1e-19, 1e-3]}",
+        "CC104",
+        "7:54",
+        ".eps.0",
+    ),
+    bad("ema", "{decay: 0.99999999}", "CC104", "9:14", ".decay"),
     bad("optimizer", "{name: adam, learning_rate: 1, betas: [0, 0, 0]}", "CC104", "7:50", ".betas"),
     bad("optimizer", "{name: adam, learning_rate: 1, betas: 0.9}", "CC103", "7:50", ".betas"),
     bad("optimizer", "{name: adam, learning_rate: 1, momentum: 1}", "CC101", "7:43", ".momentum"),

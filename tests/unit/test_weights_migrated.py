@@ -1,7 +1,10 @@
-"""A model that a migration wrote beside each script is not found beside the recipe: what to do."""
+"""A model that a migration wrote beside each script is found, after all others."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.inside.user_code import search_in
 from crosscast_parity.weights.workers import Processes
 from recipe_texts import recipe_of
 
@@ -45,15 +49,34 @@ def refused(folder: Path) -> Diagnostic:
     return problem
 
 
-def test_the_hint_names_the_file_of_the_migration(tmp_path: Path) -> None:
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "own_model.py").touch()
-    hint = refused(tmp_path).hint
-    assert "copy torch/own_model.py there as own_model_torch.py" in hint
-    assert "name own_model_torch in the recipe" in hint
-
-
-def test_a_module_that_is_nowhere_has_no_such_hint(tmp_path: Path) -> None:
+def test_the_hint_names_the_places_that_were_searched(tmp_path: Path) -> None:
     problem = refused(tmp_path)
     assert problem.code == "CC761"
-    assert "copy" not in problem.hint
+    assert f"in {tmp_path}, in the interpreter, and in {tmp_path / 'torch'}" in problem.hint
+
+
+def test_the_folder_of_a_target_is_searched_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "torch"
+    own.mkdir()
+    (tmp_path / "found_twice.py").write_text("PLACE = 'recipe'\n")
+    for name in ("found_twice", "found_last", "json"):
+        (own / f"{name}.py").write_text("PLACE = 'target'\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    search_in(str(tmp_path), str(own))
+    search_in(str(tmp_path), str(own))
+    assert sys.path.count(str(own)) == 1
+    found = [importlib.import_module(name) for name in ("found_twice", "found_last")]
+    assert [module.PLACE for module in found] == ["recipe", "target"]
+    spec = importlib.util.find_spec("json")
+    assert spec is not None
+    assert str(tmp_path) not in str(spec.origin)
+
+
+def test_a_folder_that_is_not_there_is_not_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    search_in(str(tmp_path), str(tmp_path / "torch"))
+    assert str(tmp_path / "torch") not in sys.path

@@ -11,11 +11,12 @@ On CPU that kernel turns numbers between 2**-89 and 2**-77 into up to 8e-5.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import paddle
+from paddle.amp import amp_lists
 from paddle.base import core, framework
 
 from crosscast_paddle.inside.on_cpu import allow_cpu
@@ -54,17 +55,24 @@ class TracerOnGpu:
 
     _expected_place = GPU
 
-    def __init__(self, tracer: Any) -> None:
-        lists = tracer._get_amp_op_list()
+    def __init__(self, tracer: Any, listed: Callable[[frozenset[str]], None]) -> None:
         state = {
             "_tracer": tracer,
             "_amp_level": tracer._amp_level,
             "_amp_dtype": tracer._amp_dtype,
             "_use_promote": tracer._use_promote,
-            "_get_amp_op_list": lambda: lists,
-            "_set_amp_op_list": lambda *lists: None,
+            "_listed": listed,
         }
         self.__dict__.update(state)
+        self._set_amp_op_list(*tracer._get_amp_op_list())
+
+    def _get_amp_op_list(self) -> Any:
+        return self._lists
+
+    def _set_amp_op_list(self, white: Any, black: Any) -> None:
+        state = {"_lists": (white, black), "white": policy_names(white)}
+        self.__dict__.update(state, black=policy_names(black))
+        self._listed(self.white | self.black)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tracer, name)
@@ -79,8 +87,7 @@ class TracerOnGpu:
 class PaddleTensors:
     """Paddle for the policy. Autocast is read from the script's own auto_cast."""
 
-    def __init__(self, tracer: TracerOnGpu) -> None:
-        self.tracer = tracer
+    tracer: TracerOnGpu
 
     def kind(self, value: Any) -> str | None:
         """Return the float type of a tensor."""
@@ -90,27 +97,58 @@ class PaddleTensors:
         """Return the tensor in another type."""
         return value if self.kind(value) == kind else value.astype(kind)
 
-    def autocast(self) -> str | None:
-        """Return the type of the surrounding auto_cast."""
+    def casts_to(self, name: str) -> str | None:
+        """Return what the surrounding auto_cast casts to, by its level and its lists.
+
+        As Paddle decides (`GetAmpDestDtype`), except that all of the class matmul that is not on
+        the black list counts as on the white one. None: half if all inputs are.
+        """
         tracer = self.tracer
-        return None if tracer._amp_level == core.AmpLevel.O0 else str(tracer._amp_dtype)
+        level, half = tracer._amp_level, str(tracer._amp_dtype)
+        if level == core.AmpLevel.O0:
+            return None
+        if name in tracer.black:
+            return "float32"
+        if name in tracer.white | emulate.MATMUL:
+            return half
+        if level == core.AmpLevel.OD:
+            return "float32"
+        return half if level == core.AmpLevel.O2 and not tracer._use_promote else None
 
     def compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function; Paddle's own casts are off."""
         return function(*args, **kwargs)
 
 
+def policy_names(listed: Iterable[str]) -> frozenset[str]:
+    """Return what the policy calls the operations on a list of auto_cast.
+
+    Its names are those of old programs: `matmul_v2` is matmul, and `matmul` none that runs.
+    """
+    names = map(core._get_phi_kernel_name, listed)  # type: ignore[attr-defined]
+    found = {RENAMED.get(name, name) for name in names}
+    dense = "linear_v2" in amp_lists.WHITE_LIST  # before, a dense layer was a product and a sum
+    return frozenset(found | ({"linear"} if "matmul" in found and not dense else set()))
+
+
 def install() -> Callable[[Any], None]:
     """Emulate from now on; the returned function lifts the script's refusal of the CPU."""
-    tracer = TracerOnGpu(framework._dygraph_tracer())
-    tensors = PaddleTensors(tracer)
     operations = paddle._C_ops
     operations.cast = _mended_cast(operations)
-    ours = emulate.MATMUL | emulate.POINTWISE | emulate.BY_FIRST_INPUT
-    for name in dir(operations):
-        policy = RENAMED.get(name, name)
-        if policy in ours:
-            setattr(operations, name, _wrapped(tensors, policy, getattr(operations, name)))
+    policies = {name: RENAMED.get(name, name) for name in dir(operations)}
+    wrapped: set[str] = set()
+
+    tensors = PaddleTensors()
+
+    def wrap(ours: frozenset[str]) -> None:
+        new = ours - wrapped
+        wrapped.update(new)
+        for name, policy in policies.items():
+            if policy in new:
+                setattr(operations, name, _wrapped(tensors, policy, getattr(operations, name)))
+
+    tensors.tracer = tracer = TracerOnGpu(framework._dygraph_tracer(), wrap)
+    wrap(emulate.MATMUL | emulate.POINTWISE | emulate.BY_FIRST_INPUT)
     for name, policy in OPERATORS.items():
         original = getattr(paddle.Tensor, name)
         setattr(paddle.Tensor, name, _wrapped(tensors, policy, original))

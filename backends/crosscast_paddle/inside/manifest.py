@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import paddle
+from paddle.amp.amp_lists import black_list, white_list
 
 from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
 
@@ -28,6 +29,16 @@ def autocast() -> str | None:
     return str(tracer._amp_dtype)
 
 
+def usual() -> bool:
+    """Whether the surrounding auto_cast is that of level O1 with Paddle's own lists."""
+    tracer, dtype = paddle.framework._dygraph_tracer(), autocast()
+    if dtype is None:
+        return True
+    own = tuple(names()[dtype]["O1"] for names in (white_list, black_list))
+    lists = tuple(map(set, tracer._get_amp_op_list()))
+    return tracer._amp_level == paddle.base.core.AmpLevel.O1 and lists == own
+
+
 class PaddleTap:
     """Wraps every operation that has a canonical name."""
 
@@ -39,6 +50,10 @@ class PaddleTap:
         if self._patches.made:
             return
         recorder.autocast = autocast()
+        named = getattr(model, "named_sublayers", None)
+        recorder.places = (
+            {id(layer): path for path, layer in named(include_self=True)} if named else {}
+        )
         for owner in (paddle._C_ops, paddle.Tensor):
             for name in dir(owner):
                 known = canonical(name)
@@ -54,6 +69,7 @@ class PaddleTap:
 
 def _wrapped(recorder: Recorder, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def operation(*args: Any, **kwargs: Any) -> Any:
+        recorder.usual = recorder.usual and usual()
         return recorder.call(kind, name, function, args, kwargs)
 
     return operation

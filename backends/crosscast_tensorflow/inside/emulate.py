@@ -58,7 +58,7 @@ class TensorFlowTensors:
         """Return the tensor in another type."""
         return tf.cast(value, kind)
 
-    def autocast(self) -> str | None:
+    def casts_to(self, name: str) -> str | None:
         """Return None: the layers cast."""
         return None
 

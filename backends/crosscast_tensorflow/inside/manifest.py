@@ -20,8 +20,20 @@ FUNCTIONS = emulate.FUNCTIONS | {
     "nn.sparse_softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.embedding_lookup": "embedding",
+    **{path: path.split(".")[-1] for path in ("nn.silu", "exp", "sqrt", "square", "pow")},
+    **{f"math.{name}": name for name in ("exp", "sqrt", "rsqrt", "square", "pow", "sigmoid")},
+    "sigmoid": "sigmoid",
+    "nn.sigmoid": "sigmoid",
+    "reduce_logsumexp": "logsumexp",
+    "math.reduce_logsumexp": "logsumexp",
 }
-LAYERS = {"LayerNormalization": "layer_norm", "Embedding": "embedding"}
+LAYERS = {
+    "LayerNormalization": "layer_norm",
+    "BatchNormalization": "batch_norm",
+    "GroupNormalization": "group_norm",
+    "RMSNormalization": "rms_norm",
+    "Embedding": "embedding",
+}
 KERAS = ("keras", "tf_keras")
 
 kind = emulate.TensorFlowTensors().kind
@@ -51,6 +63,8 @@ class TensorFlowTap:
         if self._patches.made:
             return
         recorder.autocast = autocast()
+        layers: Any = getattr(model, "_flatten_layers", list)()
+        recorder.places = {id(layer): getattr(layer, "path", layer.name) for layer in layers}
         for path, name in FUNCTIONS.items():
             *folders, last = path.split(".")
             for root in (tf, tf.compat.v2):
@@ -64,7 +78,9 @@ class TensorFlowTap:
                 self._wrap(recorder, tf.Tensor, last, operator)
         for keras in filter(None, map(sys.modules.get, KERAS)):
             for last, name in LAYERS.items():
-                layer = getattr(keras.layers, last)
+                layer = getattr(keras.layers, last, None)
+                if layer is None:
+                    continue
                 self._patches.replace(layer, "call", _layer(recorder, name, layer.call))
 
     def stop(self) -> None:

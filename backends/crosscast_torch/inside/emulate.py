@@ -9,10 +9,16 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from crosscast_parity.inside.emulate import call
+from crosscast_parity.inside.emulate import LOSSES, MATMUL, call
 
 KINDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 DTYPES = {kind: dtype for dtype, kind in KINDS.items()}
+
+IN_FLOAT32 = LOSSES | {
+    *("softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm"),
+    *("sum", "logsumexp", "norm", "pow", "square", "exp", "log", "rsqrt"),
+}
+"""What autocast computes in float32 on a GPU; on a CPU it leaves most of it in half."""
 
 
 class TorchTensors:
@@ -26,9 +32,13 @@ class TorchTensors:
         """Return the tensor in another type."""
         return value.to(DTYPES[kind])
 
-    def autocast(self) -> str | None:
-        """Return the type of the surrounding autocast."""
+    def casts_to(self, name: str) -> str | None:
+        """Return what the surrounding autocast casts to, by the lists of GPUs."""
         if not torch.is_autocast_enabled("cpu"):
+            return None
+        if name in IN_FLOAT32:
+            return "float32"
+        if name not in MATMUL:
             return None
         return KINDS[torch.get_autocast_dtype("cpu")]
 

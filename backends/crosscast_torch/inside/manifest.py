@@ -7,12 +7,15 @@ therefore does not see.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import torch
 
 from crosscast_parity.inside.manifest import Recorder, Tap, canonical
 
+FUNCTIONAL = "torch.nn.functional"
+"""Its functions in Python compute with operations that the mode does not see."""
 CASTS = {"to", "type", "type_as", "half", "bfloat16", "float"}
 KINDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
@@ -40,6 +43,8 @@ class TorchTap:
         """Enter the mode; a compiled model would be compiled together with it, or not at all."""
         if self._mode is None and getattr(model, "_compiled_call_impl", None) is None:
             recorder.autocast = autocast()
+            named = getattr(model, "named_modules", dict[str, Any]().items)
+            recorder.places = {id(module): path for path, module in named()}
             self._mode = _mode(recorder)
             self._mode.__enter__()
 
@@ -60,6 +65,8 @@ def _mode(recorder: Recorder) -> Any:
             called = getattr(func, "__name__", "")
             name = "cast" if called in CASTS else canonical(called)
             if name is None:
+                if isinstance(func, FunctionType) and func.__module__ == FUNCTIONAL:
+                    recorder.close(called)
                 return func(*args, **(kwargs or {}))
             return recorder.call(kind, name, func, args, kwargs or {})
 

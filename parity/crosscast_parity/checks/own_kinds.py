@@ -120,7 +120,8 @@ TYPES = (
     Kind(
         "L0d",
         "operations",
-        "the type of every operation of a forward pass, loss included, with `precision`",
+        "the type of every operation of a forward pass, loss included, with `precision`; of a"
+        " custom model in half precision that of every product",
         "types",
         basis="equality",
         untested="no operation was seen: a compiled model, PyTorch before 2.4",
@@ -128,7 +129,8 @@ TYPES = (
     Kind(
         "L0d",
         "operations of the evaluation",
-        "the type of every operation of the evaluation with `precision`",
+        "the type of every operation of the evaluation with `precision`; of a custom model in half"
+        " precision that of every product",
         "types",
         "evaluate",
         basis="equality",
@@ -299,7 +301,8 @@ FILES = (
     Kind(
         "L1d",
         "checkpoint counters",
-        "windows, updates, scale and its counters with the recipe's state machine",
+        "windows, updates, scale and its counters, and overflows in a row at the lowest scale, with"
+        " the recipe's state machine",
         "checkpoint",
         "emitted",
         basis="equality; the scale as at L0b",
@@ -317,14 +320,34 @@ FILES = (
     ),
     Kind(
         "L1d",
+        "status counters",
+        "windows and updates in `status.json` with those of the trace",
+        "every run",
+        "trace",
+        basis="equality",
+        untested="it tells none",
+    ),
+    Kind(
+        "L1d",
+        "restored state",
+        "weights, moments, averages and counters before the first window after a resume with those"
+        " at the end of the window before, bit for bit; then the counters of the next checkpoint",
+        "resumed",
+        "emitted",
+        basis="equality",
+        untested="the script does not tell its state",
+    ),
+    Kind(
+        "L1d",
         "resume",
         "trace and files of a run that was resumed with those of one that was not, bit for bit; of"
-        " TensorFlow within the limits of the gate",
+        " TensorFlow within the limits of the gate, tensor by tensor where gradients are above"
+        " rounding",
         "repeated",
         "emitted",
         limit=1.0,
         unit="limits of the gate, moments as the loss; equal but for TensorFlow",
-        basis="of that 0.005 measured",
+        basis="of that 0.005 measured; float16 of TensorFlow and PyTorch, which round more: 0.66",
         untested="the program does not repeat itself (gate)",
     ),
     *(

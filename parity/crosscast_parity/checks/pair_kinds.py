@@ -17,6 +17,28 @@ _FIRST_LOSSES: tuple[tuple[Level, Mapping[Dtype, float], str], ...] = (
     ("L1c", {"float16": 2.0**-11, "bfloat16": 2.0**-8}, "one rounding to the type"),
 )
 
+TYPES = (
+    Kind(
+        "L0d",
+        "operations, against the reference",
+        "the type of every sum and product of two whole tensors, normalization, activation, mean,"
+        " softmax and lookup of a custom model in half precision with that of the same operation of"
+        " the reference; what follows from the lists of an autocast or a policy alone is told",
+        "half",
+        basis="equality; operations are the same by name, size of the result and order",
+        untested="no operation was seen, as for `operations`",
+    ),
+    Kind(
+        "L0d",
+        "operations, against the reference, the rest",
+        "nothing: the reference has another number of such operations in several types, or a"
+        " function of PyTorch hides its own",
+        "half",
+        limit=None,
+        untested="always",
+    ),
+)
+
 TRACES = (
     Kind("L0a", "end", "how both runs ended", "traced", "trace", basis="equality"),
     _equal("windows", "how many windows both trained"),
@@ -110,8 +132,36 @@ TRACES = (
         "trace",
         limit=1.0,
         unit="20 times the largest difference of three runs of the reference from weights moved by"
-        " 1e-7, those of a custom model by 1e-6",
+        " 1e-7, those of a custom model by 1e-6; at least of the last digit of the loss in float32,"
+        " in half precision of what the type rounds in the first four windows",
         basis="measured in the same comparison",
+    ),
+    *(
+        Kind(
+            "L2",
+            f"final {what}",
+            f"the loss of {of} after the longest run, if the envelope reaches its end",
+            "main",
+            "trace",
+            limit=1.0,
+            unit="the limit of the trajectory in the last window",
+            basis="measured in the same comparison",
+        )
+        for what, of in (
+            ("evaluation", "the evaluation"),
+            ("evaluation of averages", "the evaluation of averaged weights"),
+        )
+    ),
+    Kind(
+        "L2",
+        "running statistics",
+        "those of normalization layers of a custom model after the longest run",
+        "main",
+        "files",
+        limit=1e-4,
+        unit="of how far they have moved",
+        basis="at least 20 times the largest difference of the perturbed runs",
+        untested="the model has none",
     ),
     Kind(
         "result",
@@ -289,4 +339,4 @@ SEEDS = (
     ),
 )
 
-PAIRS = (*TRACES, *MODEL, *SEEDS)
+PAIRS = (*TYPES, *TRACES, *MODEL, *SEEDS)

@@ -57,6 +57,16 @@ GAPS = (
         "The report lists them; `--stress` makes them active.",
     ),
     Gap(
+        "What a script reports to a tracker: scripts are compiled without the recipe's `tracking`,"
+        " and a comparison writes to none.",
+        "The rows of the trace, which are what is reported.",
+    ),
+    Gap(
+        "The types of a custom model's sums that broadcast, such as those with biases, in half"
+        " precision.",
+        "`precision.ops` of the shipped BERT decides about all operations.",
+    ),
+    Gap(
         "Everything else that a script does: how it prepares rows, its logs, other files.",
         "The rows of every window are counted.",
     ),

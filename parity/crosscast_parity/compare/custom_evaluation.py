@@ -98,6 +98,7 @@ class _Model:
             python={},
             timeout=self.timeout,
             workers=self.workers,
+            most=None,
         ) as processes:
             moved = perturb(weights, recipe.seed, rounding_of(recipe))
 

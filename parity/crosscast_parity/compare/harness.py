@@ -124,13 +124,15 @@ class _Comparison:
         own = any(contestant.own for contestant in self.contestants.values())
         if options.stress:
             self._refuse_stress(own)
-        if self.custom is not None:
-            return custom_stages(
-                self.recipe, self.custom.count, options.check, options.windows, options.twins
-            )
+        weights = None if self.custom is None else self.custom.count
         if own:
-            trained = own_stage(self.recipe, options.windows, options.twins)
-            return [trained, own_toy_stage(self.recipe)]
+            trained = own_stage(self.recipe, options.windows, options.twins, weights)
+            # A script that trains a custom model cannot train the toy: its loss is of that model.
+            return [trained] if weights is not None else [trained, own_toy_stage(self.recipe)]
+        if weights is not None:
+            return custom_stages(
+                self.recipe, weights, options.check, options.windows, options.twins
+            )
         found = make_stages(
             self.recipe,
             options.check,

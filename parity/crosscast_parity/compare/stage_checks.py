@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -13,27 +14,32 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of
 from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.checks.kinds import Level
+from crosscast_parity.compare.main_end import end_of_main
+from crosscast_parity.compare.running_statistics import after_short_run
+from crosscast_parity.inputs.custom import TWIN as MOVED_OF_CUSTOM
 from crosscast_parity.inside.masks import FILE as MASKS
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
 from crosscast_parity.judge.records import Difference, TensorErrors
 from crosscast_parity.levels.dtypes import check_dtypes, check_later_types, left_in_half
-from crosscast_parity.levels.envelope import Envelope, measure_envelope
+from crosscast_parity.levels.envelope import MOVED, Envelope, measure_envelope
 from crosscast_parity.levels.evaluation import check_evaluations
-from crosscast_parity.levels.files import check_checkpoint, check_files
+from crosscast_parity.levels.files import check_checkpoint, check_files, check_status
 from crosscast_parity.levels.gate import check_gate, check_resumed
 from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.masks import compare_masks
 from crosscast_parity.levels.model import compare_models
+from crosscast_parity.levels.operation_types import compare_operations
 from crosscast_parity.levels.repeated import Repeated, Rounding
 from crosscast_parity.levels.replay import replay_run
+from crosscast_parity.levels.resumed import check_restored
 from crosscast_parity.levels.rows import check_counts
-from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import STEPS, repeated_by_gate
-from crosscast_parity.recordings.left_files import WEIGHTS, read_tensors
 from crosscast_parity.recordings.masks import read_masks
+from crosscast_parity.recordings.resumed import FILE as RESUMED
+from crosscast_parity.recordings.resumed import read_resumed
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.toy.checks import check_steps, untested_steps
 
@@ -122,7 +128,10 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     def files() -> tuple[Check, ...]:
         rows = made.run.rows
         whole = result.everything(made).windows if spec.record else ()
-        found = check_files(made.folder, rows, whole, result.counters(made))
+        found = list(check_files(made.folder, rows, whole, result.counters(made)))
+        if spec.resume:
+            plan = canonical_plan(spec.recipe)
+            found.append(check_restored(read_resumed(made.folder / RESUMED), plan, rows))
         if not spec.checkpoint:
             return tuple(found)
         seen = result.observation(made).windows if spec.record else ()
@@ -134,6 +143,7 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recall, given = result.judgements.recall, result.given(recipe=spec.recipe)
     folders = [made.folder]
     return (
+        check_status(made.run.rows, status.windows, status.updates),
         *_guarded("L1d", lambda: recall(CHECKS, "files", folders, given, files)),
         *_guarded("L1d", lambda: recall(CHECKS, "evaluation", folders, given, evaluation)),
     )
@@ -141,7 +151,7 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
 
 def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
-    if not made.spec.autocast:
+    if not made.spec.autocast or made.spec.repeat:
         return _replayed(result, made, recipe)
 
     def judged() -> tuple[Check, ...]:
@@ -192,7 +202,13 @@ def stage_envelope(result: StageResult, reference: str) -> Envelope | None:
     # An overflow moves the half run onto another path: then float32 says nothing about its noise.
     calm = not any(row.skipped for row in main.run.rows)
     kin = [exact.run.rows] if exact and calm else []
-    return measure_envelope(main.run.rows, noise, kin)
+    return measure_envelope(
+        main.run.rows,
+        noise,
+        kin,
+        exact=exact.run.rows if exact else (),
+        moved=MOVED if result.custom is None else MOVED_OF_CUSTOM,
+    )
 
 
 def pair_checks(
@@ -230,12 +246,15 @@ def pair_checks(
         if apart:  # with other masks neither losses nor gradients can be compared
             checks += _stamped(found, made)
             continue
+        if made.spec.name == "main" and envelope is not None:
+            end = partial(end_of_main, result, made, other, envelope)
+            found = (*found, *_guarded("L2", lambda end=end: tuple(end())))  # type: ignore[misc]
         differences += _differences(made, other, envelope)
         if made.spec.record and made.spec.recipe != other.spec.recipe:
             found = (*found, *_by_their_recipe(result, made, other))
         if made.spec.starts:
             more, sizes = _models(result, made, other)
-            found = (*found, *more)
+            found = (*found, *more, *_operations(result, made, other))
             if sizes:
                 errors[f"{made.spec.stage}/{made.spec.name}"] = sizes
         checks += _stamped(found, made)
@@ -324,26 +343,25 @@ def _models(
         given = result.given(dtype=dtype, init=init)
         checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
         moved = near[0][1] if near else None
-        return (*checks, *_statistics(result, made, other, moved))
+        return (*checks, *after_short_run(result, made, other, moved))
 
     return _guarded(level, compared), sizes
 
 
-def _statistics(
-    result: StageResult, made: FinishedRun, other: FinishedRun, shifted: FinishedRun | None
-) -> Iterator[Check]:
-    """Compare the running statistics that two runs in float32 have left, if the model has any."""
-    custom = result.custom
-    if custom is None or shifted is None or not custom.statistics or made.spec.dtype != "float32":
-        return
-    ours, theirs, moved = (
-        custom.statistics_of(
-            read_tensors(run.folder / WEIGHTS), result.frameworks[run.spec.contestant]
-        )
-        for run in (made, other, shifted)
-    )
-    weights = custom.drawn if made.spec.name.endswith("stress") else custom.start
-    yield check_statistics(ours, theirs, moved, weights, made.spec.windows - 1)
+def _operations(result: StageResult, made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+    """Compare the types of a custom model's operations; those of BERT are the recipe's."""
+    half, dtypes = made.spec.recipe.half, made.spec.recipe.precision
+    if result.custom is None or not half or other.spec.recipe.precision != dtypes:
+        return ()
+    if not made.spec.autocast:
+        return ()
+
+    def judged() -> tuple[Check, ...]:
+        both = (result.observation(run).manifest for run in (made, other))
+        return compare_operations(*both)
+
+    recall, folders = result.judgements.recall, [made.folder, other.folder]
+    return _guarded("L0d", lambda: recall(CHECKS, "operations", folders, result.given(), judged))
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:

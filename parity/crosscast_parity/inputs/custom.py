@@ -51,6 +51,8 @@ class CustomModels:
     `start`: canonical weights that runs begin with, those of the first framework's factory.
     `starts`: others that it draws, by seed. `drawn`: others, with which every layer has an effect.
     `statistics`: canonical names of running statistics. `folder`: of the recipe.
+    `other_variances`: by framework the running variances to which it adds another variance of a
+    batch, biased or unbiased, than the first one.
     """
 
     known: WeightsMap
@@ -60,6 +62,7 @@ class CustomModels:
     statistics: frozenset[str]
     folder: Path
     starts: Mapping[int, Arrays] = field(default_factory=dict)
+    other_variances: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -88,6 +91,11 @@ class CustomModels:
         """Return the running statistics among the tensors of a framework, by canonical name."""
         found = canonical_arrays(arrays, self.known, framework)
         return {name: array for name, array in found.items() if name in self.statistics}
+
+    def variances_apart(self, framework: str, other: str) -> frozenset[str]:
+        """Return the running variances to which two frameworks add another one of a batch."""
+        ours, theirs = (self.other_variances.get(f, frozenset()) for f in (framework, other))
+        return ours ^ theirs
 
     def trained(self, observation: Observation, framework: str) -> Observation:
         """Return what was observed of the weights that are trained, with their roles."""

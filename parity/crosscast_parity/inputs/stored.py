@@ -15,14 +15,14 @@ from crosscast.emit.render import render, template_root
 from crosscast.emit.runtime import row_settings
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.data import FileData, ImageData, SyntheticData
-from crosscast.recipe.document import Recipe
+from crosscast.recipe.document import CustomModel, Recipe
 
 SCRIPT_TYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float32}
 """Emitted scripts pass every array to the model in one of these types."""
 MODULES = ("__init__", "settings", "arrays", "formats", "sources")
 """Modules of an emitted runtime that read rows."""
 PROGRAM = '''\
-"""Read rows and write them: `read.py SPLIT COUNT WAY SETTINGS`, the last as JSON."""
+"""Read rows and write them: `read.py SPLIT COUNT WAY SETTINGS FOLDERS`, the settings as JSON."""
 
 import importlib
 import json
@@ -34,6 +34,7 @@ import numpy as np
 
 here = Path(__file__).parent
 sys.path[:0] = [str(here), "."]
+sys.path += sys.argv[5:]
 from runtime.settings import Settings, Stop
 from runtime.sources import open_rows
 
@@ -54,6 +55,12 @@ try:
 except Stop as stop:
     sys.exit(str(stop))
 '''
+
+
+def _beside_scripts(recipe: Recipe, folder: Path) -> list[str]:
+    """Return the folders of the targets that a migration wrote modules of rows to."""
+    names = recipe.model.factory if isinstance(recipe.model, CustomModel) else ()
+    return [str(folder / name) for name in names if (folder / name).is_dir()]
 
 
 def stored_rows(
@@ -105,6 +112,7 @@ def stored_rows(
             str(count),
             way,
             told,
+            *_beside_scripts(recipe, beside.absolute()),
         ],
         cwd=beside.absolute(),
         stdin=subprocess.DEVNULL,

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.output import new_file_mode
 from crosscast.recipe.bert_shapes import ModelSizes, bert_shapes
 from crosscast_parity.recordings.left_files import FLOATS
 
@@ -81,6 +82,7 @@ def save(path: Path, weights: Mapping[str, np.ndarray]) -> None:
     """
     try:
         save_file({name: np.asarray(array, order="C") for name, array in weights.items()}, path)
+        path.chmod(new_file_mode())  # save_file lets only the user read
     except (OSError, SafetensorError) as error:
         raise _failure("CC502", path, f"cannot be written: {error}") from error
 

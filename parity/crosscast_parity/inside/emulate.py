@@ -32,7 +32,7 @@ ACTIVATIONS = {"gelu", "relu", "silu", "sigmoid", "tanh"}
 POINTWISE = frozenset(ARITHMETIC | FUNCTIONS | ACTIVATIONS)
 """Half only if all its inputs are; one float32 input makes the result float32."""
 AVERAGES = {"sum", "mean", "logsumexp", "norm"}
-NORMALIZATIONS = {"layer_norm", "batch_norm", "group_norm", "instance_norm"}
+NORMALIZATIONS = {"layer_norm", "batch_norm", "group_norm", "instance_norm", "rms_norm"}
 REDUCTIONS = frozenset(AVERAGES | NORMALIZATIONS | {"softmax", "log_softmax"})
 POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("avg", "max", "adaptive_avg") for n in (1, 2, 3))
 EMBEDDINGS = frozenset({"embedding"})
@@ -71,8 +71,8 @@ class Tensors(Protocol):
     def cast(self, value: Any, kind: str) -> Any:
         """Return the tensor in another type; backward, its gradient is cast back."""
 
-    def autocast(self) -> str | None:
-        """Return the half type that matmul-class operations run in here, if any."""
+    def casts_to(self, name: str) -> str | None:
+        """Return the type to which the script's autocast casts what an operation gets, if any."""
 
     def compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function while the framework's own autocast, if there is any, is off."""
@@ -96,10 +96,10 @@ def call(
     """
     args = tuple(args)
     kinds = [kind for kind in map(tensors.kind, flat((args, kwargs))) if kind]
-    autocast = tensors.autocast() if name in MATMUL else None
-    if autocast and not autocasts():
-        autocast = "float32"
-    target = _rounded_to(name, kinds, autocast)
+    cast = tensors.casts_to(name) if kinds else None
+    if cast in HALF and not autocasts():
+        cast = "float32"
+    target = cast or _rounded_to(name, kinds)
     if target is None or kwargs.get("dtype") is not None:
         return function(*args, **kwargs)
 
@@ -107,7 +107,8 @@ def call(
         kind = tensors.kind(value)
         if kind is None:
             return value
-        if name in MATMUL and kind != target:
+        weight = name in NORMALIZATIONS and value is not args[0]  # which autocast leaves alone
+        if cast and kind != target and not weight:
             value = tensors.cast(value, target)
         return tensors.cast(value, "float32")
 
@@ -121,10 +122,8 @@ def call(
     return _mapped(rounded, result)
 
 
-def _rounded_to(name: str, kinds: list[str], autocast: str | None) -> str | None:
-    """The type of the result; None if the operation is not one of ours here."""
-    if name in MATMUL and kinds and autocast:
-        return autocast
+def _rounded_to(name: str, kinds: list[str]) -> str | None:
+    """The type of the result without a cast; None if the operation is not one of ours here."""
     halves = [kind for kind in kinds if kind in HALF]
     if not halves or name not in MATMUL | POINTWISE | BY_FIRST_INPUT:
         return None

@@ -6,8 +6,10 @@ here by the names and classes of `emulate`.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from crosscast_parity.inside import emulate
@@ -31,6 +33,9 @@ SYNONYMS = {
     "linear_v2": "linear",
     "cross_entropy_with_softmax": "cross_entropy",
 }
+MOST_CALLS = 20_000
+"""Operations whose order is kept."""
+MOST_FRAMES = 60
 _INHERITED = object()
 _CLASS_OF = {name: kind for kind, names in CLASSES.items() for name in names}
 
@@ -47,12 +52,21 @@ def canonical(name: str) -> str | None:
 
 
 class Recorder:
-    """Counts operations by name and types."""
+    """Counts operations by name and types, and keeps their order.
+
+    `autocast`: the half type of autocast or policy; `usual`: whether its lists are those that the
+    framework has by itself. `places`: path of each module of the model by `id`.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, tuple[str, ...], str]] = Counter()
+        self._order: list[dict[str, Any]] = []
+        self._closed: set[str] = set()
+        self._narrowed: dict[int, Any] = {}
         self._depth = 0
         self.autocast: str | None = None
+        self.usual = True
+        self.places: Mapping[int, str] = {}
 
     @property
     def used(self) -> bool:
@@ -66,6 +80,19 @@ class Recorder:
             entries = operations[_CLASS_OF[name]].setdefault(name, [])
             entries.append({"in": list(inputs), "out": output, "count": count})
         return {"autocast": self.autocast, "operations": operations}
+
+    def sequence(self) -> dict[str, Any]:
+        """Return the calls in their order, and what was not looked into."""
+        self._narrowed = {}
+        closed = sorted(self._closed)
+        if len(self._order) >= MOST_CALLS:
+            closed.append(f"what follows {MOST_CALLS} operations")
+        return {"usual": self.usual, "order": self._order, "closed": closed}
+
+    def close(self, name: str) -> None:
+        """Note a function whose operations are not seen."""
+        if self._depth == 0:
+            self._closed.add(name)
 
     def call(
         self,
@@ -95,9 +122,46 @@ class Recorder:
             inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
             output = next((k for k in map(kind, emulate.flat(result)) if k), None)
             moved = name == "cast" and inputs == {output}
+            given = [v for v in emulate.flat((args, kwargs)) if kind(v)]
+            to_half = "float32" in inputs and output in emulate.HALF
+            if name == "cast" and (to_half or self._are_narrowed(given)):
+                self._narrowed[id(result)] = result  # kept, so that no other has its number
             if inputs and output and not moved:
                 self._counts[name, tuple(sorted(inputs)), output] += 1
+                if len(self._order) < MOST_CALLS:
+                    self._append(name, sorted(inputs), output, given, result)
         return result
+
+    def _append(self, name: str, inputs: list[str], output: str, given: Any, result: Any) -> None:
+        sizes = [size_of(value) for value in given]
+        size = next((n for n in map(size_of, emulate.flat(result)) if n is not None), None)
+        call = {"name": name, "in": inputs, "out": output, "size": size}
+        call["whole"] = size is not None and sizes.count(size) > 1
+        call["narrowed"] = self._are_narrowed(given)
+        self._order.append({**call, "place": self._place()})
+
+    def _are_narrowed(self, given: Iterable[Any]) -> bool:
+        return any(id(value) in self._narrowed for value in given)
+
+    def _place(self) -> str:
+        """Return the path of the innermost module that is running."""
+        frame = sys._getframe(3)
+        for _ in range(MOST_FRAMES):
+            if frame.f_back is None or not self.places:
+                break
+            frame = frame.f_back
+            place = self.places.get(id(frame.f_locals.get("self")))
+            if place is not None:
+                return place
+        return ""
+
+
+def size_of(value: Any) -> int | None:
+    """Return the number of elements of a tensor; None if it is not known yet."""
+    try:
+        return math.prod(int(n) for n in value.shape)
+    except (AttributeError, TypeError, ValueError):
+        return None
 
 
 class Tap(Protocol):

@@ -55,8 +55,13 @@ that are compiled):
     {"format": 1,
      "autocast": "float16"|"bfloat16"|null,
      "operations": {CLASS: {OPERATION: [{"in": [dtype, ...], "out": dtype, "count": int}, ...]}},
-     "evaluation": {...}}            the same of all calls of the script's `evaluate`; absent if it
-                                     has none, or if nothing was seen of them
+     "order": [{"name": OPERATION, "in": [dtype, ...], "out": dtype, "size": int|null,
+                "whole": bool, "narrowed": bool, "place": str}, ...],
+                                     every call, see `recordings.type_manifest`
+     "usual": bool,                  whether the autocast has the lists of its framework
+     "closed": [str, ...],           functions whose operations were not seen
+     "evaluation": {...}}            `operations` of all calls of the script's `evaluate`; absent if
+                                     it has none, or if nothing was seen of them
     The forward pass of the first micro-batch: model and loss, from the call of `micro_batch_loss`
     to its return. CLASS is one of "matmul", "pointwise", "reductions", "embeddings", "losses", as
     in `precision.ops`, or "casts"; a class without operations is {}. dtype is "float32", "float16",
@@ -107,10 +112,13 @@ class Observer:
         self._types = ObservedTypes(folder)
         self._seams: dict[str, tuple[Any, Any]] = {}
 
-    def install(self, tap: Tap | None) -> None:
+    def install(self, tap: Tap | None, *, keep: bool) -> None:
         """Replace both functions in the module; with a tap, record its operations too."""
         self._types.begin(tap)
-        files.clear(self._folder)
+        if keep:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        else:
+            files.clear(self._folder)
         wrappers = {"micro_batch_loss": self._loss, "train_window": self._train}
         if tap is not None:
             wrappers["evaluate"] = self._types.evaluation
@@ -248,7 +256,13 @@ class Observer:
 
 
 def install(
-    inside: str, module: Any, folder: Path, windows: Collection[int], manifest: bool
+    inside: str,
+    module: Any,
+    folder: Path,
+    windows: Collection[int],
+    manifest: bool,
+    *,
+    keep: bool = False,
 ) -> Callable[[], None]:
     """Observe windows of a script's next run in this process.
 
@@ -257,6 +271,7 @@ def install(
             a script of no known framework.
         module: the loaded script, before its `main` is called.
         folder: where the files go; what an earlier run left there is removed.
+        keep: whether that is an earlier part of this run, and stays.
         windows: which to record, by their number in the run.
         manifest: whether to record the types of operations, in the first window that the run
             trains and in the evaluation.
@@ -272,5 +287,5 @@ def install(
     types = module_of(inside, "manifest") if manifest else None
     tap: Tap | None = types.make_tap() if types else None
     observer = Observer(module, folder, windows, watcher)
-    observer.install(tap)
+    observer.install(tap, keep=keep)
     return observer.stop

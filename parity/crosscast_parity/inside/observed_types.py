@@ -66,7 +66,7 @@ class ObservedTypes:
 
     def _write(self) -> None:
         if self._forward.used or self._evaluation.used:
-            facts = self._forward.facts()
+            facts = self._forward.facts() | self._forward.sequence()
             if self._evaluation.used:
                 facts["evaluation"] = self._evaluation.facts()["operations"]
             files.write_manifest(self._folder, facts)

@@ -3,8 +3,8 @@
 The module `weights` of a backend calls `serve` with what only the framework can do. Jobs and
 answers are lines of JSON, arrays are in npz files:
 
-    {"action": "describe", "folder": ..., "factory": "own:build_model", "seed": 7,
-     "rows": "rows.npz", "initial": "initial.npz"}
+    {"action": "describe", "folder": ..., "last": ..., "factory": "own:build_model",
+     "seed": 7, "rows": "rows.npz", "initial": "initial.npz"}
     {"action": "run", …, "weights": "w.npz", "projections": "p.npz", "result": "out.npz"}
     {"action": "modules", …}
     {"action": "train", …}
@@ -200,7 +200,7 @@ class Own:
         wanted = job["folder"], job["factory"], job["seed"]
         if self._named != wanted:
             os.chdir(job["folder"])
-            search_in(job["folder"])
+            search_in(job["folder"], job["last"])
             try:
                 random.seed(job["seed"])
                 np.random.seed(job["seed"])

@@ -5,7 +5,7 @@ the script; `ranks.json` beside it says what the script is:
 
     {"inside": "crosscast_torch.inside", "emulate": false, "rank_variable": "RANK",
      "script": ".../train.py", "output": ".../run",
-     "faults": {"1": ["2:0=inf"]}, "steps": [0, 1, 2], "folder": "", "dropout": true}
+     "faults": {"1": ["2:0=inf"]}, "steps": [0, 1, 2], "folder": "", "last": "", "dropout": true}
 
 Faults are by number of the process, which a variable tells: plain, or as JSON below `task.index`.
 What it leaves is in `run/rank-N`, as `session` does it.
@@ -49,6 +49,7 @@ def main(place: Path, arguments: Sequence[str]) -> int:
         faults=spec["faults"].get(str(number), []),
         steps=spec["steps"],
         folder=spec["folder"],
+        last=spec.get("last", ""),
         dropout=spec["dropout"],
     )
     session.make(run)

@@ -31,6 +31,8 @@ from pathlib import Path
 from typing import Any
 
 from crosscast_parity.inside import toy
+from crosscast_parity.inside.continuity import FILE as RESUMED
+from crosscast_parity.inside.continuity import Continuity
 from crosscast_parity.inside.dropout import install as switch_off_dropout
 from crosscast_parity.inside.emitted import SEAMS
 from crosscast_parity.inside.emulate import install as emulate
@@ -43,13 +45,14 @@ from crosscast_parity.inside.observe import install as observe
 from crosscast_parity.inside.orphans import end_with_parent
 from crosscast_parity.inside.script import loaded
 from crosscast_parity.inside.steps import StepRecorder
+from crosscast_parity.inside.user_code import search_last
 
 Adapt = Callable[[Any], None]
 CANNOT_RUN = 3
 GENERATED = "__autograph_generated_file"
 """What AutoGraph writes from a script while it runs: another temporary file every time."""
 RUNNER = Path(__file__).resolve().parents[1]
-LEFT = ("trace.jsonl", "status.json", "model.safetensors", "ema.safetensors", MASKS)
+LEFT = ("trace.jsonl", "status.json", "model.safetensors", "ema.safetensors", MASKS, RESUMED)
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -60,11 +63,12 @@ class Run:
     `record`: the windows that are observed, by number. `autocast`: whether the script's
     autocast has an effect (see `emulate.without_autocast`). `steps`: after which windows the whole
     state is kept (see `steps`), None where windows are not recorded so. `resume`: after how
-    many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
-    one at the end is kept. `toy`: folder of the toy that is trained instead of the script's model
-    and rows (see `toy`); empty for none. `folder`: in which it is run, empty for its own. `masks`:
-    seed of the masks that dropout is given (see `masks`), None to leave it alone. `dropout`:
-    whether the layers of the model have any.
+    many windows it ends and is resumed from its checkpoint, 0 for never (see `continuity`).
+    `checkpoint`: whether the one at the end is kept. `toy`: folder of the toy that is trained
+    instead of the script's model and rows (see `toy`); empty for none. `folder`: in which it is
+    run, empty for its own. `last`: a folder that is searched last for modules, empty for none.
+    `masks`: seed of the masks that dropout is given (see `masks`), None to leave it alone.
+    `dropout`: whether the layers of the model have any.
     """
 
     name: str
@@ -80,6 +84,7 @@ class Run:
     checkpoint: bool = False
     toy: str = ""
     folder: str = ""
+    last: str = ""
     masks: int | None = None
     dropout: bool = True
 
@@ -126,18 +131,30 @@ class Session:
 
     def _in_parts(self, run: Run, output: Path) -> int:
         """Train, for a resumed run in two parts: up to `resume`, then from the checkpoint on."""
-        parts: list[list[str]] = [[]]
-        if run.resume:
-            parts = [["--windows", str(run.resume)], ["--resume"]]
-        for more in parts:
-            code = self._train(run, output, [*run.arguments, *more])
-            if code:
-                break
-        return code
+        if not run.resume:
+            return self._train(run, output, run.arguments)
+        continuity = Continuity(run.resume, output)
+        end = [*run.arguments, "--windows", str(run.resume)]
+        # A checkpoint after the first window of the second part tells what is counted in its files.
+        goes_on = [*run.arguments, "--resume", "--checkpoint-every", str(run.resume + 1)]
+        code = self._train(run, output, end, continuity)
+        if code:
+            return code
+        continuity.mark()
+        return self._train(run, output, goes_on, continuity, resumed=True)
 
-    def _train(self, run: Run, output: Path, arguments: list[str]) -> int:
+    def _train(
+        self,
+        run: Run,
+        output: Path,
+        arguments: list[str],
+        continuity: Continuity | None = None,
+        *,
+        resumed: bool = False,
+    ) -> int:
         script = Path(run.script)
         os.chdir(run.folder or script.parent)
+        search_last(run.last)
         sys.argv = [run.script, *arguments]
         with (
             without_autocast(not run.autocast),
@@ -164,11 +181,13 @@ class Session:
                 injector.install(module)
                 after.callback(injector.uninstall)
                 after.callback(lambda: self._injected.extend(map(str, injector.applied)))
-            if (run.record or run.manifest) and self._inside:
+            record = [w for w in run.record if not continuity or (w >= run.resume) == resumed]
+            if (record or run.manifest) and self._inside:
                 folder = output / "observed"
-                after.callback(
-                    observe(self._inside, module, folder, run.record, manifest=run.manifest)
-                )
+                seen = observe(self._inside, module, folder, record, run.manifest, keep=resumed)
+                after.callback(seen)
+            if continuity:
+                continuity.install(module, resumed=resumed)
             if run.steps is not None:
                 StepRecorder(module, output / "steps", run.steps).install()
             try:

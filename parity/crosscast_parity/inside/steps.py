@@ -48,32 +48,36 @@ class StepRecorder:
         return train_window
 
     def _note(self, state: Any, micro_batches: Sequence[Any], row: Mapping[str, Any]) -> None:
-        arrays = self._arrays(state)
+        arrays = state_arrays(self._module, state)
         if self._window in self._kept:
             np.savez(self._folder / f"{self._window}.npz", **arrays)  # type: ignore[arg-type]
         self._window += 1
         line = {
             "row": {name: finite(value) for name, value in traced(self._module, row).items()},
             "given": [row_hashes(batch) for batch in micro_batches],
-            "counters": self._counters(state),
+            "counters": scaler_counters(self._module, state),
             "digests": {name: digest(array) for name, array in arrays.items()},
         }
         with (self._folder / "steps.jsonl").open("a") as stream:
             stream.write(json.dumps(line) + "\n")
 
-    def _arrays(self, state: Any) -> Arrays:
-        found: Arrays = {}
-        for function, prefix in SLOTS:
-            tell = offered(self._module, function)
-            found.update(
-                {f"{prefix}{n}": np.asarray(a) for n, a in tell(state).items()} if tell else {}
-            )
-        return found
 
-    def _counters(self, state: Any) -> dict[str, float]:
-        tell = offered(self._module, "scaler_counters")
-        counters = tell(state) if tell else {}
-        return {n: float(v) for n, v in counters.items() if isinstance(v, int | float)}
+def state_arrays(module: Any, state: Any) -> Arrays:
+    """Return what a script tells of its state: `parameters/NAME`, `SLOT/NAME` and `ema/NAME`."""
+    found: Arrays = {}
+    for function, prefix in SLOTS:
+        tell = offered(module, function)
+        found.update(
+            {f"{prefix}{n}": np.asarray(a) for n, a in tell(state).items()} if tell else {}
+        )
+    return found
+
+
+def scaler_counters(module: Any, state: Any) -> dict[str, float]:
+    """Return the loss scale and its counters; nothing of a script that does not tell them."""
+    tell = offered(module, "scaler_counters")
+    counters = tell(state) if tell else {}
+    return {n: float(v) for n, v in counters.items() if isinstance(v, int | float)}
 
 
 def finite(value: Any) -> Any:

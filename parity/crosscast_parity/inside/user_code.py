@@ -15,9 +15,25 @@ def named(text: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def search_in(folder: str) -> None:
-    """Let modules be found in a folder first, as scripts that lie there find them."""
+def search_in(folder: str, last: str = "") -> None:
+    """Let modules be found in a folder first, as scripts that lie there find them.
+
+    Args:
+        folder: That of the recipe.
+        last: One that is searched last of all (see `search_last`).
+    """
     sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
+    search_last(last)
+
+
+def search_last(folder: str) -> None:
+    """Let modules be found in a folder that nothing else has, if there is one.
+
+    A migration writes the model beside the script of each target. There is a `runtime`, too, and
+    whatever else the script needs: none of it may hide a module of another place.
+    """
+    if folder and folder not in sys.path and Path(folder).is_dir():
+        sys.path.append(folder)
 
 
 def failure_of(error: BaseException, folder: Path) -> dict[str, Any]:

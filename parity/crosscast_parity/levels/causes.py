@@ -18,6 +18,8 @@ from crosscast_parity.levels.updates import Windows, measure_updates
 MOST_ENTRIES = 400_000
 """Tensors are tried from the smallest on until they have so many entries."""
 MOST_NAMES = 3
+MOST_COUNTS = 8
+CORRECTED = ("adam", "adamw", "lamb")
 BETAS = ((0.9, 0.98), (0.9, 0.95), (0.95, 0.999), (0.8, 0.999), (0.9, 0.99), (0.999, 0.9))
 
 
@@ -38,7 +40,50 @@ def likely_cause(
             rest = _concerned(plan, other, roles, seen[0].before.keys() - off)
             alone = bool(rest) and unlike(other, _smallest(seen, rest))
             return f"fits {words}" + (f", only in {listed(off)}" if alone else "")
-    return ""
+    return _other_count(plan, roles, seen, source, _smallest(seen, off), limit)
+
+
+def _other_count(
+    plan: Plan, roles: Roles, seen: Windows, source: Source, names: Collection[str], limit: float
+) -> str:
+    """Return which count of updates fits the bias correction from the first wrong window on.
+
+    Moments do not depend on that count, and every window begins with the observed weights: so all
+    windows can be recomputed with one count, and those before the first wrong one left out. Of the
+    counts that fit, the nearest is named; late in a run neighbors differ by less than the limit.
+    """
+    step = plan.find(Step)
+    if step is None or step.optimizer not in CORRECTED or not step.bias_correction:
+        return ""
+
+    def errors(ahead: int) -> dict[int, float]:
+        measured = measure_updates(plan, roles, seen, source, names, ahead=ahead)
+        return {w.window: max(w.errors.values(), default=0.0) for w in measured}
+
+    first = next((window for window, worst in errors(0).items() if not worst <= limit), None)
+    if first is None:
+        return ""
+    updates = next(w.row.updates for w in seen if w.window == first)
+    fitting = []
+    for ahead, words in _counts(updates, first + 1 - updates):
+        worst = max(size for window, size in errors(ahead).items() if window >= first)
+        if worst <= limit:
+            fitting.append((worst, words))
+    if not fitting:
+        return ""
+    return f"fits a bias correction that {min(fitting)[1]}, from window {first} on"
+
+
+def _counts(updates: int, skipped: int) -> Iterator[tuple[int, str]]:
+    """Yield by how much a count of updates may be off in the window after which it is `updates`."""
+    if updates > 1:
+        yield 1 - updates, "begins again"
+    if updates > 2:  # else it is the same
+        yield -1, "is one update behind"
+    if not skipped:
+        yield 1, "is one update ahead"
+    for ahead in range(skipped, max(0, skipped - MOST_COUNTS), -1):
+        yield ahead, f"counts {ahead} skipped window{'s' * (ahead > 1)} as updates"
 
 
 def _concerned(plan: Plan, other: Plan, roles: Roles, names: Collection[str]) -> Collection[str]:

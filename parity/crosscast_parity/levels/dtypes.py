@@ -111,7 +111,8 @@ def _verdict(name: str, problems: list[str], fine: str, value: float | None = No
 
 def _operations(recipe: Recipe, name: str, operations: Operations, emulated: bool) -> Check:
     operations = _computing(operations)
-    if not isinstance(recipe.model, BertModel):  # the rest is the model's own, or autocast's
+    if recipe.half and not isinstance(recipe.model, BertModel):
+        # The rest is the model's own, or autocast's: it is held against the reference.
         operations = {kind: some for kind, some in operations.items() if kind == MATMUL}
     found = [operation for some in operations.values() for operation in some]
     if not found:

@@ -12,8 +12,12 @@ from crosscast_parity.recordings.trace import Row
 Trace = Sequence[Row]
 
 FACTOR = 20.0
+MOVED = 1e-7
+"""Share by which the weights of perturbed runs are moved."""
 CHAOS = 1e-3
-"""The horizon is the first window in which a 1e-7 change of the weights moves the loss so far."""
+"""The horizon is the first window in which moved weights move the loss so far."""
+FIRST = 4
+"""Windows in which the rounding of a type is measured."""
 NORM_NOISE = 5e-3
 """Gradient norms are compared while rounding moves them by no more, a quarter of their limit."""
 
@@ -24,13 +28,17 @@ class Envelope:
 
     `spread[t]`: running maximum over the perturbed twins up to window t. `horizon`: windows
     before the first spread over `CHAOS`. `twins`: how many runs it was measured with.
-    `norms[t]`: the same for the gradient norm, relative; empty if it was not measured.
+    `norms[t]`: the same for the gradient norm, relative; empty if it was not measured. `rounded`:
+    how far the loss of the first windows is from that in float32, None if that was not measured.
+    `moved`: by what share the weights of the twins were moved.
     """
 
     spread: tuple[float, ...]
     horizon: int
     twins: int
     norms: tuple[float, ...] = ()
+    rounded: float | None = None
+    moved: float = MOVED
 
     def limit(self, window: int, floor: float) -> float:
         """Return the largest loss difference that passes in a window."""
@@ -44,14 +52,21 @@ class Envelope:
 
 
 def measure_envelope(
-    reference: Trace, twins: Sequence[Trace], kin: Sequence[Trace] = ()
+    reference: Trace,
+    twins: Sequence[Trace],
+    kin: Sequence[Trace] = (),
+    *,
+    exact: Trace = (),
+    moved: float = MOVED,
 ) -> Envelope:
     """Measure the envelope of a reference run.
 
     Args:
         reference: trace of the run.
-        twins: of runs of the same program from weights perturbed by 1e-7; they set the horizon.
+        twins: of runs of the same program from perturbed weights; they set the horizon.
         kin: of runs that differ by rounding as well, as the same program in float32.
+        exact: of that in float32 alone, if the reference is in half precision.
+        moved: by what share the weights of the twins were moved.
     """
     length = min([len(reference), *(len(run) for run in (*twins, *kin))])
     noise = _running_worst(reference, twins, length, _loss_distance)
@@ -60,7 +75,21 @@ def measure_envelope(
     # A spread without end would let everything pass.
     ends = (t for t in range(length) if noise[t] > CHAOS or math.isinf(spread[t]))
     horizon = next(ends, length)
-    return Envelope(tuple(spread), horizon, len(twins), tuple(norms))
+    rounded = _rounded(reference, exact)
+    return Envelope(tuple(spread), horizon, len(twins), tuple(norms), rounded, moved)
+
+
+def _rounded(reference: Trace, exact: Trace) -> float | None:
+    """Return how far the first losses are from those in float32; None where an overflow parts them.
+
+    Of several windows together: a single loss may happen to be rounded by nothing.
+    """
+    pairs = list(zip(reference[:FIRST], exact[:FIRST], strict=False))
+    parted = any(a.skipped or b.skipped for a, b in pairs[: FIRST - 1])
+    if len(pairs) < FIRST or parted:
+        return None
+    worst = max(_loss_distance(a, b) for a, b in pairs)
+    return worst if math.isfinite(worst) else None
 
 
 def _running_worst(

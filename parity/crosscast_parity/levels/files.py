@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.plan.operations import Plan
+from crosscast.plan.loss_scale import is_lowest
+from crosscast.plan.operations import Plan, UpdateScale
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.checks.table import limit_of
@@ -126,16 +129,44 @@ def check_checkpoint(
 
 
 def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[Row]) -> Check:
-    wanted: dict[str, float] = {"windows": len(rows), "updates": rows[-1].updates if rows else 0}
-    state = scale_after(plan, rows)
-    if state is not None:
-        wanted |= {"scale": state.scale, "good": state.good, "bad": state.bad}
-    for name, value in wanted.items():
-        found = checkpoint.counters.get(name)
+    problem, names = wrong_counter(checkpoint.counters, plan, rows), expected_counters(plan, rows)
+    return _judged("checkpoint counters", problem, f"{', '.join(names)} as the recipe says")
+
+
+def wrong_counter(counters: Mapping[str, Any], plan: Plan, rows: Sequence[Row]) -> str:
+    """Say which counter of a checkpoint is not the recipe's after the rows; empty for none."""
+    for name, value in expected_counters(plan, rows).items():
+        found = counters.get(name)
         plain = isinstance(found, int | float) and not isinstance(found, bool)
         if not plain or relative(found, value) > SCALE_LIMIT:
-            return _judged("checkpoint counters", f"{name} is {found!r}, not {value:g}")
-    return _judged("checkpoint counters", "", f"{', '.join(wanted)} as the recipe says")
+            return f"{name} is {found!r}, not {value:g}"
+    return ""
+
+
+def expected_counters(plan: Plan, rows: Sequence[Row]) -> dict[str, float]:
+    """Return the counters that a checkpoint after the rows holds.
+
+    `stuck`: how many windows in a row, up to the last one, overflowed at the lowest scale.
+    """
+    wanted: dict[str, float] = {"windows": len(rows), "updates": rows[-1].updates if rows else 0}
+    state, machine = scale_after(plan, rows), plan.find(UpdateScale)
+    if state is not None and machine is not None:
+        wanted |= {"scale": state.scale, "good": state.good, "bad": state.bad}
+        stuck = takewhile(lambda r: r.skipped and is_lowest(machine, r.scale), reversed(rows))
+        wanted["stuck"] = len(list(stuck))
+    return wanted
+
+
+def check_status(rows: Sequence[Row], windows: int | None, updates: int | None) -> Check:
+    """Check what a run says of its windows and updates, None for nothing, against its trace."""
+    wanted = {"windows": len(rows), "updates": rows[-1].updates if rows else 0}
+    stated = {"windows": windows, "updates": updates}
+    told = {name: count for name, count in stated.items() if count is not None}
+    if not told:
+        return untested("L1d", "status counters", "status.json tells none")
+    wrong = [f"{n} is {count}, not {wanted[n]}" for n, count in told.items() if count != wanted[n]]
+    words = f"{', '.join(told)} as in the trace"
+    return _judged("status counters", f"in status.json {wrong[0]}" if wrong else "", words)
 
 
 def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:

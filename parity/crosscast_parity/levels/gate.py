@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from crosscast_parity.checks.check import Check, windows
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.inputs.weights import load
 from crosscast_parity.levels.repeated import Repeated, Rounding, row_distance
-from crosscast_parity.recordings.left_files import WEIGHTS, read_file
+from crosscast_parity.recordings.left_files import CHECKPOINT, WEIGHTS, read_file
 
 
 def check_gate(first: Repeated, again: Repeated, rounding: Rounding) -> tuple[Check, ...]:
@@ -60,8 +60,9 @@ def _resumed(first: Repeated, again: Repeated, at: int, rounding: Rounding) -> C
     files = sorted(
         {path.name for run in (first, again) for path in run.folder.glob("*.safetensors")}
     )
+    alone = _decided(first.folder / CHECKPOINT, rounding)
     for name in files:
-        share, words = _file_share(first.folder / name, again.folder / name, rounding)
+        share, words = _file_share(first.folder / name, again.folder / name, rounding, alone)
         if not share <= 1.0:
             return _judged("L1d", "resume", f"{name} {problem}: {words}", share, 1.0)
         used, other_bits = max(used, share), other_bits or bool(words)
@@ -70,7 +71,16 @@ def _resumed(first: Repeated, again: Repeated, at: int, rounding: Rounding) -> C
     return _judged("L1d", "resume", words if other_bits else f"bit-equal in {what}", used, 1.0)
 
 
-def _file_share(first: Path, again: Path, rounding: Rounding) -> tuple[float, str]:
+def _decided(checkpoint: Path, rounding: Rounding) -> Collection[str]:
+    try:
+        return rounding.decided_by_gradients(read_file(checkpoint)[0]) if rounding.allowed else ()
+    except DiagnosticError:
+        return ()  # the file is compared below
+
+
+def _file_share(
+    first: Path, again: Path, rounding: Rounding, alone: Collection[str]
+) -> tuple[float, str]:
     """Return the largest difference between two files as a share of its limit, and how they differ.
 
     The words are empty for files that are bit-equal.
@@ -82,7 +92,7 @@ def _file_share(first: Path, again: Path, rounding: Rounding) -> tuple[float, st
         off = differing_tensors(ours, others)
         if not off:
             return 0.0, ""
-        return rounding.used(ours, others), f"{off[0]} ({len(off)} of {len(ours)} tensors)"
+        return rounding.used(ours, others, alone), f"{off[0]} ({len(off)} of {len(ours)} tensors)"
     except DiagnosticError as error:
         return math.inf, error.diagnostics[0].message
 

@@ -138,7 +138,7 @@ class Optimizer:
     """What an optimizer carries from window to window.
 
     With `names` only these parameters are updated. `given`: moments by `slot/name` that the run
-    held where it was resumed.
+    held where it was resumed. `ahead`: how many updates the bias correction counts too many.
     """
 
     plan: Plan
@@ -149,6 +149,7 @@ class Optimizer:
     position: int = 0
     moments: dict[str, dict[str, Array]] = field(default_factory=dict)
     given: Tensors = field(default_factory=dict)
+    ahead: int = 0
 
     def resume(self, window: ObservedWindow) -> None:
         """Go on at a window that follows a gap, from what the run held before it."""
@@ -198,7 +199,7 @@ class Optimizer:
                 gradient,
                 held,
                 rate=rate * factor,
-                t=self.updates,
+                t=max(1, self.updates + self.ahead),
                 decay=decay,
             )
             return Moved(name, new, _doubtful(op, gradient, held, self.moments[name]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,10 +60,11 @@ class Rounding:
         """The limit of weights, as a share of what the run moved them."""
         return limit_of("gate", "weights", self.dtype) if self.allowed else 0.0
 
-    def used(self, ours: Tensors, others: Tensors) -> float:
+    def used(self, ours: Tensors, others: Tensors, alone: Collection[str] = ()) -> float:
         """Return the largest difference between two files, as a share of its limit.
 
         Args:
+            alone: names of weights that are compared by themselves, too (`decided_by_gradients`).
             ours: tensors by name; in a checkpoint the names begin with `model/`, `ema/` or
                 `optimizer/SLOT/`.
             others: those of the other run. Other names or shapes are infinitely far.
@@ -82,11 +83,34 @@ class Rounding:
                     a - start.get(name, 0.0) for name, (a, _) in zip(names, pairs, strict=True)
                 ]
                 used.append(_share(_of_movement(pairs, moved), self.moved))
+                used += [
+                    _share(_of_movement([pair], [own]), self.moved)
+                    for name, pair, own in zip(names, pairs, moved, strict=True)
+                    if name in alone
+                ]
                 continue
             if kind in _SQUARES:
                 pairs = [(np.sqrt(np.abs(a)), np.sqrt(np.abs(b))) for a, b in pairs]
             used.append(_share(_of_size(pairs), self.computed))
         return max(used)
+
+    def decided_by_gradients(self, checkpoint: Tensors) -> set[str]:
+        """Return the weights that gradients above rounding move, by their moments.
+
+        Gradients of key biases are nothing but rounding. Adam moves them by whole steps in random
+        directions, so that they are not compared by themselves; nor is any weight where an
+        optimizer has no moments.
+        """
+        found: set[str] = set()
+        for kind, names in _kinds(checkpoint).items():
+            if kind in _WEIGHTS:
+                continue
+            squares = kind in _SQUARES
+            peaks = {n: _peak(checkpoint[kind + n].astype(np.float64)) for n in names}
+            sizes = {n: math.sqrt(peak) if squares else peak for n, peak in peaks.items()}
+            least = self.computed * max(sizes.values(), default=0.0)
+            found |= {name for name, size in sizes.items() if size > least}
+        return found
 
 
 def row_distance(ours: Row, others: Row) -> float:

@@ -66,6 +66,8 @@ def measure_updates(
     windows: Windows,
     source: Source,
     names: Collection[str] | None = None,
+    *,
+    ahead: int = 0,
 ) -> tuple[WindowErrors, ...]:
     """Replay windows and measure every update, of skipped windows none.
 
@@ -75,9 +77,11 @@ def measure_updates(
         windows: with known moments (see `with_moments`), all values finite.
         source: the gradients to begin with.
         names: only these parameters; all if left out.
+        ahead: how many updates a bias correction is given that were none.
     """
     found = []
-    for window, moved in replays(plan, roles, windows, source, Optimizer(plan, roles, names=names)):
+    optimizer = Optimizer(plan, roles, names=names, ahead=ahead)
+    for window, moved in replays(plan, roles, windows, source, optimizer):
         errors, resolved, whole = {}, 0.0, {}
         for update in moved:
             errors[update.name], with_all = update_error(window, update)

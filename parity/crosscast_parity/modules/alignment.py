@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crosscast_parity.modules.calls import Call
-from crosscast_parity.modules.layouts import distance, fits
+from crosscast_parity.modules.kinds import SPATIAL
+from crosscast_parity.modules.layouts import distance, fits, other_sizes
 from crosscast_parity.weights.proof import OUTPUTS
 
 NEARLY = 0.1
 """Share of a difference that is left where one layer contains what comes after the other."""
+FAR = float("inf")
 RECURRENT = ("lstm", "gru", "rnn")
 
 
@@ -31,12 +33,18 @@ class Pair:
     first_of_a: Call
     first_of_b: Call
 
+    @property
+    def other_sizes(self) -> bool:
+        """Whether both return images or series of other sizes."""
+        return other_sizes(self.a.outputs[0], self.b.outputs[0])
+
 
 def aligned(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
     """Return the pairs of calls of two frameworks, in the order in which the first one's end."""
     pairs = [_recut(pair, ours, theirs) for pair in _with_tensors(ours, theirs)]
     pairs += _stacked(ours, theirs, pairs)
     pairs += _without_tensors(ours, theirs, pairs)
+    pairs = [pair for pair in pairs if not (pair.other_sizes and _same_after(pair, ours, theirs))]
     return sorted(pairs, key=lambda pair: pair.a.end)
 
 
@@ -47,7 +55,7 @@ def _recut(pair: Pair, ours: Sequence[Call], theirs: Sequence[Call]) -> Pair:
     """
     a, b = pair.a, pair.b
     far = distance(a.outputs[0], b.outputs[0])
-    if not (a.leaf and b.leaf and far > OUTPUTS and _same_inputs(pair)):
+    if not (a.leaf and b.leaf and OUTPUTS < far < FAR and _same_inputs(pair)):
         return pair
     ways = [
         *((after, b) for after in _after(a, ours)),
@@ -100,7 +108,7 @@ def _nested(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
     ranked = []
     for i, a in enumerate(ours):
         for j, b in enumerate(theirs):
-            if fits(a.outputs[0], b.outputs[0]):
+            if _comparable(a, b):
                 other = distance(a.outputs[0], b.outputs[0]) > OUTPUTS
                 ranked.append((other, a.group != b.group, abs(i - j), i, j))
     found: dict[int, int] = {}
@@ -109,6 +117,29 @@ def _nested(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
         if not crossing:
             found[i] = j
     return [_pair(ours[i], theirs[j]) for i, j in found.items()]
+
+
+def _comparable(a: Call, b: Call) -> bool:
+    """Whether two calls may be the same one: by their shapes, or although these differ.
+
+    A user's code may reshape, slice and repeat anything, so only layers of a known kind whose
+    settings decide on sizes are compared in spite of them.
+    """
+    x, y = a.outputs[0], b.outputs[0]
+    if fits(x, y):
+        return True
+    return a.leaf and b.leaf and a.group == b.group in SPATIAL and other_sizes(x, y)
+
+
+def _same_after(pair: Pair, ours: Sequence[Call], theirs: Sequence[Call]) -> bool:
+    """Whether the next layers get the same: code between has cut what a layer has added."""
+    x, y = _next_input(pair.a, ours), _next_input(pair.b, theirs)
+    return x is not None and y is not None and distance(x, y) <= OUTPUTS
+
+
+def _next_input(call: Call, calls: Sequence[Call]) -> np.ndarray | None:
+    later = [c for c in calls if c.number > call.number and c.leaf and c.inputs]
+    return min(later, key=lambda c: c.number).inputs[0] if later else None
 
 
 def _stacked(ours: Sequence[Call], theirs: Sequence[Call], pairs: Sequence[Pair]) -> list[Pair]:
@@ -150,12 +181,7 @@ def _without_tensors(
         for b in plain[1]:
             there = before[0][a.number], before[1][b.number]
             near = there[0][0] == there[1][0] or there[0][1] == there[1][1]
-            if (
-                near
-                and b.number not in taken
-                and a.group == b.group
-                and fits(a.outputs[0], b.outputs[0])
-            ):
+            if near and b.number not in taken and a.group == b.group and _comparable(a, b):
                 taken.add(b.number)
                 found.append(_pair(a, b))
                 break

@@ -12,6 +12,7 @@ from crosscast.weights.document import NAME, WeightsMap
 from crosscast.weights.reader import check_against, read_weights
 from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.modules.judgement import Judgement, judge
+from crosscast_parity.modules.losses import losses_by_rows, losses_of
 from crosscast_parity.modules.metrics import compare_metrics
 from crosscast_parity.modules.training import custom_models
 from crosscast_parity.weights.assembly import unmatched
@@ -45,6 +46,20 @@ class Result:
         """Whether all frameworks have the same model, and every tensor its counterpart."""
         return all(j.same for j in self.judgements) and not any(self.left.values())
 
+    @property
+    def trains_alike(self) -> bool:
+        """Whether the models can be trained and compared: from the same weights, nothing that was
+        found changes what they learn."""
+        return all(j.trains_alike for j in self.judgements) and not any(self.left.values())
+
+    @property
+    def beside_training(self) -> list[str]:
+        """Kinds of differences of models that can be trained and compared all the same."""
+        if not self.trains_alike:
+            return []
+        found = (d for j in self.judgements for d in j.differences if d.certain)
+        return list(dict.fromkeys(difference.kind for difference in found))
+
 
 def compare_modules(request: Request) -> Result:
     """Compare the modules of a recipe's models in all frameworks with those of the first one.
@@ -74,25 +89,33 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
     # A custom loss calls the model itself: how it would in training is not known.
     state = not isinstance(request.recipe.loss, CustomLoss)
     trained = processes.record("train", weights, models) if state else {}
-    judgements = judge(known, models, drawn, evaluated, trained)
+    losses = {} if state else losses_of(request.recipe)
+    judgements = judge(known, models, drawn, evaluated, trained, losses)
+    if losses:
+        known_so_far = {j.comparison.other: j.differences for j in judgements}
+        more = losses_by_rows(processes, request.recipe, known.frameworks, weights, known_so_far)
+        judgements = [replace(j, differences=tuple(more[j.comparison.other])) for j in judgements]
     left = unmatched(known, models)
-    same = all(judgement.same for judgement in judgements) and not any(left.values())
-    if same:
+    alike = all(judgement.trains_alike for judgement in judgements) and not any(left.values())
+    if alike:
         metrics = compare_metrics(processes, request.recipe, known.frameworks, weights)
         judgements = [
             replace(j, differences=(*j.differences, *metrics[j.comparison.other]))
             for j in judgements
         ]
     first = known.frameworks[0]
+    other_variances = {j.comparison.other: j.other_variances for j in judgements}
     by_seed = {seed: processes.drawn(first, seed) for seed in request.seeds}
     return Result(
         known=known,
         matched=path is None,
         left={name: [part.text for part in rest] for name, rest in left.items() if rest},
         state=state,
-        metrics=same or not request.recipe.metrics.custom,
+        metrics=alike or not request.recipe.metrics.custom,
         judgements=judgements,
-        trained=custom_models(known, models, initial, drawn, request.folder, by_seed),
+        trained=custom_models(
+            known, models, initial, drawn, request.folder, by_seed, other_variances
+        ),
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from crosscast_parity.modules.alignment import Pair, aligned
 from crosscast_parity.modules.calls import Call, ancestors
-from crosscast_parity.modules.layouts import distance, norm_distance
+from crosscast_parity.modules.layouts import distance, norm_distance, other_sizes, unpadded
 from crosscast_parity.weights.proof import GRADIENTS, OUTPUTS
 
 INSIDE = 2e-5
@@ -43,7 +45,8 @@ class Place:
     """Where a difference begins.
 
     `at`: the first module that differs. `after`: the last one before it that does not. `within`:
-    the module whose own code is between both; None if the module itself makes the difference.
+    the module whose own code is between both; None if the module itself makes the difference. It is
+    `at` where its code goes on behind all modules that it calls.
     """
 
     at: Compared
@@ -95,12 +98,22 @@ class Comparison:
         known = [c for c in later if c.gradients is not None]
         return min(known, key=lambda c: c.pair.a.number, default=None)
 
+    def _own_code(self, at: Compared) -> bool:
+        """Whether a module differs although all that it calls are the same: its own code does."""
+        inner = [c for c in self.ours if at.pair.a in ancestors(c, self.ours)]
+        known = {c.pair.a.number: c for c in self.compared}
+        return bool(inner) and all(
+            call.number in known and known[call.number].same_outputs for call in inner if call.leaf
+        )
+
     def _place(self, number: int) -> Place:
         at = self.compared[number]
         earlier = [
             c for c in self.compared[:number] if c.same_outputs and c.pair.a.end < at.pair.a.end
         ]
         after = max(earlier, key=lambda c: c.pair.a.end, default=None)
+        if self._own_code(at):
+            return Place(at=at, after=after, within=at.pair.a)
         if at.same_inputs or at.inputs is None:
             return Place(at=at, after=after, within=None)
         around = ancestors(at.pair.a, self.ours)
@@ -115,7 +128,7 @@ def compared(pair: Pair) -> Compared:
     ours, theirs = pair.first_of_a.inputs, pair.first_of_b.inputs
     inputs = None
     if ours and len(ours) == len(theirs):
-        far = max(distance(a, b) for a, b in zip(ours, theirs, strict=True))
+        far = max(_input_distance(a, b) for a, b in zip(ours, theirs, strict=True))
         inputs = far if far < float("inf") else None
     a, b = pair.a, pair.b
     back = None
@@ -125,6 +138,11 @@ def compared(pair: Pair) -> Compared:
     return Compared(
         pair=pair, inputs=inputs, outputs=distance(a.outputs[0], b.outputs[0]), gradients=back
     )
+
+
+def _input_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Return how far inputs are apart; a layer before may have padded those of one framework."""
+    return distance(unpadded(a), unpadded(b)) if other_sizes(a, b) else distance(a, b)
 
 
 def compare(

@@ -30,34 +30,55 @@ class Named:
 def explained(ours: Step, theirs: Step, table: Sequence[Hypothesis] = TABLE) -> Named | None:
     """Return the known difference between two steps.
 
-    None if no row of the table explains it, or if one of them got nothing, as an embedding does.
+    None if no row of the table explains it.
     """
-    if not ours.x or not theirs.x:
-        return None
     for row in table:
+        if row.inputs and not (ours.x and theirs.x):
+            continue
         a, b = fits_of(row, ours), fits_of(row, theirs)
-        if not a or not b:
+        chosen = _closest(row, a, b)
+        if chosen is None:
             continue
-        first, second = min(a, key=a.__getitem__), min(b, key=b.__getitem__)
-        if a[first] > EXPLAINED or b[second] > EXPLAINED or first == second:
-            continue
+        first, second = chosen
         if _clearly(a, first, second) and _clearly(b, second, first):
-            return Named(_kind(row.kind, first, second), first, second)
+            return _named(row, first, second)
     return None
+
+
+def _closest(
+    row: Hypothesis, ours: dict[str, float], theirs: dict[str, float]
+) -> tuple[str, str] | None:
+    """Return the choices of both that fit and have most in common; None if one fits both.
+
+    Several fit where they are the same, as padding on all sides and `same` without a stride.
+    """
+    pairs = [(a, b) for a in _fitting(ours) for b in _fitting(theirs)]
+
+    def apart(pair: tuple[str, str]) -> int:
+        return sum(a != b for a, b in zip(*map(row.parts, pair), strict=True))
+
+    best = min(pairs, key=apart, default=None)
+    return best if best is not None and apart(best) else None
+
+
+def _fitting(fits: dict[str, float]) -> list[str]:
+    best = min(fits.values(), default=FAR)
+    limit = min(EXPLAINED, CLEARER * best + NOISE)
+    return [name for name, far in fits.items() if far <= limit]
 
 
 def _clearly(fits: dict[str, float], best: str, other: str) -> bool:
     return fits.get(other, FAR) > CLEARER * fits[best] + NOISE
 
 
-def _kind(kind: str, ours: str, theirs: str) -> str:
-    """Return what the difference is called."""
+def _named(row: Hypothesis, ours: str, theirs: str) -> Named:
+    """Return what the difference is called, and the parts in which choices differ."""
+    parts = zip(row.kinds, row.parts(ours), row.parts(theirs), strict=True)
+    other = [(kind, a, b) for kind, a, b in parts if a != b]
+    kind = other[0][0]
     if kind == "activation" and ours.startswith("GELU") and theirs.startswith("GELU"):
-        return "GELU by tanh or erf"
-    if kind == "attention":
-        scales = [text.partition(", mask")[0] for text in (ours, theirs)]
-        return "scale of attention" if scales[0] != scales[1] else "mask of attention"
-    return kind
+        kind = "GELU by tanh or erf"
+    return Named(kind, ", ".join(a for _, a, _ in other), ", ".join(b for *_, b in other))
 
 
 def fits_of(row: Hypothesis, step: Step) -> dict[str, float]:

@@ -11,9 +11,18 @@ Array = np.ndarray
 Pads = Sequence[tuple[int, int]]
 
 
-def convolution(x: Array, kernel: Array, stride: Sequence[int], pads: Pads, groups: int) -> Array:
+def convolution(
+    x: Array,
+    kernel: Array,
+    stride: Sequence[int],
+    pads: Pads,
+    groups: int,
+    dilation: Sequence[int] = (1, 1),
+) -> Array:
     """Return the convolution of [rows, channels, height, width]."""
-    windows = _windows(_padded(x, pads, 0.0), kernel.shape[2:], stride)
+    size = [1 + (k - 1) * d for k, d in zip(kernel.shape[2:], dilation, strict=True)]
+    windows = _windows(_padded(x, pads, 0.0), size, stride)
+    windows = windows[..., :: dilation[0], :: dilation[1]]
     rows, channels = x.shape[:2]
     split = windows.reshape(rows, groups, channels // groups, *windows.shape[2:])
     parts = kernel.astype(np.float64).reshape(groups, -1, *kernel.shape[1:])
@@ -21,16 +30,27 @@ def convolution(x: Array, kernel: Array, stride: Sequence[int], pads: Pads, grou
     return np.asarray(found.reshape(rows, -1, *found.shape[3:]))
 
 
-def pooled(x: Array, size: Sequence[int], stride: Sequence[int], pads: Pads, *, kind: str) -> Array:
+def pooled(
+    x: Array,
+    size: Sequence[int],
+    stride: Sequence[int],
+    pads: Pads,
+    *,
+    kind: str,
+    beyond: Sequence[int] = (0, 0),
+) -> Array:
     """Return maxima (`max`) or means, of all values of a window (`all`) or of those that are not
-    padding (`real`)."""
+    padding (`real`). What is `beyond` the padding, where sizes are rounded up, is never counted."""
+    ends = [(0, more) for more in beyond]
+
+    def windows(values: Array, padding: float, outside: float) -> Array:
+        return _windows(_padded(_padded(values, pads, padding), ends, outside), size, stride)
+
     if kind == "max":
-        return np.asarray(_windows(_padded(x, pads, -np.inf), size, stride).max((-2, -1)))
-    total = _windows(_padded(x, pads, 0.0), size, stride).sum((-2, -1))
-    if kind == "all":
-        return np.asarray(total / math.prod(size))
-    ones = np.ones((1, 1, *x.shape[2:]))
-    return np.asarray(total / _windows(_padded(ones, pads, 0.0), size, stride).sum((-2, -1)))
+        return np.asarray(windows(x, -np.inf, -np.inf).max((-2, -1)))
+    total = windows(x, 0.0, 0.0).sum((-2, -1))
+    counted = windows(np.ones((1, 1, *x.shape[2:])), float(kind == "all"), 0.0)
+    return np.asarray(total / counted.sum((-2, -1)))
 
 
 def same_pads(shape: Sequence[int], size: Sequence[int], stride: Sequence[int]) -> Pads:

@@ -11,17 +11,25 @@ from crosscast.weights.convert import canonical_arrays
 from crosscast.weights.document import WeightsMap
 from crosscast_parity.modules.calls import calls_of
 from crosscast_parity.modules.comparison import Compared, Comparison, Place, compare
-from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.differences import RUNNING_VARIANCE, Difference
 from crosscast_parity.modules.explain import explained
-from crosscast_parity.modules.hypotheses import TABLE
+from crosscast_parity.modules.gradients import parted_gradients
+from crosscast_parity.modules.hypotheses import NORMS
+from crosscast_parity.modules.losses import parting_loss
 from crosscast_parity.modules.state import compare_state
 from crosscast_parity.modules.steps import Held, module_step, steps_at
 from crosscast_parity.modules.structure import (
-    compare_biases,
     compare_dropout,
     compare_initial,
     compare_settings,
 )
+from crosscast_parity.modules.trained_tensors import (
+    GROUPS,
+    compare_biases,
+    compare_frozen,
+    compare_groups,
+)
+from crosscast_parity.weights.assembly import unmatched
 from crosscast_parity.weights.model import Model
 from crosscast_parity.weights.proof import compare as compare_models
 from crosscast_parity.weights.proof import roles_of
@@ -43,6 +51,23 @@ class Judgement:
         certain = any(difference.certain for difference in self.differences)
         return self.comparison.same and not certain
 
+    @property
+    def trains_alike(self) -> bool:
+        """Whether nothing was found that changes training from the same weights."""
+        return self.comparison.same and not any(d.changes_training for d in self.differences)
+
+    @property
+    def beside_training(self) -> tuple[str, ...]:
+        """Kinds of the certain differences of models that train alike."""
+        found = (d.kind for d in self.differences if d.certain and self.trains_alike)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def other_variances(self) -> frozenset[str]:
+        """Canonical names of running variances to which another variance is added."""
+        found = (d.tensors for d in self.differences if d.kind == RUNNING_VARIANCE)
+        return frozenset(name for names in found for name in names)
+
 
 def judge(
     known: WeightsMap,
@@ -50,6 +75,7 @@ def judge(
     weights: Mapping[str, np.ndarray],
     evaluated: Mapping[str, Recorded],
     trained: Mapping[str, Recorded],
+    losses: Mapping[str, str] | None = None,
 ) -> list[Judgement]:
     """Compare every framework with the first one.
 
@@ -59,6 +85,7 @@ def judge(
         weights: Canonical, as all models had them.
         evaluated: What was recorded in evaluation.
         trained: And in training; may be empty.
+        losses: The user's loss functions by framework, which the outputs are of; none by default.
     """
     held = Held(roles_of(known, models), weights)
     computed = {
@@ -70,7 +97,8 @@ def judge(
     for model in models[1:]:
         names = first.framework, model.framework
         both = _two(known, names)
-        proof = compare_models(both, {name: computed[name] for name in names})
+        two = {name: computed[name] for name in names}
+        proof = compare_models(both, two)
         comparison = compare(
             names,
             calls[names[0]],
@@ -78,9 +106,14 @@ def judge(
             outputs=proof.outputs[model.framework],
             weights=max(proof.gradients.values(), default=0.0),
         )
-        differences = [*_numbers(comparison, held), *compare_settings(comparison)]
+        parting = parting_loss(comparison, losses, two) if losses else None
+        differences = [parting] if parting else _numbers(comparison, held)
+        if not parting and differences and differences[0].what == "gradient":
+            differences += parted_gradients(both, two, proof.gradients)
+        differences += [*_norms(comparison, held), *compare_settings(comparison)]
         differences += compare_dropout(comparison)
-        differences += compare_biases(both, models)
+        differences += compare_biases(both, models) + compare_frozen(both, models)
+        differences += compare_groups(names, unmatched(known, models))
         differences += compare_initial(known, models, model.framework)
         if trained:
             differences += compare_state(
@@ -93,7 +126,7 @@ def judge(
             Judgement(
                 comparison=comparison,
                 output=comparison.first_output(),
-                gradient=comparison.first_gradient(),
+                gradient=None if parting else comparison.first_gradient(),
                 differences=_once(differences),
             )
         )
@@ -123,6 +156,9 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
         pair = place.at.pair
         named = explained(*steps_at(comparison, place, held))
         words = f"outputs differ by {place.at.outputs:.1e} of their size"
+        if pair.other_sizes:
+            shapes = [list(call.outputs[0].shape) for call in (pair.a, pair.b)]
+            words = f"outputs have other shapes, {shapes[0]} and {shapes[1]}"
         if named:
             words = f"{comparison.first}: {named.ours}; {comparison.other}: {named.theirs}"
         found.append(
@@ -139,18 +175,17 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
         found.append(
             Difference(
                 what="gradient",
-                module=gradient.pair.a.text if gradient else "",
-                counterpart=gradient.pair.b.text if gradient else "",
+                module=gradient.pair.a.text if gradient else "the models",
+                counterpart=gradient.pair.b.text if gradient else "the models",
                 kind="",
                 words=f"outputs are the same, gradients of weights differ by "
                 f"{comparison.weights:.1e} of their size",
             )
         )
-    return found + _norms(comparison, held)
+    return found
 
 
 def _norms(comparison: Comparison, held: Held) -> list[Difference]:
-    rows = [row for row in TABLE if row.kind.startswith("epsilon of")]
     found = []
     for compared in comparison.compared:
         pair = compared.pair
@@ -159,7 +194,7 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
         named = explained(
             module_step(pair.first_of_a, pair.a, held),
             module_step(pair.first_of_b, pair.b, held),
-            rows,
+            NORMS,
         )
         if named:
             found.append(
@@ -175,8 +210,11 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
 
 
 def _once(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return differences without those that say the same of one module again."""
+    """Return differences without those that say the same of one module again, or less."""
     found: dict[tuple[str, str], Difference] = {}
+    grouped = {d.module for d in differences if d.kind == GROUPS}
     for difference in differences:
+        if difference.what == "output" and not difference.kind and difference.module in grouped:
+            continue  # the other groups say why
         found.setdefault((difference.module, difference.kind), difference)
     return tuple(found.values())

@@ -24,6 +24,9 @@ _WORDS = (
     ("relu", "activation"),
     ("gelu", "activation"),
     ("silu", "activation"),
+    ("swish", "activation"),
+    ("sigmoid", "activation"),
+    ("tanh", "activation"),
     ("activation", "activation"),
     ("softmax", "softmax"),
     ("conv", "convolution"),
@@ -33,6 +36,8 @@ _WORDS = (
     ("identity", "identity"),
 )
 """Part of the name of a class in lower case, and the word for all frameworks."""
+SPATIAL = ("convolution", "average pool", "max pool", "resize")
+"""Layers whose settings decide on the size of the images that they return."""
 WORDS = frozenset(word for _, word in _WORDS)
 """What `group_of` calls the classes of frameworks."""
 

@@ -28,6 +28,22 @@ def fits(a: np.ndarray, b: np.ndarray) -> bool:
     return next(candidates(a, b), None) is not None or next(candidates(b, a), None) is not None
 
 
+def other_sizes(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are images, or series, of other sizes: no layout makes them the same."""
+    return a.ndim == b.ndim > 2 and len(a) == len(b) and not fits(a, b)
+
+
+def unpadded(array: np.ndarray) -> np.ndarray:
+    """Return images without the zeros around them."""
+    if array.ndim != 4:
+        return array
+    axes = range(1, 4)
+    full = [np.flatnonzero(array.any(tuple(n for n in range(4) if n != axis))) for axis in axes]
+    if not all(map(len, full)):
+        return array
+    return array[(slice(None), *(slice(found[0], found[-1] + 1) for found in full))]
+
+
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     """Return the largest difference relative to the largest value; infinity if they do not fit."""
     found = [_far(a, other) for other in candidates(a, b)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -12,11 +13,13 @@ from crosscast.weights.document import NAME
 from crosscast.weights.writer import text_of as weights_text
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.modules.command import Result
+from crosscast_parity.modules.page import module_cards, module_sections, render_models
 from crosscast_parity.modules.report import as_json, not_tested, summary, text_of
 from crosscast_parity.report.badge import Badge, badge_of, parity_badge
-from crosscast_parity.report.files import verdict_files, write_report, write_texts
+from crosscast_parity.report.files import PAGE, verdict_files, write_report, write_texts
 from crosscast_parity.report.junit import junit_text
 from crosscast_parity.report.junit_xml import add_case, add_result, add_verdict, document, new_suite
+from crosscast_parity.report.page.render import render_page
 
 
 def write_all(report: ParityReport, result: Result | None, folder: Path) -> Path:
@@ -25,16 +28,35 @@ def write_all(report: ParityReport, result: Result | None, folder: Path) -> Path
     Raises:
         DiagnosticError: CC708 if it cannot be written.
     """
-    return write_report(report, folder, suites=suites_of(result), gaps=gaps_of(result))
+    return write_report(
+        report,
+        folder,
+        suites=suites_of(result),
+        gaps=gaps_of(result),
+        cards=module_cards(result),
+        sections=module_sections(result),
+    )
 
 
-def write_verdict(result: Result, folder: Path) -> None:
-    """Write what services for continuous integration read of models that were not trained.
+def write_untrained(result: Result, recipe: str, folder: Path) -> Path:
+    """Write the page of models that were not trained, and what continuous integration reads.
+
+    Returns:
+        The path of the page.
 
     Raises:
         DiagnosticError: CC708 if it cannot be written.
     """
-    write_texts(folder, verdict_files(junit_of(None, result), verdict_badge(None, result)))
+    texts = verdict_files(junit_of(None, result), verdict_badge(None, result))
+    write_texts(folder, {**texts, PAGE: render_models(result, recipe)})
+    return folder / PAGE
+
+
+def page_of(report: ParityReport | None, result: Result | None, recipe: str) -> str:
+    """Return the page of everything that was found; empty if that is nothing."""
+    if report is not None:
+        return render_page(report, module_cards(result), module_sections(result))[0]
+    return "" if result is None or result.trains_alike else render_models(result, recipe)
 
 
 def report_files(result: Result) -> dict[str, OutputFile]:
@@ -55,7 +77,8 @@ def suites_of(result: Result | None) -> Iterator[Element]:
     for judgement in result.judgements:
         comparison = judgement.comparison
         suite = new_suite(f"modules of {comparison.first} and {comparison.other}")
-        verdict = "EQUIVALENT" if judgement.same else "DIFFERENT"
+        alike = judgement.same or result.trains_alike
+        verdict = "EQUIVALENT" if alike else "DIFFERENT"
         group = f"parity.{comparison.other}.modules"
         add_verdict(suite, group, verdict, "\n".join(summary(judgement)))
         yield suite
@@ -88,10 +111,14 @@ def junit_of(report: ParityReport | None, result: Result | None) -> str:
 
 def verdict_badge(report: ParityReport | None, result: Result | None) -> Badge:
     """Return the badge of everything that was found."""
-    if result is not None and not result.same:
+    if result is not None and not result.trains_alike:
         judged = (judgement for judgement in result.judgements if not judgement.same)
         words = "; ".join(line for judgement in judged for line in summary(judgement)[:1])
         return badge_of("parity", "DIFFERENT", words or "weights without counterpart", [])
     if report is None:
         return badge_of("parity", "NOT TESTED", "interrupted", [])
-    return parity_badge(report, gaps_of(result))
+    badge = parity_badge(report, gaps_of(result))
+    if result is not None and result.beside_training:
+        words = f"the models differ in {', '.join(result.beside_training)}"
+        badge = replace(badge, title=f"{badge.title}; {words}")
+    return badge

@@ -14,6 +14,9 @@ from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.judgement import Judgement
 
 NO_TRAINING = ("levels", "everything that trains, because the models differ")
+FROM_THE_SAME = "the models differ in what does not change training ({}): training is compared"
+OUTPUT, GRADIENT = "first output", "first gradient"
+"""What calls are marked with."""
 NO_METRICS = ("modules", "metrics, because the models differ")
 NO_STATE = ("modules", "running statistics, because `loss.kind: custom` calls the model")
 
@@ -25,6 +28,8 @@ def text_of(result: Result) -> list[str]:
         lines += [*summary(judgement), ""]
         if not judgement.same:
             lines += [*drawing(judgement), ""]
+    if result.beside_training:
+        lines.append(FROM_THE_SAME.format(", ".join(result.beside_training)))
     for framework, left in result.left.items():
         lines.append(f"{framework}: weights without counterpart: {', '.join(left)}")
     lines += [f"NOT TESTED: {level}: {words}" for level, words in not_tested(result)]
@@ -35,7 +40,14 @@ def not_tested(result: Result) -> list[tuple[str, str]]:
     """Return `modules` or `levels`, and what of them was not tested."""
     found = [] if result.state else [NO_STATE]
     found += [] if result.metrics else [NO_METRICS]
-    return found + ([] if result.same else [NO_TRAINING])
+    return found + ([] if result.trains_alike else [NO_TRAINING])
+
+
+def verdict(judgement: Judgement) -> str:
+    """Return the verdict on the modules of two frameworks."""
+    if judgement.beside_training:
+        return f"SAME but for {', '.join(judgement.beside_training)}"
+    return "SAME" if judgement.same else "DIFFERENT"
 
 
 def summary(judgement: Judgement) -> list[str]:
@@ -43,7 +55,7 @@ def summary(judgement: Judgement) -> list[str]:
     comparison = judgement.comparison
     names = f"{comparison.first} and {comparison.other}"
     pairs = len(comparison.compared)
-    lines = [f"{names}: modules {'SAME' if judgement.same else 'DIFFERENT'}, {pairs} compared"]
+    lines = [f"{names}: modules {verdict(judgement)}, {pairs} compared"]
     lines.append(
         f"  outputs of the models differ by {comparison.outputs:.1e}, "
         f"gradients of weights by {comparison.weights:.1e}"
@@ -76,9 +88,17 @@ def _place(place: Place) -> Iterator[str]:
     before = "nothing before it"
     if place.after is not None:
         before = f"{place.after.outputs:.1e} before it ({place.after.pair.a.text})"
-    yield f"  first output: {_both(at)}: {before}, {at.outputs:.1e} after it"
-    if place.within is not None:
+    after = _shapes(at) if at.pair.other_sizes else f"{at.outputs:.1e} after it"
+    yield f"  first output: {_both(at)}: {before}, {after}"
+    if place.within is at.pair.a:
+        yield "    the modules that it calls are the same: the cause is in its code behind them"
+    elif place.within is not None:
         yield f"    its inputs differ: the cause is in the code of {place.within.text} before it"
+
+
+def _shapes(compared: Compared) -> str:
+    shapes = (list(call.outputs[0].shape) for call in (compared.pair.a, compared.pair.b))
+    return "another shape after it: {}, {}".format(*shapes)
 
 
 def _gradient(judgement: Judgement, gradient: Compared) -> str:
@@ -94,7 +114,7 @@ def _both(compared: Compared) -> str:
 def _difference(difference: Difference) -> str:
     kind = difference.kind or "no known difference fits"
     head = "difference" if difference.certain else "note"
-    where = difference.module or difference.counterpart
+    where = difference.module or difference.counterpart or difference.what
     return f"{head}: {kind}: {where}: {difference.words}"
 
 
@@ -102,24 +122,29 @@ def drawing(judgement: Judgement) -> list[str]:
     """Return the modules of the first framework as a list, with errors along it."""
     comparison = judgement.comparison
     found = {c.pair.a.number: c for c in comparison.compared}
-    first = judgement.output.at.pair.a.number if judgement.output else None
-    back = judgement.gradient.pair.a.number if judgement.gradient else None
+    marked = marked_calls(judgement)
     width = 44
     lines = [f"  {'module':{width}} {'output':>8} {'gradient':>8}"]
     for call in sorted(comparison.ours, key=lambda call: call.number):
         depth = len(ancestors(call, comparison.ours))
-        name = f"{'  ' * depth}{_short(call, comparison.ours)} {call.kind}"[:width]
-        marks = [
-            text
-            for number, text in ((first, "first output"), (back, "first gradient"))
-            if number == call.number
-        ]
-        line = f"  {name:{width}} {_errors(found.get(call.number))}{_marks(marks)}"
+        name = f"{'  ' * depth}{short_path(call, comparison.ours)} {call.kind}"[:width]
+        marks = _marks(marked.get(call.number, []))
+        line = f"  {name:{width}} {_errors(found.get(call.number))}{marks}"
         lines.append(line.rstrip())
     return lines
 
 
-def _short(call: Call, calls: Sequence[Call]) -> str:
+def marked_calls(judgement: Judgement) -> dict[int, list[str]]:
+    """Return by number of a call what differs there first."""
+    found: dict[int, list[str]] = {}
+    if judgement.output is not None:
+        found.setdefault(judgement.output.at.pair.a.number, []).append(OUTPUT)
+    if judgement.gradient is not None:
+        found.setdefault(judgement.gradient.pair.a.number, []).append(GRADIENT)
+    return found
+
+
+def short_path(call: Call, calls: Sequence[Call]) -> str:
     """Return the path of a module within the one that calls it."""
     around = next(iter(ancestors(call, calls)), None)
     path = call.path
@@ -136,6 +161,8 @@ def _errors(compared: Compared | None) -> str:
     if compared is None:
         return f"{'-':>8} {'-':>8}"
     back = "-" if compared.gradients is None else f"{compared.gradients:.1e}"
+    if compared.pair.other_sizes:
+        return f"{'shape':>8} {back:>8} {bar(compared.outputs)}"
     return f"{compared.outputs:8.1e} {back:>8} {bar(compared.outputs)}"
 
 
@@ -153,6 +180,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "frameworks": list(result.known.frameworks),
         "matched": result.matched,
         "same": result.same,
+        "trains_alike": result.trains_alike,
         "left": {name: list(left) for name, left in result.left.items()},
         "not_tested": [{"level": level, "what": what} for level, what in not_tested(result)],
         "pairs": [_judgement_json(judgement) for judgement in result.judgements],
@@ -164,6 +192,7 @@ def _judgement_json(judgement: Judgement) -> dict[str, Any]:
     return {
         "frameworks": [comparison.first, comparison.other],
         "same": judgement.same,
+        "trains_alike": judgement.trains_alike,
         "outputs": _number(comparison.outputs),
         "gradients_of_weights": _number(comparison.weights),
         "first_output": output
@@ -186,6 +215,7 @@ def _judgement_json(judgement: Judgement) -> dict[str, Any]:
                 "kind": c.pair.a.kind,
                 "input": _number(c.inputs),
                 "output": _number(c.outputs),
+                "shapes": [list(call.outputs[0].shape) for call in (c.pair.a, c.pair.b)],
                 "gradient": _number(c.gradients),
             }
             for c in comparison.compared

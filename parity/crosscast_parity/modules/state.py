@@ -11,7 +11,7 @@ import numpy as np
 
 from crosscast_parity.modules.alignment import Pair, aligned
 from crosscast_parity.modules.calls import Call
-from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.differences import RUNNING_VARIANCE, Difference
 from crosscast_parity.modules.steps import Held, channels_first
 
 KEPT = (0.9, 0.99, 0.1, 0.999, 0.95, 0.01, 0.0, 1.0)
@@ -43,7 +43,7 @@ def compare_state(
         if not pair.a.leaf or sides[0] is None or sides[1] is None:
             continue
         if sides[0] != sides[1]:
-            found.append(_difference(names, pair, sides[0], sides[1]))
+            found.append(_difference(names, pair, sides[0], sides[1], held))
     return found
 
 
@@ -90,10 +90,12 @@ def _far(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a.reshape(-1) - b.reshape(-1)).max(initial=0)) / size
 
 
-def _difference(names: tuple[str, str], pair: Pair, ours: Choice, theirs: Choice) -> Difference:
+def _difference(
+    names: tuple[str, str], pair: Pair, ours: Choice, theirs: Choice, held: Held
+) -> Difference:
     kind = ""
     if None not in (ours[0], theirs[0]):
-        kind = "momentum of BatchNorm" if ours[0] != theirs[0] else "running variance"
+        kind = "momentum of BatchNorm" if ours[0] != theirs[0] else RUNNING_VARIANCE
     words = ", ".join(
         f"{name} "
         + (
@@ -103,6 +105,14 @@ def _difference(names: tuple[str, str], pair: Pair, ours: Choice, theirs: Choice
         )
         for name, side in zip(names, (ours, theirs), strict=True)
     )
+    if kind == RUNNING_VARIANCE:
+        words += "; training does not read it, evaluations do: there it differs by n / (n - 1)"
+    variances = (n for n in pair.a.own if n in held.roles and held.roles[n].role == "variance")
     return Difference(
-        what="state", module=pair.a.text, counterpart=pair.b.text, kind=kind, words=words
+        what="state",
+        module=pair.a.text,
+        counterpart=pair.b.text,
+        kind=kind,
+        words=words,
+        tensors=tuple(variances),
     )

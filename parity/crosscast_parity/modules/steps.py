@@ -13,9 +13,12 @@ import numpy as np
 
 from crosscast_parity.modules.calls import Call
 from crosscast_parity.modules.comparison import Comparison, Place
+from crosscast_parity.modules.layouts import unpadded
 from crosscast_parity.weights.model import Part
 
 Arrays = tuple[np.ndarray, ...]
+MOST_SOURCES = 8
+"""Results of modules before some code that are looked at, the last ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,9 @@ class Held:
 def channels_first(array: np.ndarray, call: Call) -> np.ndarray:
     """Return an array with channels before sizes, if the module has them last."""
     last = call.settings.get("data_format") in ("channels_last", "NLC", "NHWC", "NDHWC")
-    if call.group == "batch norm" and call.settings.get("axis") in (-1, array.ndim - 1):
+    if call.group in ("batch norm", "group norm", "instance norm") and call.settings.get(
+        "axis"
+    ) in (-1, array.ndim - 1):
         last = True
     return np.moveaxis(array, -1, 1) if last and array.ndim > 2 else array
 
@@ -85,15 +90,23 @@ def steps_at(comparison: Comparison, place: Place, held: Held) -> tuple[Step, St
             module_step(pair.first_of_a, pair.a, held),
             module_step(pair.first_of_b, pair.b, held),
         )
+    behind = place.within is pair.a
     sources = [c for c in comparison.compared if c.same_outputs and c.pair.a.end < pair.a.end]
     sources.sort(key=lambda c: c.pair.a.end, reverse=True)
     return (
-        _between(pair.first_of_a, [c.pair.a for c in sources]),
-        _between(pair.first_of_b, [c.pair.b for c in sources]),
+        _between(pair.first_of_a, [c.pair.a for c in sources], behind=behind),
+        _between(pair.first_of_b, [c.pair.b for c in sources], behind=behind),
     )
 
 
-def _between(at: Call, sources: Sequence[Call]) -> Step:
-    before = tuple(source.outputs[0] for source in sources[:4])
-    y = at.inputs[0] if at.inputs else at.outputs[0]
-    return Step(group="", x=before, y=y, tensors={}, settings=at.settings)
+def _between(at: Call, sources: Sequence[Call], *, behind: bool) -> Step:
+    """Return what code did before a call, or at the end of one, behind all that it calls."""
+    before: list[np.ndarray] = []
+    for source in sources:
+        x = source.outputs[0]
+        if len(before) < MOST_SOURCES and not any(np.array_equal(x, known) for known in before):
+            before.append(x)
+    y = at.outputs[0] if behind or not at.inputs else at.inputs[0]
+    if before and y.shape != before[0].shape and unpadded(y).shape == before[0].shape:
+        y = unpadded(y)  # what a layer between has padded
+    return Step(group="", x=tuple(before), y=y, tensors={}, settings=at.settings)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from crosscast.weights.document import Place, WeightsMap
 from crosscast_parity.modules.calls import Call
 from crosscast_parity.modules.comparison import Comparison
-from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.differences import INITIAL, Difference
 from crosscast_parity.weights.model import Model
 
 CHANCE = 5.0
@@ -17,7 +17,13 @@ LEAST = 64
 """Values without which a distribution cannot be seen."""
 NOTABLE = 0.1
 """Relative difference of deviations below which nothing is said."""
-EPSILONS = {"batch norm": "epsilon of BatchNorm", "layer norm": "epsilon of LayerNorm"}
+EPSILONS = {
+    "batch norm": "epsilon of BatchNorm",
+    "layer norm": "epsilon of LayerNorm",
+    "group norm": "epsilon of GroupNorm",
+    "rms norm": "epsilon of RMSNorm",
+    "instance norm": "epsilon of InstanceNorm",
+}
 
 
 def compare_settings(comparison: Comparison) -> list[Difference]:
@@ -104,34 +110,6 @@ def _dropouts(
     return found
 
 
-def compare_biases(known: WeightsMap, models: Sequence[Model]) -> list[Difference]:
-    """Return double biases that train where another framework has one."""
-    parts = {m.framework: {p.tensor: p for p in m.parts} for m in models}
-    first = known.frameworks[0]
-    found = []
-    for framework in known.frameworks:
-        for tensor, held in known.of(framework).items():
-            if len(held) < 2 or any(place.layout.term is None for _, place in held):
-                continue
-            for other in known.frameworks:
-                places = [entry.places[other] for entry, _ in held if other in entry.places]
-                names = {place.name for place in places}
-                both = len(names) == len(held) and other != framework
-                if both and all(parts[other][name].trainable for name in names):
-                    words = f"{other} trains {' and '.join(sorted(names))}, {framework} their sum"
-                    sides = parts[other][places[0].name].layer, parts[framework][tensor].layer
-                    found.append(
-                        Difference(
-                            what="setting",
-                            module=sides[0] if other == first else sides[1],
-                            counterpart=sides[1] if other == first else sides[0],
-                            kind="double bias",
-                            words=words,
-                        )
-                    )
-    return found
-
-
 def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> list[Difference]:
     """Return tensors whose initial values come from another distribution."""
     first = models[0]
@@ -154,7 +132,7 @@ def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> l
         if words:
             found.append(
                 Difference(
-                    what="initial values",
+                    what=INITIAL,
                     module=layers[ours.name],
                     counterpart=layers[theirs.name],
                     kind="initialisation",

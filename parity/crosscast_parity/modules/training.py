@@ -27,6 +27,7 @@ def custom_models(
     drawn: Mapping[str, np.ndarray],
     folder: Path,
     by_seed: Mapping[int, Mapping[str, np.ndarray]],
+    other_variances: Mapping[str, frozenset[str]],
 ) -> CustomModels:
     """Return what runs of the models of a recipe begin with.
 
@@ -37,6 +38,8 @@ def custom_models(
         drawn: Canonical weights with which every layer has an effect.
         folder: Of the recipe.
         by_seed: All tensors of the first framework as its factory draws them with other seeds.
+        other_variances: By framework the running variances to which it adds another variance of a
+            batch than the first one.
     """
     first = known.frameworks[0]
     found = {model.framework: _trained(model, initial[model.framework]) for model in models}
@@ -54,6 +57,7 @@ def custom_models(
         drawn=_folded(drawn, known),
         statistics=frozenset(n for n, part in roles_of(known, models).items() if part.statistic),
         folder=folder,
+        other_variances=other_variances,
     )
 
 

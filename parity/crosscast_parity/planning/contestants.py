@@ -202,7 +202,7 @@ def check_custom(
     first = contestants[0].recipe
     for contestant in contestants:
         name, recipe = contestant.name, contestant.recipe
-        if contestant.own or contestant.adapter or "@" in contestant.target:
+        if contestant.adapter or "@" in contestant.target:
             raise refuse(f"{name}: only scripts for current versions train custom models here")
         if contestant.framework not in frameworks:
             raise refuse(

@@ -33,6 +33,7 @@ class Options:
     CPU. `cache`: folder of finished runs, None for one in the working folder. `environment`: set
     for all runs. `stress`: derive a recipe that makes every feature active. `bisect`: look for the
     fields that explain a difference. `save_reference`: folder to keep the runs of the reference in.
+    `held`: the caller holds the working folder (`hold_folder`).
     """
 
     workdir: Path
@@ -52,6 +53,7 @@ class Options:
     stress: bool = False
     bisect: bool = False
     save_reference: Path | None = None
+    held: bool = False
 
 
 def make_options(

@@ -5,14 +5,21 @@ from __future__ import annotations
 from itertools import islice
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import UpdateScale
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe, SyntheticData
 from crosscast_parity.inside.inject import LAST, Fault
 from crosscast_parity.recipes.window_rows import expected_counts
 
+MOST_IN_A_ROW = 6
+"""Overflows of a default run; a scale that waits for more of them is lowered by none."""
+
 
 def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fault, ...]:
-    """Return the faults to inject: the requested ones, or three if the loss is scaled.
+    """Return the faults to inject: the requested ones, or some if the loss is scaled.
+
+    These are two in a row, or as many as lower the scale, and a single one.
 
     Raises:
         DiagnosticError: CC706 if faults were asked for without loss scaling, CC705 if one lies
@@ -21,7 +28,10 @@ def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fau
     if wanted is None:
         if not recipe.scaling_on:
             return ()
-        return (Fault(2, 0, "inf"), Fault(3, LAST, "nan"), Fault(6, LAST, "inf"))
+        machine = canonical_plan(recipe).find(UpdateScale)
+        row = min(MOST_IN_A_ROW, max(2, machine.hysteresis if machine else 0))
+        more = [Fault(3 + n, LAST, ("nan", "inf")[n % 2]) for n in range(row - 1)]
+        return (Fault(2, 0, "inf"), *more, Fault(row + 4, LAST, "inf"))
     if wanted and not recipe.scaling_on:
         raise DiagnosticError(
             Diagnostic(

@@ -23,11 +23,19 @@ UNKNOWN_ROWS = 2**31
 
 @dataclass(frozen=True, slots=True)
 class PlannedWindow:
-    """A window as planned: its scale, the position of its rate, whether it is to overflow."""
+    """A window as planned: its scale, the position of its rate, whether it is to overflow.
+
+    `good`, `bad`: counters of the scale before it. `updates`: so far. `stuck`: overflows in a row
+    before it that could not lower the scale.
+    """
 
     scale: float
     position: int
     skipped: bool
+    good: int
+    bad: int
+    updates: int
+    stuck: int
 
 
 def planned_course(recipe: Recipe, windows: int, faults: Sequence[Fault]) -> list[PlannedWindow]:
@@ -36,19 +44,28 @@ def planned_course(recipe: Recipe, windows: int, faults: Sequence[Fault]) -> lis
     machine, schedule = plan.find(UpdateScale), plan.find(Schedule)
     state = loss_scale.initial(machine) if machine else loss_scale.ScaleState(1.0)
     by_attempt = schedule is not None and schedule.tick == "attempt"
-    position, found = 0, []
+    position, updates, stuck, found = 0, 0, 0, []
     for window, (n_micro, _) in enumerate(itertools.islice(_counts(recipe), windows)):
         met = any(fault.window == window and fault.place(n_micro) is not None for fault in faults)
         skipped = met and machine is not None
-        found.append(PlannedWindow(state.scale, position, skipped))
+        now = PlannedWindow(state.scale, position, skipped, state.good, state.bad, updates, stuck)
+        found.append(now)
         position += by_attempt or not skipped
+        updates += not skipped
         if machine:
+            stuck = stuck + 1 if skipped and loss_scale.is_lowest(machine, state.scale) else 0
             state = loss_scale.adjust(machine, state, not skipped)
     return found
 
 
 def recorded_windows(
-    recipe: Recipe, windows: int, faults: Sequence[Fault], most: int, *, moments: bool = True
+    recipe: Recipe,
+    windows: int,
+    faults: Sequence[Fault],
+    most: int,
+    *,
+    moments: bool = True,
+    resume: int = 0,
 ) -> tuple[int, ...]:
     """Return which windows of a run to record, in their order; `most` of them, if it has so many.
 
@@ -62,18 +79,51 @@ def recorded_windows(
         most: how many windows to record.
         moments: whether the program exposes them. If not, they are known only without a gap from
             the first window on, so that all but the last one are the first ones.
+        resume: before which window the run is resumed; 0 for never.
     """
     most = min(most, windows)
     if most and not moments:
         return (*range(most - 1), windows - 1)
     chosen = {windows - 1, 0} if most > 1 else {windows - 1} if most else set()
-    for event in _events(recipe, planned_course(recipe, windows, faults)):
+    course = planned_course(recipe, windows, faults)
+    for event in (*_resumed(course, resume), *_events(recipe, course)):
         wanted = chosen.union(event)
         if max(event) < windows and len(wanted) < most:
             chosen = wanted
     while len(chosen) < most:
         chosen.add(max(range(windows), key=lambda w: min(abs(w - other) for other in chosen)))
     return tuple(sorted(chosen))
+
+
+def resume_window(recipe: Recipe, windows: int, faults: Sequence[Fault]) -> int:
+    """Return before which window a run with overflows is resumed; 0 if none is planned.
+
+    Where most of its state is not what a run begins with: fewer updates than windows, another
+    scale, a count of overflows. The count of overflows at the lowest scale shows if another
+    follows, and can be made 1 after a skipped window (`inside.continuity`): then no good window is
+    counted, but some are where the run of the gate is resumed.
+    """
+    course = planned_course(recipe, windows, faults)
+
+    def worth(window: int) -> int:
+        now = course[window]
+        return (
+            8 * (now.scale != course[0].scale)
+            + 4 * bool(now.stuck and now.skipped)
+            + 4 * bool(now.bad)
+            + 2 * (not now.good)
+            + bool(now.updates)
+        )
+
+    late = [window for window, now in enumerate(course) if now.updates < window]
+    return max(late, key=worth, default=0)
+
+
+def _resumed(course: Sequence[PlannedWindow], resume: int) -> Iterator[tuple[int, ...]]:
+    """Yield the windows around a resume, and the first update after it."""
+    if resume:
+        yield (resume - 1, resume)
+        yield from [(n,) for n, now in enumerate(course) if n >= resume and not now.skipped][:1]
 
 
 def _events(recipe: Recipe, course: Sequence[PlannedWindow]) -> Iterator[tuple[int, ...]]:

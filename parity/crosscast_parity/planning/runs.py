@@ -14,7 +14,7 @@ from crosscast.targets.capability import Verdict, judge
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.planning.contestants import Contestant
-from crosscast_parity.planning.recorded_windows import recorded_windows
+from crosscast_parity.planning.recorded_windows import recorded_windows, resume_window
 from crosscast_parity.recipes.derived import at_stress_scale, in_dropout, in_float32, is_half
 
 Part = Literal["gate", "start", "faults", "trajectory", "toy"]
@@ -120,7 +120,7 @@ class RunSpec:
     @property
     def starts(self) -> bool:
         """Whether it is a short run whose windows are recorded: from known weights, one by one."""
-        return bool(self.record) and self.name not in LONG
+        return bool(self.record) and not self.repeat and self.name not in LONG
 
     @property
     def dtype(self) -> Dtype:
@@ -226,8 +226,11 @@ def _runs(
             kept = {"checkpoint": gated}
             yield run("half-stress", stressed, inputs.stress, stage.recorded, **recorded, **kept)
         if "gate" in stage.parts:
-            again = {"repeat": 1, "resume": stage.recorded - 1 if gated else 0}
-            yield run("gate", stressed, inputs.stress, stage.recorded, checkpoint=gated, **again)
+            again: dict[str, Any] = {"repeat": 1}
+            if gated:
+                last = stage.recorded - 1
+                again |= {"resume": last, "record": (last,), "checkpoint": True}
+            yield run("gate", stressed, inputs.stress, stage.recorded, **again)
         if gated and "dropout" in variants:
             dropped = has_dropout(contestant.target, variants["dropout"])
             variant = "dropout" if dropped else exact
@@ -235,10 +238,11 @@ def _runs(
     if "faults" in stage.parts and faults:
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
         most = RECORDED_LATE if stage.recorded >= RECORDED else 0
+        resume = resume_window(variants["main"], length, faults) if gated else 0
         record = recorded_windows(
-            variants["main"], length, faults, most, moments=contestant.emitted
+            variants["main"], length, faults, most, moments=contestant.emitted, resume=resume
         )
-        late = {"faults": faults, "record": record, "checkpoint": gated}
+        late = {"faults": faults, "record": record, "checkpoint": gated, "resume": resume}
         yield run("faults", "main", inputs.weights, length, **late)
     if stage.toy:
         yield run(STEPS, "main", inputs.weights, stage.windows, toy=True)

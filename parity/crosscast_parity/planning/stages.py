@@ -103,7 +103,7 @@ def custom_stages(
             parts=ALL,
             windows=length,
             derive=derive,
-            recorded=RECORDED_LARGE if weights >= LARGE else RECORDED,
+            recorded=_recorded(recipe, weights),
             twins=twins,
         )
         for name, derive in derived.items()
@@ -151,14 +151,21 @@ def own_toy_stage(recipe: Recipe) -> Stage:
     return _toy("toy", max(FULL_WINDOWS, min(TOY_WINDOWS, most)), _own)
 
 
-def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
-    """Return the stage of a comparison with the user's script, which cannot be recompiled."""
+def own_stage(recipe: Recipe, windows: int | None, twins: int, weights: int | None = None) -> Stage:
+    """Return the stage of a comparison with the user's script, which cannot be recompiled.
+
+    Args:
+        recipe: of the comparison.
+        windows: of trajectories, None for the usual number.
+        twins: perturbed runs of the reference.
+        weights: how many a custom model has.
+    """
     return Stage(
         name="model",
         parts=ALL,
         windows=windows or FULL_WINDOWS,
         derive=_own,
-        recorded=_recorded(recipe),
+        recorded=_recorded(recipe, weights),
         twins=twins,
         variants=False,
     )
@@ -211,8 +218,9 @@ def _small(recipe: Recipe, windows: int, stress: bool) -> Recipe:
     return shortened(found if is_small(found) else tiny(found), windows)
 
 
-def _recorded(recipe: Recipe) -> int:
-    return RECORDED_LARGE if weights_of(recipe) >= LARGE else RECORDED
+def _recorded(recipe: Recipe, weights: int | None = None) -> int:
+    count = weights_of(recipe) if weights is None else weights
+    return RECORDED_LARGE if count >= LARGE else RECORDED
 
 
 def _model(recipe: Recipe, parts: frozenset[Part], windows: int, twins: int) -> Stage:

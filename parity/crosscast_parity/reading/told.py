@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosscast.recipe.document import Recipe
+from crosscast_parity.reading.clips import changes_gradients, clip_of, observed
 from crosscast_parity.reading.evidence import Evidence, most_common
 from crosscast_parity.side_by_side.recording import Attempt
 from crosscast_parity.side_by_side.shown_fields import LIMIT_OF
@@ -121,13 +122,28 @@ def _clipping(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
     clips = [clip for clip in found.pop() if clip[1] < float("inf")]
     if not clips:
         if recipe.clipping.kind == "none":
-            yield "clipping.kind", "none", "no function of the framework clips the gradients"
+            yield from _clipped_by_hand(evidence)
         return
     if len(clips) == 1:
         kind, limit = clips[0]
         why = f"every update is clipped: {kind} {limit:g}"
         yield "clipping.kind", kind, why
         yield LIMIT_OF.get(kind, "clipping.max_norm"), limit, why
+
+
+def _clipped_by_hand(evidence: Evidence) -> Iterator[Entry]:
+    """What the gradients show that reach the optimizer, where no function of a framework clips."""
+    windows = observed(evidence)
+    if not windows or not changes_gradients(windows):
+        yield "clipping.kind", "none", "no function of the framework clips the gradients"
+        return
+    clip = clip_of(windows)
+    if clip is None:
+        return  # something else changes them
+    many = f"{clip.windows} of {len(windows)} recorded updates"
+    why = f"the program limits its gradients itself, in {many}: {clip.kind} {clip.limit:g}"
+    yield "clipping.kind", clip.kind, why
+    yield LIMIT_OF.get(clip.kind, "clipping.max_norm"), clip.limit, why
 
 
 def _counts(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:

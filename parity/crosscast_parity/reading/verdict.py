@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from crosscast.messages.numbers import shortest
 from crosscast.recipe.document import Recipe
 from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.script_cause import explaining
@@ -72,6 +73,7 @@ class _Claim:
 
     def change(self, values: Mapping[str, Any], why: str) -> bool:
         """Take values over, if they are allowed."""
+        values = {path: _as_written(value) for path, value in values.items()}
         other = put(self.recipe, values)
         if other is None:
             return False
@@ -158,6 +160,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value
+
+
+def _as_written(value: Any) -> Any:
+    """Return recorded numbers as a person would write them."""
+    if isinstance(value, tuple | list):
+        return tuple(_as_written(item) for item in value)
+    return shortest(value) if isinstance(value, float) else value
 
 
 def _paths(recipe: Recipe) -> list[str]:

@@ -29,16 +29,39 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderedCall:
+    """One call of an operation, in the order of the forward pass.
+
+    `size`: elements of its result; None if not known. `whole`: whether several of its inputs are of
+    that size, so that nothing is broadcast. `narrowed`: whether one of them comes from a cast of
+    float32 to half, at most cast back in between. `place`: path of the module that calls it.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+    size: int | None
+    whole: bool
+    narrowed: bool
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """Operations of a forward pass by class of `precision.ops`.
 
     `autocast`: the half type of the autocast, or of the policy of Keras, around it. `evaluation`:
-    operations of the evaluations; empty if none were seen.
+    operations of the evaluations; empty if none were seen. `order`: the calls of the forward pass.
+    `usual`: whether the autocast has the lists of its framework. `closed`: functions whose
+    operations were not seen.
     """
 
     autocast: str | None
     operations: Mapping[str, tuple[Operation, ...]]
     evaluation: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
+    order: tuple[OrderedCall, ...] = ()
+    usual: bool = True
+    closed: tuple[str, ...] = ()
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -60,7 +83,40 @@ def read_manifest(path: Path) -> Manifest:
         autocast=autocast,
         operations=_classes(path, "operations", document.get("operations")),
         evaluation=_classes(path, "evaluation", document.get("evaluation", {})),
+        order=tuple(_call(path, entry) for entry in _list(path, "order", document)),
+        usual=document.get("usual") is not False,
+        closed=tuple(map(str, _list(path, "closed", document))),
     )
+
+
+def _list(path: Path, key: str, document: Mapping[str, Any]) -> list[Any]:
+    found = document.get(key, [])
+    if not isinstance(found, list):
+        _refuse(path, f"`{key}` is not a list")
+    return found
+
+
+def _call(path: Path, entry: Any) -> OrderedCall:
+    match entry:
+        case {
+            "name": str(name),
+            "in": [*inputs],
+            "out": str(output),
+            "size": int() | None as size,
+            "whole": bool(whole),
+            "narrowed": bool(narrowed),
+            "place": str(place),
+        } if all(isinstance(dtype, str) for dtype in inputs):
+            return OrderedCall(
+                name=name,
+                inputs=tuple(inputs),
+                output=output,
+                size=size,
+                whole=whole,
+                narrowed=narrowed,
+                place=place,
+            )
+    _refuse(path, "an entry of `order` is not a call of an operation")
 
 
 def _classes(path: Path, key: str, classes: Any) -> dict[str, tuple[Operation, ...]]:

@@ -14,7 +14,9 @@ from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.report.badge import Badge, parity_badge
 from crosscast_parity.report.figures.style import Plot
 from crosscast_parity.report.junit import junit_text
+from crosscast_parity.report.page.blocks import Section
 from crosscast_parity.report.page.render import render_page
+from crosscast_parity.report.page.summary import Card
 
 PAGE, DOCUMENT, JUNIT, PLOTS = "report.html", "report.json", "junit.xml", "plots"
 BADGE, ENDPOINT, RUNS = "badge.svg", "badge.json", "runs.json"
@@ -26,6 +28,8 @@ def write_report(
     *,
     suites: Iterable[Element] = (),
     gaps: Sequence[str] = (),
+    cards: Sequence[Card] = (),
+    sections: Sequence[Section] = (),
 ) -> Path:
     """Write all files of a report; return the path of the page.
 
@@ -36,6 +40,8 @@ def write_report(
         folder: where to write.
         suites: more suites of JUnit.
         gaps: more that was not tested, for the badge.
+        cards: more verdicts of the page.
+        sections: more sections of it.
 
     Raises:
         DiagnosticError: CC708 if they cannot be written.
@@ -47,7 +53,7 @@ def write_report(
     }
     write_texts(folder, texts)
     try:
-        page, plots = render_page(report)
+        page, plots = render_page(report, cards, sections)
         (folder / PAGE).write_text(page, encoding="utf-8", errors="replace")
         _write_plots(plots, folder / PLOTS)
     except OSError as error:

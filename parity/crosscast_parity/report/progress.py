@@ -18,6 +18,7 @@ from rich.progress import (
     Progress as Bar,
 )
 
+from crosscast.messages.terminal import plain_stream
 from crosscast.messages.time_left import TimeLeft
 from crosscast_parity.processes.work_done import OnProgress, Progress
 from crosscast_parity.report.terminal import plain
@@ -26,7 +27,7 @@ from crosscast_parity.report.terminal import plain
 @contextmanager
 def progress_on(stream: TextIO) -> Iterator[OnProgress]:
     """Return a callback that prints the progress of a comparison."""
-    console = Console(file=stream)
+    console = Console(file=plain_stream(stream))
     time_left = TimeLeft()
     if not console.is_terminal:
         yield lambda progress: _print_line(stream, progress, time_left)

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from crosscast.messages.terminal import escaped
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import Pair, ParityReport
@@ -61,7 +62,7 @@ def print_summary(report: ParityReport, *, files: Sequence[Path] = ()) -> None:
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for line in lines:
-        text = Text(line)
+        text = Text(escaped(line))
         for pattern, style in _STYLES:
             text.highlight_regex(pattern, style)
         console.print(text)

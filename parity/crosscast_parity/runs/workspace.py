@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from compileall import compile_dir
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.folder_lock import hold_folder
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of, installed_backends
 from crosscast_parity.adapters.registry import ADAPTERS
@@ -43,7 +42,6 @@ CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 
 INSIDE = Path(__file__).parents[1] / "inside"
 OWN_WAYS = ("CC737",)
-LOCK = "lock"
 
 
 class Workspace:
@@ -59,7 +57,7 @@ class Workspace:
         self.store = Store(options.cache or options.workdir / "runs")
         self.judgements = Judgements(self.store.root)
         self._compile_to = compile_to
-        self._lock: IO[bytes] | None = None
+        self._held = ExitStack()
         self._scripts: dict[tuple[str, str, str], Path] = {}
         self._inputs: dict[Path, Inputs] = {}
         self._watching: dict[str, list[str]] = {}
@@ -70,10 +68,10 @@ class Workspace:
         """Take the folder, and place the files that interpreters without crosscast need.
 
         Raises:
-            DiagnosticError: CC708 if another comparison works in the folder.
+            DiagnosticError: CC505 if another comparison works in the folder.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _take(self.folder)
+        if not self.options.held:
+            self._held.enter_context(hold_folder(self.folder, denied="CC708"))
         self.store.root.mkdir(parents=True, exist_ok=True)
         self.store.sweep()
         self.judgements.sweep()
@@ -81,8 +79,7 @@ class Workspace:
 
     def release(self) -> None:
         """Leave the folder to others."""
-        if self._lock:
-            self._lock.close()
+        self._held.close()
 
     def inputs(self, stage: Stage, recipe: Recipe) -> Inputs:
         """Write the rows and weights of a stage, the first time; its recipe is one and the same."""
@@ -173,6 +170,7 @@ class Workspace:
             }
         )
         arguments = [str(part) for pair in (files | settings).items() for part in pair]
+        custom = None if toy else self.custom
         return SessionRun(
             key=key,
             title=f"{spec.contestant} {spec.stage}/{spec.name}",
@@ -186,7 +184,8 @@ class Workspace:
                 "autocast": spec.autocast,
                 **kept,
                 "toy": str(toy) if toy else "",
-                "folder": str(self.custom.folder.absolute()) if self.custom and not toy else "",
+                "folder": str(custom.folder.absolute()) if custom else "",
+                "last": str(custom.folder.absolute() / contestant.framework) if custom else "",
                 "masks": spec.masks,
             },
         )
@@ -248,21 +247,6 @@ class Workspace:
             runs=tuple(runs),
             rank=rank,
         )
-
-
-def _take(folder: Path) -> IO[bytes]:
-    """Return the open, locked file that marks a folder as in use by a comparison."""
-    lock = (folder / LOCK).open("a+b")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        message = f"{folder} is used by another comparison"
-        hint = "wait for its end, or name another folder with --output"
-        raise DiagnosticError(Diagnostic(code="CC708", message=message, hint=hint)) from None
-    except OSError:
-        pass  # a file system without locks
-    return lock
 
 
 def _loaded(framework: str) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of
@@ -168,9 +169,15 @@ class Maker:
                 "arguments": list(self._arguments(weights)),
                 "faults": [str(fault) for fault in faults],
                 "steps": list(self._kept()),
-                **self.subject.problem.run,
+                **self._places(),
             },
         )
+
+    def _places(self) -> dict[str, Any]:
+        """Return what a run needs of the problem, with the folder that it searches last."""
+        own = self.subject.problem.run
+        last = str(Path(own["folder"]) / self.framework) if own["folder"] else ""
+        return {**own, "last": last}
 
     def together(
         self, scene: Scene, shape: Shape, *, emitted: Path | None = None, name: str = ""
@@ -197,7 +204,7 @@ class Maker:
             arguments=self._arguments(self.inputs.weights),
             faults=faults_of(scene, self.subject, shape),
             steps=self._kept(),
-            more=self.subject.problem.run,
+            more=self._places(),
             environment=self._environment(),
             stall=self.settings.stall,
         )

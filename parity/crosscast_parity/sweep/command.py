@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from crosscast.messages.folder_lock import hold_folder
 from crosscast_parity.sweep.driver import RETRIES, Watch, run_sweep
 from crosscast_parity.sweep.executor import Resources, make_executor
 from crosscast_parity.sweep.grid import Point
@@ -34,14 +35,16 @@ def sweep_command(
     Ctrl-C ends the cells that run; the same call goes on.
 
     Raises:
-        DiagnosticError: for the options, recipes or executor; see the modules.
+        DiagnosticError: for the options, recipes or executor; see the modules. CC505 if another
+            sweep works in the folder.
         KeyboardInterrupt: after the cells were ended.
     """
     executor = make_executor(options.executor, options.resources)
-    cells = prepare(points, options.folder, options.training, compile_to)
-    results = run_sweep(cells, executor, watch, retries=options.retries)
-    table = SweepTable.of(cells, results)
-    table.write(options.folder)
+    with hold_folder(options.folder, denied="CC729"):
+        cells = prepare(points, options.folder, options.training, compile_to)
+        results = run_sweep(cells, executor, watch, retries=options.retries)
+        table = SweepTable.of(cells, results)
+        table.write(options.folder)
     return table
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from crosscast.messages.terminal import plain_stream
 from crosscast.messages.time_left import TimeLeft, duration
 from crosscast_parity.sweep.cell import TRACE
 from crosscast_parity.sweep.driver import Watch
@@ -104,7 +105,7 @@ class Bars(Watch):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        self._console = Console(stderr=True, highlight=False, markup=False)
+        self._console = Console(file=plain_stream(sys.stderr), highlight=False, markup=False)
         self._bar: Progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),

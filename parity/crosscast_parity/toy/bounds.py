@@ -101,7 +101,8 @@ class Window:
     def _nudged(self) -> list[list[Row]]:
         parts = ["parameters", *self.state.moments, *(("ema",) if self.state.ema else ())]
         parts += [part for group in self._toy.parts(self.number) for part in group]
-        sizes = dict.fromkeys(parts, ULP) | {"rate": ULP + self._powers, "decay": self._powers}
+        rate = ULP + self._powers if self.single.lr >= TINY else 1.0  # it may be zero
+        sizes = dict.fromkeys(parts, ULP) | {"rate": rate, "decay": self._powers}
         return [
             [self._run(Nudge(part, sign * size)) for sign in (1.0, -1.0)]
             for part, size in sizes.items()

@@ -5,7 +5,8 @@ hold the betas in float32: with 0.999 the share of a new gradient in the moments
 1.3e-5 off. Paddle multiplies the powers of the bias corrections up in float32, too. Both are the
 framework's own precision, not another meaning, and code that an emitted script brings along has
 neither; so a step may follow either reading, but the same one in all windows. PyTorch on a CPU has
-one reading.
+one reading, and so has every framework where rounded betas are more than a rounding
+(`predicates.rounds_shares`): there the scripts bring code along.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from crosscast.plan.operations import Op, Plan, Step
+from crosscast.plan.predicates import rounds_shares
 from crosscast.targets.backend import harness_of
 
 
@@ -39,7 +41,8 @@ def readings(plan: Plan, framework: str, seen: Told) -> list[Reading]:
     """Return the readings that a framework allows where a run was seen."""
     found = [Reading(plan)]
     harness = harness_of(framework)
-    if harness is not None and (harness.float32_betas or seen.float32_betas):
+    rounds = harness is not None and (harness.float32_betas or seen.float32_betas)
+    if harness is not None and rounds and not rounds_shares(plan):
         rounded = replace(plan, window=tuple(map(_round_betas, plan.window)))
         found.append(Reading(rounded, rounded_powers=harness.float32_powers))
     return found

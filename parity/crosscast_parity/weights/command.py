@@ -13,7 +13,7 @@ from crosscast.weights.reader import check_against, read_weights
 from crosscast_parity.toy.worker import Worker
 from crosscast_parity.weights.proof import Proof, marked, prove
 from crosscast_parity.weights.report import heading
-from crosscast_parity.weights.rows import ROWS, rows_of, sample_rows
+from crosscast_parity.weights.rows import rows_of, rows_wanted, sample_rows
 from crosscast_parity.weights.search import Found, filled, search
 from crosscast_parity.weights.workers import Processes, Rows
 
@@ -147,6 +147,7 @@ def processes_of(request: Request, workers: Mapping[str, Worker] | None = None) 
 
 
 def _rows(request: Request) -> Rows:
+    count = rows_wanted(request.recipe)
     if request.rows is not None:
-        return rows_of(request.rows, request.recipe, ROWS)
-    return sample_rows(request.recipe, ROWS, request.folder)
+        return rows_of(request.rows, request.recipe, count)
+    return sample_rows(request.recipe, count, request.folder)

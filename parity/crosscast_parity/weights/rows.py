@@ -16,6 +16,12 @@ from crosscast_parity.inputs.stored import SCRIPT_TYPES, stored_rows
 ROWS = 4
 
 
+def rows_wanted(recipe: Recipe) -> int:
+    """Return how many rows a comparison reads: with a custom loss a whole micro-batch, too."""
+    whole = recipe.batch.micro_batch_size if isinstance(recipe.loss, CustomLoss) else 0
+    return max(ROWS, whole)
+
+
 def sample_rows(recipe: Recipe, count: int, folder: Path) -> dict[str, np.ndarray]:
     """Return the first training rows of a recipe, by array.
 

@@ -20,7 +20,7 @@ from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.toy.worker import Worker, WorkerFailure
 from crosscast_parity.weights.drawing import projection
 from crosscast_parity.weights.model import Model, model_of
-from crosscast_parity.weights.rows import model_rows
+from crosscast_parity.weights.rows import ROWS, model_rows
 
 Rows = Mapping[str, np.ndarray]
 _USERS = {
@@ -86,6 +86,7 @@ class Processes:
     """One process for each framework.
 
     They end with the block, except for `workers` that are given, which others use afterwards.
+    Models get the first `most` rows, unless a call says otherwise.
     """
 
     def __init__(
@@ -98,8 +99,10 @@ class Processes:
         python: Mapping[str, str],
         timeout: float,
         workers: Mapping[str, Worker] | None = None,
+        most: int | None = ROWS,
     ) -> None:
         self._recipe, self._folder, self._rows = recipe, folder.absolute(), rows
+        self._most = most
         self._timeout = timeout
         self._own = workers_of(targets, python) if workers is None else {}
         self._workers = self._own if workers is None else workers
@@ -107,8 +110,9 @@ class Processes:
         self._files = Path(self._place.name)
 
     def __enter__(self) -> Processes:
-        save_npz(self._files / "rows.npz", model_rows(self._rows, self._recipe))
-        save_npz(self._files / "all.npz", self._rows)
+        few = {name: array[: self._most] for name, array in self._rows.items()}
+        save_npz(self._files / "rows.npz", model_rows(few, self._recipe))
+        save_npz(self._files / "all.npz", few)
         return self
 
     def __exit__(
@@ -188,11 +192,17 @@ class Processes:
         return found
 
     def evaluate(
-        self, framework: str, weights: Mapping[str, np.ndarray], batch: int, metric: str = ""
+        self,
+        framework: str,
+        weights: Mapping[str, np.ndarray],
+        batch: int,
+        metric: str = "",
+        rows: int = 0,
     ) -> list[np.ndarray]:
         """Return the first output of a model in evaluation, or its loss, by batch of rows.
 
-        With the name of a metric of the recipe, return its values.
+        With the name of a metric of the recipe, return its values. `rows`: how many rows there
+        are, if not the usual ones; only with a custom loss, which takes all arrays.
 
         Raises:
             DiagnosticError: CC761 and CC762 as above, CC710 for weights that lack a tensor.
@@ -200,10 +210,14 @@ class Processes:
         files = {key: str(self._files / f"{framework}-{key}.npz") for key in ("weights", "result")}
         save_npz(files["weights"], weights)
         job = {"action": "evaluate", "batch": batch, **files}
+        if rows:
+            chosen = {name: array[:rows] for name, array in self._rows.items()}
+            save_npz(self._files / "chosen.npz", chosen)
+            job |= {"rows": str(self._files / "chosen.npz")}
         if metric:
             function = self._recipe.metrics.custom[metric][framework]
-            rows = str(self._files / "all.npz")
-            job |= {"metric": metric, "loss": function, "rows": rows}
+            every = str(self._files / "all.npz")
+            job |= {"metric": metric, "loss": function, "rows": every}
         answers = self._ask({framework: job})
         missing = answers[framework]["missing"]
         if missing:
@@ -279,18 +293,12 @@ class Processes:
         function = loss.function[name] if isinstance(loss, CustomLoss) else ""
         return {
             "folder": str(self._folder),
+            "last": str(self._folder / name),
             "factory": model.factory[name],
             "seed": self._recipe.seed,
             "rows": str(self._files / "rows.npz"),
             "loss": function,
         }
-
-    def _migrated(self, name: str, module: str) -> str:
-        """Return what to do about a module that a migration wrote beside the script."""
-        if not (self._folder / name / f"{module}.py").is_file():
-            return ""
-        new = f"{module}_{name}"
-        return f"; copy {name}/{module}.py there as {new}.py and name {new} in the recipe"
 
     def _failed(self, name: str, failed: Mapping[str, Any], metric: str) -> Diagnostic:
         reason = f"{failed['type']}: {failed['words']}"
@@ -306,8 +314,10 @@ class Processes:
             return Diagnostic(code="CC766", message=message, path=f"{path}.{name}", hint=hint)
         if stage != "call":
             if failed["module"]:
-                hint = f"modules are searched in {self._folder} and in the interpreter"
-                hint += self._migrated(name, failed["module"])
+                hint = (
+                    f"modules are searched in {self._folder}, in the interpreter, and in "
+                    f"{self._folder / name}"
+                )
             message = f"{name}: {what} fails: {reason}"
             return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
         rows = self._rows if metric else model_rows(self._rows, self._recipe)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import paddle
 
 
@@ -52,6 +53,27 @@ def momentum() -> list[float]:
     return first + moved(optimizer, weight, [0.0])
 
 
+def decays() -> dict[str, float]:
+    """Return how much of a decay of 0.01 AdamW applies at several rates to weights from 1 to 2."""
+    start, found = np.linspace(1.0, 2.0, 2**16, endpoint=False, dtype=np.float32), {}
+    for rate in (1e-5, 5e-5, 1e-3):
+        weight = paddle.create_parameter([len(start)], "float32")
+        weight.set_value(start)
+        moved(paddle.optimizer.AdamW(rate, parameters=[weight], weight_decay=0.01), weight, [0.0])
+        lost = start.astype(float) - weight.numpy()
+        found[str(rate)] = float(lost.sum() / (start.astype(float).sum() * rate * 0.01))
+    return found
+
+
+def shares(cls: Any, beta: float) -> list[float]:
+    """Return the share of a first gradient of 1 in both moments."""
+    weight = make(0.0)
+    optimizer = cls(1.0, beta1=beta, beta2=beta, parameters=[weight])
+    moved(optimizer, weight, [1.0])
+    moments = (optimizer._accumulators[name] for name in ("moment1", "moment2"))
+    return [held[0].item() for moment in moments for held in moment.values()]
+
+
 def optimizer_facts() -> dict[str, Any]:
     """Formulas of the optimizers, and which there are."""
     names = ("Adam", "AdamW", "Lamb")
@@ -60,6 +82,11 @@ def optimizer_facts() -> dict[str, Any]:
         "momentum": momentum(),
         "arguments": {name: arguments(getattr(paddle.optimizer, name)) for name in names},
         "adam": adam(paddle.optimizer.Adam, epsilon=1e-8),
+        "decays": decays(),
+        "shares": {
+            beta: {name: shares(getattr(paddle.optimizer, name), beta) for name in names}
+            for beta in (0.999, 0.9999, 0.99999)
+        },
         "adam_eps": adam(paddle.optimizer.Adam, epsilon=0.25),
         "lamb": {
             "decayed": lamb(0.25, 3.0, lamb_weight_decay=1.0),

@@ -69,6 +69,20 @@ def test_epsilon_is_added_behind_the_correction(formulas: dict[str, Any]) -> Non
     assert formulas["adam_eps"] == pytest.approx(0.25 / (0.25 + 0.25))
 
 
+def test_adamw_subtracts_its_decay_weight_by_weight(formulas: dict[str, Any]) -> None:
+    """Weights round on their own: on the average the decay is right, as far as float32 knows it."""
+    assert formulas["decays"]["5e-05"] == pytest.approx(1.0, abs=5e-3)
+    assert formulas["decays"]["0.001"] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_kernels_take_one_minus_beta_in_float32(formulas: dict[str, Any]) -> None:
+    for beta, found in formulas["shares"].items():
+        rounded = 1 - float(np.float32(beta))  # 1.4e-3 off for 0.99999
+        assert found == dict.fromkeys(
+            ("Adam", "AdamW", "Lamb"), [pytest.approx(rounded, rel=1e-6)] * 2
+        )
+
+
 def test_lamb_adapts_as_the_recipe_says(formulas: dict[str, Any]) -> None:
     lamb = formulas["lamb"]
     assert lamb["decayed"] == pytest.approx(3.0)  # as far as the weight is from 0

@@ -7,10 +7,13 @@ import itertools
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from frozen_models import frozen
 from probes.fact import Fact, main
+
+NEAR_ONE = (0.999, 0.9999, 0.99999)
 
 
 def moved(optimizer: Any, gradients: list[float], start: float = 0.0) -> list[float]:
@@ -33,6 +36,17 @@ def scales(initial: float, gradients: list[float]) -> list[float]:
     for gradient in gradients:
         optimizer.apply([tf.constant(gradient)])
         found.append(float(optimizer.dynamic_scale.numpy()))
+    return found
+
+
+def decays() -> dict[str, float]:
+    """Return how much of a decay of 0.01 AdamW applies at several rates to weights from 1 to 2."""
+    start, found = np.linspace(1.0, 2.0, 2**16, endpoint=False, dtype=np.float32), {}
+    for rate in (1e-5, 5e-5, 1e-3):
+        weight = keras.Variable(start)
+        keras.optimizers.AdamW(rate, weight_decay=0.01).apply([tf.zeros(start.shape)], [weight])
+        moved = start.astype(float) - weight.numpy()
+        found[str(rate)] = float(moved.sum() / (start.astype(float).sum() * rate * 0.01))
     return found
 
 
@@ -61,6 +75,13 @@ def accumulated() -> dict[str, Any]:
     optimizer = keras.optimizers.LossScaleOptimizer(inner, initial_scale=1.0)
     values = moved(optimizer, [1.0, float("inf"), 3.0, 4.0])
     return {"weights": values, "scale": float(optimizer.dynamic_scale.numpy())}
+
+
+def shares(optimizer: Any, moment: str) -> float:
+    """The share of a first gradient of 1 in a moment of one weight."""
+    moved(optimizer, [1.0])
+    (found,) = (v for v in optimizer.variables if v.path.endswith(f"_{moment}"))
+    return float(found.numpy())
 
 
 def averages() -> list[float]:
@@ -201,6 +222,11 @@ KERAS = {
     "adam rounding": Fact(
         "weight after the first step of Adam with a gradient of 1",
         lambda: moved(ADAM(1.0, epsilon=1e-30), [1.0]),
+    ),
+    "decays": Fact("share of its decay that AdamW applies, by the rate", decays),
+    "lion shares": Fact(
+        "share of a first gradient in the momentum of Lion, with betas close to 1",
+        lambda: {b: shares(keras.optimizers.Lion(1.0, b, b), "momentum") for b in NEAR_ONE},
     ),
     "adam arguments": Fact("parameters of Adam", lambda: parameters(ADAM.__init__)),
     "lamb": Fact(

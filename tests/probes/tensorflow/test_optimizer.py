@@ -1,10 +1,12 @@
-"""Why the script has optimizers of its own (CC322 to CC324, CC329, CC332, CC374 to CC379)."""
+"""Why the script has optimizers of its own (CC322 to CC324, CC329, CC332, CC374 to CC379,
+CC398)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.tensorflow
@@ -43,6 +45,17 @@ def test_roles_have_these_names(facts: dict[str, Any]) -> None:
 def test_adam_rounds_its_corrections(facts: dict[str, Any]) -> None:
     # The first step of Adam has the length of the rate, up to the rounding of 1 - 0.999.
     assert 2e-6 < abs(facts["adam rounding"][0] + 1.0) < 2e-5
+
+
+def test_lion_takes_one_minus_beta_in_float32(facts: dict[str, Any]) -> None:
+    for beta, share in facts["lion shares"].items():  # 1.4e-3 off for 0.99999
+        assert share == pytest.approx(1 - float(np.float32(beta)), rel=1e-6)
+
+
+def test_adamw_subtracts_its_decay_weight_by_weight(facts: dict[str, Any]) -> None:
+    """Weights round on their own: on the average the decay is right, as far as float32 knows it."""
+    assert facts["decays"]["5e-05"] == pytest.approx(1.0, abs=5e-3)
+    assert facts["decays"]["0.001"] == pytest.approx(1.0, abs=1e-4)
 
 
 def test_adam_cannot_leave_its_correction_out(facts: dict[str, Any]) -> None:

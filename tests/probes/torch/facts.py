@@ -192,6 +192,20 @@ def average() -> list[float]:
 
 
 SMALL = [2.0**-12] * 8
+
+
+def decays() -> dict[str, float]:
+    """Return how much of a decay of 0.01 AdamW applies at several rates to weights from 1 to 2."""
+    start, found = np.linspace(1.0, 2.0, 2**16, endpoint=False, dtype=np.float32), {}
+    for rate in (1e-5, 5e-5, 1e-3):
+        weight = torch.nn.Parameter(torch.from_numpy(start.copy()))
+        weight.grad = torch.zeros_like(weight)
+        torch.optim.AdamW([weight], lr=rate, weight_decay=0.01).step()
+        moved = start.astype(float) - weight.detach().numpy()
+        found[str(rate)] = float(moved.sum() / (start.astype(float).sum() * rate * 0.01))
+    return found
+
+
 OPTIMIZER = {
     "names": Fact("names of torch.optim", lambda: sorted(n.lower() for n in vars(torch.optim))),
     "adam": Fact("parameters of Adam", lambda: parameters(torch.optim.Adam)),
@@ -222,6 +236,7 @@ OPTIMIZER = {
         "weight of 1 after two steps of Adafactor of rate 0.25",
         lambda: stepped(torch.optim.Adafactor, 0.25, 0.25, eps=(1e-7, 1e-3), d=1.0),
     ),
+    "decays": Fact("share of its decay that AdamW applies, by the rate", decays),
     "average": Fact("AveragedModel over a weight of 1, 2, 3, half kept", average),
 }
 

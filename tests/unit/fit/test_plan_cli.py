@@ -268,3 +268,15 @@ def test_every_device_can_be_named(recipe: str) -> None:
         found = plan_json(recipe, "--to", "torch", "--device", device.name, "--answers", "1")
         assert found["device"] == device.name
         assert found["limit_bytes"] == device.usable_bytes
+
+
+def test_no_time_is_told(recipe: str) -> None:
+    words = ("--to", "torch", "--device", "H100", "--allow", "precision")
+    printed = plan(recipe, *words).stdout
+    header = next(line for line in printed.splitlines() if line.startswith("answer "))
+    assert header.split()[-1] == "simple"
+    assert "(estimated; times are not: ordered by the peak rates of H100)" in printed
+    (target,) = plan_json(recipe, *words)["targets"]
+    assert {answer["precision"]["compute_dtype"] for answer in target["answers"]} > {"bfloat16"}
+    for way in (target["now"], *target["answers"]):
+        assert not [key for key in way if "cost" in key or "time" in key]

@@ -9,6 +9,7 @@ from crosscast.lift.annotated_yaml import comment
 from crosscast.lift.drafting import lift
 from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.source import Source
+from torch_loops import lifted
 
 KERAS = """\
 import tensorflow as tf
@@ -100,3 +101,29 @@ def test_what_a_clip_adds_to_the_norm_is_that_of_who_clips(
     text = APEX.format(made=made, clip=clip)
     found = lift(analyse([Source("train.py", text)])).fields["clipping.eps"]
     assert (found.value, found.how) == (value, "default")
+
+
+@pytest.mark.parametrize(
+    ("made", "values"),
+    [
+        ("apex.optimizers.FusedAdam", {"weight_decay": 0.0, "eps": 1e-8, "learning_rate": 1e-3}),
+        ("apex.optimizers.FusedLAMB", {"weight_decay": 0.01, "eps": 1e-6, "learning_rate": 1e-3}),
+        ("apex.optimizers.FusedSGD", {"weight_decay": 0.0, "momentum": 0.0}),
+        ("deepspeed.ops.adam.FusedAdam", {"weight_decay": 0.0, "eps": 1e-8}),
+        ("deepspeed.ops.adam.DeepSpeedCPUAdam", {"weight_decay": 0.0, "eps": 1e-8}),
+        ("bitsandbytes.optim.AdamW8bit", {"weight_decay": 0.01, "eps": 1e-8}),
+    ],
+)
+def test_defaults_of_fused_optimizers_are_known(made: str, values: dict[str, float]) -> None:
+    package = made.partition(".")[0]
+    rate = ", lr=0.1" if made.endswith("SGD") else ""
+    found = lifted(imports=f"import {package}", optimizer=f"{made}(model.parameters(){rate})")
+    for name, value in values.items():
+        filled = found.fields[f"optimizer.{name}"]
+        assert (filled.value, filled.how) == (value, "default"), name
+        assert package in filled.note
+
+
+def test_a_class_of_the_same_name_has_no_defaults_of_a_library() -> None:
+    found = lifted(imports="import mine", optimizer="mine.FusedAdam(model.parameters())")
+    assert found.fields["optimizer.weight_decay"].how == "assumed"

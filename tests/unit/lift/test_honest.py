@@ -47,8 +47,36 @@ def test_what_an_understood_loop_does_not_do_is_read_from_it(path: str) -> None:
 def test_a_plain_loop_leaves_to_the_user_only_what_it_does_not_say() -> None:
     assert set(lifted().unsaid) == {
         *("model.kind", "model.factory.torch", "data.source", "data.train", "data.eval"),
-        *("data.shuffle", "schedule.total_steps"),
+        "schedule.total_steps",
     }
+
+
+SHUFFLES = {
+    ", shuffle=True": True,
+    ", shuffle=False": False,
+    "": False,
+    ", sampler=torch.utils.data.RandomSampler(rows)": True,
+    ", sampler=torch.utils.data.SequentialSampler(rows)": False,
+    ", sampler=torch.utils.data.distributed.DistributedSampler(rows)": True,
+    ", sampler=torch.utils.data.distributed.DistributedSampler(rows, shuffle=False)": False,
+    ", sampler=drawn": None,
+    ", shuffle=cfg.shuffle": None,
+}
+
+
+@pytest.mark.parametrize("given", SHUFFLES)
+def test_whether_rows_are_shuffled_is_read_of_the_loader(given: str) -> None:
+    found = lifted(loader=given).fields["data.shuffle"]
+    shuffles = SHUFFLES[given]
+    if shuffles is None:
+        assert found.how == "assumed"
+    else:
+        assert (found.value, found.how) == (shuffles, "read")
+
+
+def test_an_average_kept_by_hand_is_read() -> None:
+    found = lifted(after="average.lerp_(model.weight.detach(), 0.01)")
+    assert (found.fields["ema.decay"].value, found.fields["ema.decay"].how) == (0.99, "derived")
 
 
 # ---- code that was not understood
@@ -75,9 +103,13 @@ SEEN: dict[str, tuple[dict[str, str], str]] = {
         {"imports": "from mine import policy", "after": "policy(optimizer, epoch)"},
         "schedule.name",
     ),
+    "gradients set by hand": (
+        {"inside": "for p in model.parameters(): p.grad.set_value(smooth(p.grad))"},
+        "clipping.kind",
+    ),
     "an average by hand": (
         {"after": "for a, b in zip(teacher.parameters(), model.parameters()):"
-                  " a.data.mul_(0.99).add_(b.data, alpha=0.01)"},
+                  " a.data.mul_(0.99).add_(b.data, alpha=0.2)"},
         "ema.decay",
     ),
     "an average of another file": (

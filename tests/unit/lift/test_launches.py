@@ -165,3 +165,24 @@ def test_a_program_that_was_given_says_what_its_switches_do() -> None:
 def test_switches_of_a_program_that_evaluates(command: str, told: bool) -> None:
     settled = analyse([Source("run.sh", f"{command}\n")]).settled
     assert (("precision.enabled", "") in settled) is told
+
+
+def test_processes_of_a_machine_times_machines_are_both_read() -> None:
+    found = lifted(
+        "import torch\n"
+        "import torch.distributed as dist\n"
+        "import torch.multiprocessing as mp\n"
+        "gpus, machines = 8, 2\n"
+        "def train(gpu):\n"
+        "    dist.init_process_group('nccl', rank=gpu, world_size=gpus * machines)\n"
+        "    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "    for inputs, labels in loader:\n"
+        "        optimizer.zero_grad()\n"
+        "        torch.nn.functional.cross_entropy(model(inputs), labels).backward()\n"
+        "        optimizer.step()\n"
+        "mp.spawn(train, nprocs=gpus)\n"
+    )
+    fields = found.fields
+    assert fields["distributed.processes_per_node"].value == 8
+    assert fields["distributed.nodes"].value == 2

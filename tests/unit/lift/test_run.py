@@ -268,3 +268,27 @@ def test_the_harness_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.exit_code == 3
     assert "CC401: running the program needs crosscast_parity" in found.stderr
     assert 'pip install "crosscast[parity]"' in found.stderr
+
+
+def test_a_run_refutes_the_unit_of_a_schedule(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rates of its updates show a length, so the schedule counts updates."""
+    per_micro = """\
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 8)
+for step, (inputs, labels) in enumerate(torch.load("batches.pt")):
+    loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+    (loss / 4).backward()
+    schedule.step()
+    if (step + 1) % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+    script.write_text(TEXT.partition("for inputs")[0] + per_micro)
+    said = "the schedule counts micro-batches"
+    runs = Runs(monkeypatch)
+    runs.say("schedule.total_steps", "not exercised", 1000)
+    assert said in lift("train.py", *RUN).stderr
+    runs.fields = ()
+    runs.say("schedule.total_steps", "contradicted", 1000, 8)
+    assert said not in lift("train.py", *RUN).stderr

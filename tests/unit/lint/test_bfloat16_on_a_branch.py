@@ -209,3 +209,63 @@ def test_names_that_stand_for_many_others_are_followed_once() -> None:
     switch = ("enabled=options.train.bf16, dtype", "enabled=options.train.bf16 and v39, dtype")
     text = swap(SWITCHED, ("import torch\n", f"import torch\n\n{''.join(made)}"), switch)
     assert "CL207" not in codes(text)  # what was made may switch autocast off
+
+
+OPTIONAL = """\
+import torch
+
+
+class Trainer:
+    def __init__(self, model, use_amp, kind=torch.bfloat16):
+        self.model, self.kind = model, kind
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.scaler = torch.amp.GradScaler("cuda") if use_amp else None
+
+    def train(self, loader):
+        for inputs, labels in loader:
+            self.optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = torch.nn.functional.cross_entropy(self.model(inputs), labels)
+            if self.scaler is not None:
+                self.scaler.scale(loss).backward()
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+            else:
+                loss.backward()
+                self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        (),
+        (("self.scaler is not None", "self.scaler"),),
+        (("if use_amp else None", "if use_amp.scaled else None"),),
+        (('"cuda", dtype=torch.bfloat16', '"cuda", torch.bfloat16'),),
+        (
+            ('torch.amp.GradScaler("cuda") if use_amp else None', "None"),
+            (
+                "    def train",
+                "        if use_amp:\n            self.scaler = torch.amp.GradScaler()\n\n"
+                "    def train",
+            ),
+        ),
+    ],
+)
+def test_a_scaler_in_an_optional_attribute(pairs: tuple[tuple[str, str], ...]) -> None:
+    assert "CL207" in codes(swap(OPTIONAL, *pairs))
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("torch.bfloat16):", "torch.float16):"),
+        ("torch.bfloat16):", "self.kind):"),
+        ('torch.amp.GradScaler("cuda")', 'torch.amp.GradScaler("cuda", enabled=False)'),
+        ("if use_amp else", "if use_amp and False else"),
+        ("torch.bfloat16):", "torch.bfloat16, enabled=False):"),
+    ],
+)
+def test_optional_scalers_that_are_needed_or_off(pair: tuple[str, str]) -> None:
+    assert "CL207" not in codes(swap(OPTIONAL, pair))

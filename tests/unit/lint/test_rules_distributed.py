@@ -47,6 +47,54 @@ def test_no_sync_that_comes_too_late() -> None:
     assert codes(other) == set()
 
 
+# ---- CL523
+
+
+ONLY_FORWARD = swap(NO_SYNC, ("        loss.backward()\n", "    loss.backward()\n"))
+NEVER = swap(
+    ONLY_FORWARD,
+    ("with contextlib.nullcontext() if last else model.no_sync():", "with model.no_sync():"),
+)
+
+
+def test_gradients_that_are_never_reduced() -> None:
+    """The forward pass decides; where the backward pass runs does not matter."""
+    assert codes(NEVER) == {"CL523"}
+    both = swap(NEVER, ("    loss.backward()\n", "        loss.backward()\n"))
+    assert codes(both) == {"CL523"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NO_SYNC,
+        ONLY_FORWARD,
+        swap(
+            NEVER,
+            ("    if last:\n", "    if last:\n        model(inputs).sum().backward()\n"),
+        ),
+        swap(
+            NEVER,
+            (
+                "    if last:\n",
+                "    if last:\n        for parameter in model.parameters():\n"
+                "            torch.distributed.all_reduce(parameter.grad)\n",
+            ),
+        ),
+        swap(NEVER, ("DistributedDataParallel", "FullyShardedDataParallel")),
+        swap(
+            NEVER,
+            (
+                "    with model.no_sync():\n",
+                "    with model.no_sync() if not last else contextlib.nullcontext():\n",
+            ),
+        ),
+    ],
+)
+def test_gradients_that_are_reduced_somewhere(text: str) -> None:
+    assert "CL523" not in codes(text)
+
+
 # ---- CL603, CL604
 
 

@@ -216,7 +216,7 @@ WORLD = 'int(os.environ["WORLD_SIZE"])'
         ("pass", "torch.cuda.device_count()", "local_rank", False),
         ("pass", "args.world_size", "args.rank", False),
         ("pass", "args.size", "local_rank", False),
-        ("pass", "2 * args.gpus", "local_rank", False),
+        ("pass", "2 * args.gpus", "local_rank", True),  # the spawn starts half of them
     ],
 )
 def test_ranks(before: str, size: str, rank: str, found: bool) -> None:

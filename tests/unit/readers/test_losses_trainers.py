@@ -128,6 +128,31 @@ def test_what_a_training_step_returns(step: str, expected: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
+    "step",
+    [
+        "loss = self(batch)\n        return loss",
+        "return self(x, y)",
+        "return self.forward(batch)",
+        "return {'loss': self(batch)}",
+        "loss = self(batch) / 2\n        return loss",
+        "loss, logits = self(batch)\n        return loss",
+        "out = self(batch)\n        return out.loss",
+        "return self(batch)['loss']",
+        "return self.net(x).mean()",
+    ],
+)
+def test_a_loss_of_the_module_itself(step: str) -> None:
+    """Calling the module must cost neither its loss nor what is read of the trainer."""
+    forward = "def forward(self, batch):\n        return self.net(batch)"
+    text = MODULE.format(init="pass", step=step, shared="pass", more=forward, weights="")
+    text = text.replace("max_epochs=2", "precision='bf16-mixed', accumulate_grad_batches=4")
+    found = read_by(LIGHTNING, text)
+    assert found["loss.kind"] == "?"
+    assert found["accumulation.steps"] == 4
+    assert found["precision.compute_dtype"] == "bfloat16"
+
+
+@pytest.mark.parametrize(
     ("step", "shared", "expected"),
     [
         ("return self.shared(batch)", "return F.mse_loss(logits, y)", MSE),

@@ -18,6 +18,7 @@ from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.screens import Part, Table
+from crosscast.messages.unread import unread_parts
 
 if TYPE_CHECKING:
     from crosscast.lift.recipe_diff import Difference
@@ -41,8 +42,9 @@ class Diff(Result):
 
     @property
     def exit_code(self) -> Exit:
-        """1 if a field differs."""
-        return EXIT_FINDINGS if self.differences else EXIT_OK
+        """1 if a field differs, or a part of a side could not be read."""
+        unread = unread_parts(self.diagnostics)
+        return EXIT_FINDINGS if self.differences or unread else EXIT_OK
 
     @property
     def summary(self) -> str:

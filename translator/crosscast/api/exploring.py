@@ -14,6 +14,7 @@ from crosscast.api.recipes import LoadedRecipe, RecipeLike
 from crosscast.api.result import Result
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
 from crosscast.messages.diagnostics import Diagnostic, failure
+from crosscast.messages.unread import unread_parts
 
 if TYPE_CHECKING:
     from crosscast.explore.subject import Side
@@ -31,7 +32,7 @@ class Exploration(Result):
     page: str
     """The page as HTML; it needs no other file."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Why some targets have no script."""
+    """Why some targets have no script, and what of the sources could not be read."""
     written: Path | None = None
     """The file that was written because of `out`."""
 
@@ -55,7 +56,7 @@ class Exploration(Result):
 
     @property
     def exit_code(self) -> Exit:
-        """1 if a target cannot express a recipe."""
+        """1 if a target cannot express a recipe, or a part of the sources could not be read."""
         return EXIT_FINDINGS if self.diagnostics else EXIT_OK
 
     @property
@@ -140,11 +141,12 @@ def explored(
     if out is not None:
         _checked(out)
     page = explorer_page(sides, targets)
+    lost = [note for side in sides for note in side.notes if unread_parts([note])]
     found = Exploration(
         names=tuple(side.name for side in sides),
         targets=tuple(targets),
         page=page.text,
-        diagnostics=page.refusals,
+        diagnostics=(*page.refusals, *lost),
     )
     return found if out is None else replace(found, written=found.write(out, force=force))
 
@@ -166,6 +168,8 @@ def _is_page(path: Path) -> bool:
     """Whether a file is a page of the explorer."""
     from crosscast.explore.page import MADE
 
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as stream:
             return stream.read(len(MADE)) == MADE.encode()

@@ -378,7 +378,7 @@ def _proven(
     """Read one run, execute its program, and hold the recipe against what it does."""
     from crosscast.lift.batch import only_run
     from crosscast.lift.report import report
-    from crosscast.lift.run_proof import prove_by_run, run_diagnostics
+    from crosscast.lift.run_proof import prove_by_run, run_diagnostics, unless_refuted
 
     lifted, problems = only_run(paths, versions)
     proof = prove_by_run(lifted, demand, on_run)
@@ -388,6 +388,6 @@ def _proven(
         paths=tuple(paths),
         runs=(LiftedRun(report(written)),),
         problems=tuple(problems),
-        diagnostics=(*problems, *lifted.diagnostics, *told),
+        diagnostics=(*problems, *unless_refuted(lifted.diagnostics, proof), *told),
         proof=proof,
     )

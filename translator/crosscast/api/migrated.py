@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosscast.api.result import Result
+from crosscast.messages.diagnostics import printable
+from crosscast.messages.unread import unread_parts
 
 if TYPE_CHECKING:
     from crosscast.migrate.summary import Summary
@@ -31,8 +33,10 @@ class Migration(Result):
 
     @property
     def head(self) -> tuple[str, str, str]:
-        """What was done, what to decide, and what is at risk."""
-        return self.said.lines
+        """What was done, what to decide, and what is at risk; first what could not be read."""
+        done, decide, risk = self.said.lines
+        unread = unread_parts(self.diagnostics)
+        return done, decide, risk.replace(" ", f" {printable(unread)}; ", 1) if unread else risk
 
     @property
     def _about(self) -> str:

@@ -11,14 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Texts,
-    Words,
-    check_choice,
-    public,
-    targets_of,
-    texts_of,
-)
+from crosscast.api.calls import Texts, Words, check_choice, public, targets_of, texts_of
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, folder_of, loaded
 from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
@@ -68,12 +61,10 @@ class Parity(Result):
 
     @property
     def html(self) -> str:
-        """The report as one HTML page; empty without a report."""
-        if self.report is None:
-            return ""
-        from crosscast_parity.report.page.render import render_page
+        """The report as one HTML page; empty without a report, and without models that differ."""
+        from crosscast_parity.modules.outputs import page_of
 
-        return render_page(self.report)[0]
+        return page_of(self.report, self.models, self.recipe.name)
 
     @property
     def junit(self) -> str:
@@ -110,7 +101,7 @@ class Parity(Result):
     @property
     def exit_code(self) -> Exit:
         """0 if every requested comparison was made and passed."""
-        if self.models is not None and not self.models.same:
+        if self.models is not None and not self.models.trains_alike:
             return EXIT_FINDINGS
         if self.report is None:
             return EXIT_INTERRUPTED
@@ -124,10 +115,11 @@ class Parity(Result):
     def summary(self) -> str:
         """The verdict on every program in a sentence."""
         if self.report is not None and self.report.pairs and not self.self_test:
-            return "\n".join(
+            lines = [
                 f"{pair.contestant} against {pair.reference}: {pair.verdict}: {pair.wording}"
                 for pair in self.report.pairs
-            )
+            ]
+            return "\n".join([*lines, *self._beside_training])
         if self.models is not None and not self.models.same:
             return "the models differ"
         return self.lines[-1] if self.lines else "interrupted"
@@ -149,8 +141,14 @@ class Parity(Result):
     def _verdict(self) -> str:
         if self.report is None or not self.report.pairs or self.self_test:
             return self.summary
-        pairs = self.report.pairs
-        return "; ".join(f"{p.contestant} against {p.reference}: {p.verdict}" for p in pairs)
+        words = [f"{p.contestant} against {p.reference}: {p.verdict}" for p in self.report.pairs]
+        return "; ".join([*words, *self._beside_training])
+
+    @property
+    def _beside_training(self) -> list[str]:
+        """What models differ in that were trained and compared all the same."""
+        kinds = self.models.beside_training if self.models is not None else []
+        return [f"the models differ in {', '.join(kinds)}"] if kinds else []
 
     @property
     def _next(self) -> str:
@@ -166,6 +164,8 @@ class Parity(Result):
             pairs = self.report.pairs
             rows = [(p.contestant, p.reference, p.verdict, p.wording) for p in pairs]
             yield html.table(COLUMNS, rows, long=("why",))
+            yield html.page(self.html, f"parity of {self.recipe.name}")
+        elif self.html:
             yield html.page(self.html, f"parity of {self.recipe.name}")
         else:
             yield html.pre("\n".join(self.lines))
@@ -240,13 +240,13 @@ def parity(
     check_choice("device", device, ("cpu", "gpu"))
     check_choice("half", half, ("auto", "native", "emulated"))
     try:
+        from crosscast.messages.folder_lock import hold_folder
         from crosscast_parity.planning.options import make_options, read_interpreters
     except ModuleNotFoundError as error:
         raise package_missing("the parity harness needs", error) from None
     with ExitStack() as stack:
-        folder = out
-        if folder is None:
-            folder = stack.enter_context(TemporaryDirectory(prefix="crosscast-"))
+        own = TemporaryDirectory(prefix="crosscast-") if out is None else None
+        folder = stack.enter_context(own) if own else str(out)
         options = make_options(
             Path(folder),
             check=check,
@@ -265,6 +265,8 @@ def parity(
             bisect=bisect,
             save_reference=Path(save_reference) if save_reference is not None else None,
         )
+        stack.enter_context(hold_folder(options.workdir, denied="CC708"))
+        options = replace(options, held=True)  # until the reports are written
         comparison = _Comparison(
             given, targets, options, read_interpreters(texts_of(python), targets), out is not None
         )
@@ -276,8 +278,10 @@ def parity(
                 "--reference-run": reference_run is not None,
             }
             unused = [name for name, used in given_options.items() if used]
-            if not comparison.models_are_the_same(folder_of(recipe), timeout, unused):
-                return Parity(recipe=given, report=None, models=comparison.models)
+            if not comparison.models_train_alike(folder_of(recipe), timeout, unused):
+                return Parity(
+                    recipe=given, report=None, models=comparison.models, page=comparison.page
+                )
         if reference_run is not None:
             comparison.add_stored(Path(reference_run))
         return comparison.run(self_test, command, on_progress)
@@ -303,6 +307,7 @@ class _Comparison:
         self._kept = kept
         self._contestants: list[Contestant] = of_targets(targets, recipe.fields, interpreters)
         self.models: Modules | None = None
+        self.page: Path | None = None
 
     def add(self, texts: Sequence[str]) -> None:
         """Add programs that were named."""
@@ -321,14 +326,14 @@ class _Comparison:
         self._contestants.append(kept)
         self._options = replace(self._options, reference=self._options.reference or kept.name)
 
-    def models_are_the_same(self, folder: Path, timeout: float, unused: Sequence[str]) -> bool:
+    def models_train_alike(self, folder: Path, timeout: float, unused: Sequence[str]) -> bool:
         """Compare the user's models module by module, and write what was found.
 
         Raises:
             DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
         """
         from crosscast_parity.modules.command import compare_modules
-        from crosscast_parity.modules.outputs import report_files, write_verdict
+        from crosscast_parity.modules.outputs import report_files, write_untrained
         from crosscast_parity.planning.contestants import check_custom
         from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.weights.command import Request
@@ -348,14 +353,13 @@ class _Comparison:
         )
         self.models = compare_modules(request)
         if self._kept:
-            write_files(
-                self._options.workdir, report_files(self.models), force=True, manifest=False
-            )
-            if not self.models.same:  # else they are written after the training
-                write_verdict(self.models, self._options.workdir)
+            workdir = self._options.workdir
+            write_files(workdir, report_files(self.models), force=True, manifest=False)
+            if not self.models.trains_alike:  # else they are written after the training
+                self.page = write_untrained(self.models, self._recipe.name, workdir)
         reference = self._options.reference or self._targets[0]
         self._options = replace(self._options, reference=reference)
-        return self.models.same
+        return self.models.trains_alike
 
     def run(
         self, self_test: bool, command: str, on_progress: Callable[[Progress], None] | None
@@ -375,12 +379,7 @@ class _Comparison:
         return self._written(report)
 
     def _self_test(self, arguments: Mapping[str, Any]) -> Parity:
-        from crosscast_parity.self_test.experiments import (
-            Interrupted,
-            as_report,
-            missed,
-            self_test,
-        )
+        from crosscast_parity.self_test.experiments import Interrupted, as_report, missed, self_test
 
         try:
             findings = tuple(self_test(self._contestants, **arguments))

@@ -10,6 +10,7 @@ from crosscast.api import html
 from crosscast.messages.console import Exit
 from crosscast.messages.diagnostics import Diagnostic, render
 from crosscast.messages.screens import Part, head, screen
+from crosscast.messages.unread import unread_parts
 
 if TYPE_CHECKING:
     from typing import Self
@@ -43,8 +44,13 @@ class Result(ABC):
 
     @property
     def head(self) -> tuple[str, str, str]:
-        """What was looked at, the verdict, and what to do next."""
-        return head(self._about, self._verdict, self._next)
+        """What was looked at, the verdict, and what to do next.
+
+        A part that could not be read comes first in the verdict: the rest is not the whole.
+        """
+        unread = unread_parts(self.diagnostics)
+        verdict = f"{unread}; {self._verdict}" if unread else self._verdict
+        return head(self._about, verdict, self._next)
 
     @property
     def _verdict(self) -> str:

@@ -17,6 +17,7 @@ import typer
 
 from crosscast.messages.console import EXIT_INTERRUPTED, print_diagnostics
 from crosscast.messages.diagnostics import DiagnosticError, os_failure, refuse_null
+from crosscast.messages.terminal import escaping
 
 LARGEST = 2**31 - 1
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,13 +30,19 @@ def guarded(command: Command) -> Command:
     def wrapper(*args: Any, **kwargs: Any) -> None:
         if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may be in no encoding
             sys.stdout.reconfigure(errors="backslashreplace")
+        with escaping():
+            code = run(*args, **kwargs)
+        raise typer.Exit(code)
+
+    def run(*args: Any, **kwargs: Any) -> int:
         try:
             for value in kwargs.values():
                 refuse_null(value if isinstance(value, list | tuple) else (value,))
             _refuse_numbers(kwargs)
             with _termination_as_interrupt():
-                code = command(*args, **kwargs) or 0
-            sys.stdout.flush()
+                code: int = command(*args, **kwargs) or 0
+            if not sys.stdout.closed:  # by the server, whose editor asked it to end
+                sys.stdout.flush()
         except DiagnosticError as error:
             print_diagnostics(error.diagnostics, as_json=bool(kwargs.get("json")))
             code = error.exit_code
@@ -50,7 +57,7 @@ def guarded(command: Command) -> Command:
             failed = os_failure(error)
             print_diagnostics(failed.diagnostics, as_json=bool(kwargs.get("json")))
             code = failed.exit_code
-        raise typer.Exit(code)
+        return code
 
     return wrapper  # type: ignore[return-value]
 

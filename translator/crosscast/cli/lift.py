@@ -12,6 +12,7 @@ from crosscast.cli.error_handling import positive
 from crosscast.cli.progress import progress_bar
 from crosscast.cli.screens import AllOption, show_head
 from crosscast.messages.console import print_diagnostics, print_json, print_screen
+from crosscast.messages.terminal import print_document
 
 if TYPE_CHECKING:
     from crosscast.api.lifting import Lift
@@ -116,7 +117,7 @@ def on_run(name: str) -> None:
 def _write(found: Lift, output: str, *, force: bool) -> None:
     if output == "-":
         show_head(found)
-        print(found.text, end="")
+        print_document(found.text)
         return
     runs = [run for run in found.runs if run.text]
     paths = zip(found.write(output, force=force), runs, strict=True)

@@ -23,6 +23,7 @@ from crosscast.messages.console import (
 )
 from crosscast.messages.diagnostics import DiagnosticError, failure
 from crosscast.messages.language import WORDINGS, Language, spoken
+from crosscast.messages.terminal import escaped, print_document
 
 if TYPE_CHECKING:
     from crosscast.api.linting import Lint
@@ -147,7 +148,7 @@ def _refuse(wrong: bool, message: str) -> None:
 def _apply(found: Lint) -> Lint:
     """Write the fixed files; the text from stdin goes to stdout."""
     if found.stdin is not None:
-        print(found.stdin, end="")
+        print_document(found.stdin)
     try:
         found.write()
     except DiagnosticError as error:
@@ -158,7 +159,7 @@ def _apply(found: Lint) -> Lint:
 
 
 def _print_diff(found: Lint) -> None:
-    print(found.diff, end="")
+    print_document(found.diff)
     print_diagnostics(found.problems)
     fixed, left = _findings(len(found.fixed)), len(found.findings)
     print(f"Would fix {fixed}; {left} would remain.", file=sys.stderr)
@@ -199,7 +200,7 @@ def _print_text(text: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    styled = Text(f"{fitted_report(text, sys.stdout)}\n")
+    styled = Text(f"{escaped(fitted_report(text, sys.stdout))}\n")
     words = WORDINGS[spoken(sys.stdout)].severities
     for severity, style in (("error", "bold red"), ("warning", "yellow"), ("note", "cyan")):
         styled.highlight_regex(rf"(?m)(?<=: ){words[severity]} CL\d+", style)

@@ -30,7 +30,7 @@ def progress_of(runs: bool) -> Iterator[Callable[[Any], None]]:
 
 def print_across(found: Across, root: Path) -> None:
     """Print what was done, the diagnostics, and where the report is."""
-    print_report("\n".join(found.said.lines), sys.stdout)
+    print_report("\n".join(found.head), sys.stdout)
     print_diagnostics(found.diagnostics)
     _print_proof(found.report)
     print(root / "report.md")

@@ -18,7 +18,7 @@ def print_in_place(found: InPlace, refusals: Sequence[Finding]) -> None:
 
     `refusals`: those that were not shown yet.
     """
-    print_report("\n".join(found.said.lines), sys.stderr)
+    print_report("\n".join(found.head), sys.stderr)
     if found.changes or found.refusals:
         if found.mode == "diff":
             _print_diff(found)

@@ -156,6 +156,8 @@ def _print(found: Parity, output: Path) -> None:
 
             print(f"weights were matched on the way: {output / NAME}")
         print(f"report: {output / 'modules.txt'}", flush=True)
+        if found.report is None and found.page is not None:
+            print(f"html: {found.page}")
     if found.self_test:
         print(*found.lines, sep="\n")
         print(f"html: {found.page}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from crosscast.messages.terminal import plain_stream
 from crosscast.messages.time_left import Clock, TimeLeft
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class _Bar:
                 TextColumn("{task.completed:.0f}/{task.total:.0f}"),
                 TextColumn("{task.fields[left]}"),
             )
-            console = Console(stderr=True)
+            console = Console(file=plain_stream(sys.stderr))
             # Without a refresh thread, because processes are forked meanwhile.
             self._shown = Progress(*columns, console=console, transient=True, auto_refresh=False)
             self._task = self._shown.add_task(self._what, total=all, completed=done, left=left)
@@ -88,6 +89,8 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(
+        *columns, console=Console(file=plain_stream(sys.stderr)), transient=True
+    ) as shown:
         task = shown.add_task(what, total=None)
         yield lambda now: shown.update(task, description=now)

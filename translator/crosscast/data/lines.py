@@ -33,6 +33,8 @@ class Lines:
         """
         carriage_returns = False
         try:
+            if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
+                raise OSError("it is not a regular file")
             with self.path.open("rb") as stream:
                 for number, raw in enumerate(stream, start=1):
                     if number == 1:

@@ -23,6 +23,10 @@ ARRAYS = ("input_ids", "attention_mask", "token_type_ids", "labels")
 STORED_DTYPE = np.dtype("<i4")
 UNLABELLED = -100
 """The label of a row without one; only with `accumulation.normalize_by: token`."""
+MOST_PACKED = 200
+"""Times that arrays may be larger than their file; arrays of zeros would be 230 to 1000 times."""
+MOST_SMALL = 2**30
+"""Bytes of arrays that may be packed in any way."""
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 """The earliest time stamp of a zip file, so that the bytes depend only on the contents."""
 
@@ -116,6 +120,8 @@ def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
         DiagnosticError: CC601 (cannot be read) or CC602 (not an `.npz` or damaged).
     """
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise _error("CC601", f"{path} cannot be read: it is not a regular file")
         stream = path.open("rb")
     except OSError as error:
         raise _error("CC601", f"{path} cannot be read: {error.strerror or error}") from error
@@ -127,6 +133,7 @@ def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
                 raise ValueError("it contains a single array")
             with archive:
                 found = [name for name in archive.files if names is None or name in names]
+                _check_packed(archive.zip, found, path.stat().st_size)
                 if len(found) > len(set(found)):
                     raise ValueError("two arrays have the same name")
                 return {name: np.asarray(archive[name]) for name in found}
@@ -139,6 +146,19 @@ def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
             f"{path} is not a readable .npz data set: {reason}",
             "write it with `crosscast data` or with numpy.savez_compressed",
         ) from error
+
+
+def _check_packed(archive: zipfile.ZipFile | None, names: Collection[str], packed: int) -> None:
+    """Refuse arrays that are packed as small as no data can be, before they are read.
+
+    Raises:
+        ValueError: there are such arrays.
+    """
+    wanted = {*names, *(f"{name}.npy" for name in names)}
+    members = archive.infolist() if archive is not None else ()
+    size = sum(member.file_size for member in members if member.filename in wanted)
+    if size > max(MOST_SMALL, MOST_PACKED * packed):
+        raise ValueError(f"it unpacks {packed} bytes to {size}; numpy.savez writes such arrays")
 
 
 def check_arrays(arrays: Mapping[str, Any], name: str) -> None:

@@ -75,7 +75,7 @@ def apply_to_notebook(text: str, edits: Sequence[Edit]) -> str | None:
         cell = cells[number]
         new = apply_edits(cell.text, chosen)
         if not cell.text.endswith("\n"):  # the last line of a cell has no end
-            new = re.sub(r"(\r?\n)+\Z", "", new)
+            new = new.rstrip("\r\n")
         text = text[: cell.node.start] + _encoded(text, cell.node, new) + text[cell.node.end :]
     return text
 

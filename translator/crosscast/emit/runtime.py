@@ -24,7 +24,10 @@ from crosscast.recipe.document import (
 )
 from crosscast.targets.backend import File
 
-SHARED = ("settings", "arguments", "rows", "arrays", "sources", "formats", "checkpoint", "run")
+SHARED = (
+    *("settings", "arguments", "folder", "rows", "arrays", "sources", "formats"),
+    *("checkpoint", "run"),
+)
 """Modules that are the same file on every framework."""
 
 
@@ -100,6 +103,8 @@ def _arguments(plan: Plan, frame: Frame, run: RunView) -> Iterator[tuple[str, st
         yield "betas", run.betas
     if update := plan.find(UpdateScale):
         yield "scale", _scale(update)
+        if update.mode == "dynamic":
+            yield "counts", f"({update.growth_interval}, {update.hysteresis})"
     if plan.find(Ema):
         yield "averages", "True"
     if run.half:

@@ -18,7 +18,7 @@ from crosscast.explore.subject import Script, Side
 from crosscast.targets.backend import window
 from crosscast.targets.capability import Verdict
 
-_VERSION = re.compile(r"\s+\(?\d")
+_VERSION = re.compile(r"(?<!\s)\s+\(?\d")
 """Where the name of a framework ends in a title such as `PyTorch 2.4 or newer`."""
 _ARROW = " \N{RIGHTWARDS ARROW} "
 _RUNTIME = "runtime/"

@@ -13,6 +13,7 @@ from crosscast.lift.recipe_diff import is_recipe, lifted_at
 from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import STDIN, Source
+from crosscast.messages.unread import unread_parts
 from crosscast.plan.canonical import canonical_plan
 from crosscast.readers.recipe_yaml import Loaded, load_placed
 from crosscast.recipe.document import Recipe
@@ -75,7 +76,8 @@ def side_of_lifted(lifted: Lifted, targets: Sequence[str]) -> Side:
         )
     sources = lifted.analysis.subject.sources
     side = read_side(lifted, lifted.fields, _for_targets(lifted.recipe, targets), sources)
-    return replace(side, notes=tuple(d for d in lifted.diagnostics if d.severity != Severity.ERROR))
+    notes = (d for d in lifted.diagnostics if d.severity != Severity.ERROR or unread_parts([d]))
+    return replace(side, notes=tuple(notes))
 
 
 def read_side(

@@ -120,9 +120,19 @@ VOCABULARY: dict[str, Field] = {
         "sum",
     ),
     "accumulation.tail": Field(
-        values=("leak", "dropped", "not_consumed", "carried_over", "stepped", *_WHO),
+        values=(
+            "leak",
+            "dropped",
+            "not_consumed",
+            "carried_over",
+            "stepped",
+            "renormalized",
+            "none",
+            *_WHO,
+        ),
         meaning="a short last window: leaks into the next epoch, its gradients are dropped, its "
-        "batches are never used, the counter runs on, it is applied",
+        "batches are never used, the counter runs on, it is applied, "
+        "applied and divided by its own length, or there is none",
         recipe="accumulation.tail",
     ),
     "accumulation.no_sync": Field(
@@ -179,6 +189,9 @@ VOCABULARY: dict[str, Field] = {
     ),
     "clipping.value": Field(
         values=NUMBER, meaning="norm or value of the clip", recipe="clipping.*"
+    ),
+    "clipping.eps": Field(
+        values=NUMBER, meaning="what is added to the norm", recipe="clipping.eps"
     ),
     "clipping.unscaled_first": Field(
         values=("yes", "no", "amp_master_params", "library", "mixed"),
@@ -302,6 +315,11 @@ VOCABULARY: dict[str, Field] = {
         many=True,
     ),
     "seed": Field(values=NUMBER, meaning="seed", recipe="seed"),
+    "data.shuffle": Field(
+        values=("yes", "no"),
+        meaning="whether every epoch has the rows in another order",
+        recipe="data.shuffle",
+    ),
     "data.sequence_length": Field(
         values=NUMBER, meaning="tokens of a row", recipe="data.sequence_length"
     ),

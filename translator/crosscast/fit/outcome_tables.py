@@ -15,7 +15,7 @@ from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.screens import Part, Table
 from crosscast.recipe.document import BertModel, Recipe
 
-ANSWERS = ("answer", "micro", "steps", "ckpt", "precision", "peak", "total", "simple", "cost")
+ANSWERS = ("answer", "micro", "steps", "ckpt", "precision", "peak", "total", "simple")
 SHOWN = 5
 """Maximum number of answers with components: as many as fit into 80 characters."""
 
@@ -43,7 +43,6 @@ def answer_rows(outcome: Outcome) -> list[list[str]]:
             show_bytes(way.estimate.peak_bytes),
             show_bytes(way.estimate.total),
             _simple(way.estimate),
-            f"{way.cost / outcome.now.cost:.2f}",
         ]
         for name, way in named(outcome).items()
     ]
@@ -99,7 +98,7 @@ def outcome_parts(outcomes: Sequence[Outcome], device: str, *, all: bool) -> Ite
     rates = device or f"{ASSUMED}: no --device"
     for outcome in outcomes:
         evidence = outcome.now.estimate.evidence
-        words = f"({evidence}; cost relative to now, at the rates of {rates})"
+        words = f"({evidence}; times are not: ordered by the peak rates of {rates})"
         title = f"{fit_words(outcome)}\n{words}"
         yield Table(ANSWERS, answer_rows(outcome), title=title)
         if all:
@@ -242,7 +241,6 @@ def _way(recipe: Recipe, outcome: Outcome, variant: Variant) -> dict[str, Any]:
             "compute_dtype": variant.candidate.compute_dtype,
         },
         "meaning": variant.candidate.meaning,
-        "relative_cost": variant.cost / outcome.now.cost,
         "fits": variant.estimate.total <= outcome.limit,
         **estimate_json(variant.estimate),
     }

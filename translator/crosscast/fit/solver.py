@@ -37,7 +37,7 @@ class Variant:
     recipe: Recipe
     estimate: Estimate
     cost: float
-    """Modelled time of a window; see `crosscast.fit.cost`."""
+    """What the order is decided by, and no time; see `crosscast.fit.cost`."""
 
 
 @dataclass(frozen=True, slots=True)

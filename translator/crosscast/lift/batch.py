@@ -13,6 +13,7 @@ from crosscast.lift.related_files import missing_programs, unread_files, with_ne
 from crosscast.lift.report import Report, lost, report
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.source import STDIN, Source, read_source
+from crosscast.sources.failures import guarded
 from crosscast.sources.files import MAX_BYTES, Text, find_files, path_of, read_text
 from crosscast.sources.grouping import group
 from crosscast.sources.workers import spread
@@ -56,8 +57,11 @@ def groups_of(sources: Sequence[Source], named: Sequence[str]) -> list[tuple[Sou
 
 
 def lift_sources(sources: Sequence[Source], versions: Mapping[str, str]) -> Report:
-    """Return the report on sources that belong together."""
-    return report(lift(analyse(sources, versions)))
+    """Return the report on sources that belong together; a failure is its only diagnostic."""
+    failures: list[Diagnostic] = []
+    what = f"reading {sources[0].name}"
+    found = guarded(failures, what, sources, lambda: report(lift(analyse(sources, versions))))
+    return found or lost(sources, failures[0])
 
 
 def lift_groups(

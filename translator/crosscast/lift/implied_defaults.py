@@ -200,8 +200,10 @@ def _row(
     """Return the defaults of an optimizer, if it is the framework's own and not a namesake."""
     forms = framework.optimizers if framework is not None else ()
     head, _, _ = name.partition(".")
-    if ":" in name or ("." in name and head not in _heads(framework)):
+    if ":" in name:
         return None
+    if "." in name and head not in _heads(framework):
+        return find(name, versions)  # of a library that has a table of its own
     if name.startswith(_OF_FLUID) and (found := find(name.removesuffix("Optimizer"), versions)):
         return found
     last = _BY_NAME.get(name, name.rpartition(".")[2])

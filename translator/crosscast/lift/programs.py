@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from crosscast.sources.files import CONFIG, Text, read_text
 
-_VERSION = re.compile(r"""^[\s{]*["']?version["']?\s*:""", re.MULTILINE)
+_VERSION = re.compile(r"""^[ \t{]*["']?version["']?\s*:""", re.MULTILINE)
 """The first field of every recipe."""
 _PROGRAMS = (".py", ".pyw", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
 

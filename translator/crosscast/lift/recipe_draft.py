@@ -10,6 +10,7 @@ from crosscast.facts.fact import Confidence, Fact
 from crosscast.lift.library_defaults import Found, Library
 from crosscast.lift.loop_coverage import Aspect, Coverage
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast.messages.numbers import nearby
 
 How = Literal["read", "derived", "default", "assumed"]
 """The four kinds of values. Read: a source says it, at a place (also that there is nothing: a loop
@@ -170,6 +171,8 @@ def of_fact(value: Any, fact: Fact) -> Filled:
     """Return a field with the places of a fact."""
     note = fact.expression if fact.expression and fact.expression != str(value) else ""
     how: How = "derived" if fact.origin == "derived" else "read"
+    if how == "derived" and isinstance(value, float):
+        value = nearby(value)
     if fact.confidence == "guess":
         how, note = "assumed", ", ".join(filter(None, (note, fact.reason or "a guess")))
     return Filled(value=value, how=how, places=fact.places, confidence=fact.confidence, note=note)

@@ -6,32 +6,41 @@ import heapq
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.sources.ancestors import hydra_paths, paths_of_ancestors
+from crosscast.sources.file_names import FileNames
 from crosscast.sources.files import Text, is_file, kind_of, read_text
 
 MAX_FILES = 48
 MAX_TRIED = 400
 """Files that are looked into, to find those that are added."""
+_MAX_PLACES = 20_000
+"""Places where a file is looked for that another one names."""
+_MAX_FILLED_IN = 10_000
+"""Uses of variables of a launch script that are replaced by values."""
 _TRAINING = re.compile(
     r"optim|backward|GradientTape|minimize|autocast|amp|fp16|float16|scaler|loss_scal|learning_rate"
     r"|lr|sched|warmup|weight_decay|accum|clip|batch_size|distributed|parallel|seed|precision"
     r"|add_argument|DEFINE_"
 )
 """Words of code that trains, or that says how."""
-_STARTED = re.compile(r"(?:[\w.$/{}-]*/)?([\w.-]+\.py)\b")
+_STARTED = FileNames(r"\w.$/{}-", "py")
 _MODULE = re.compile(r"(?<=-m )[ \t]*([A-Za-z_][\w.]*)")
-_SETTINGS = re.compile(r"[\w./-]*[\w-]\.(?:json|ya?ml|gin)\b")
+_SETTINGS = FileNames(r"\w./-", "json|ya?ml|gin")
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([\w, \t]+|\([^)]*\))"
+    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([\w, \t]+|\([^)]{0,4000}\))"
     r"|import[ \t]+([\w., \t]+))",
     re.MULTILINE,
 )
-_VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)=([\"']?)([\w./-]+)\2[ \t]*$", re.MULTILINE)
+_VARIABLE = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?(\w+)=([\"']?)([\w./-]{1,255})\2[ \t]*$", re.MULTILINE
+)
 """A variable of a launch script with a plain value."""
+_USE = re.compile(r"\$\{?(\w+)\}?")
 _UP = 3
 """Folders above a module in which the packages that it imports are looked for."""
 
@@ -62,18 +71,22 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> Nearby:
 
     def follow(source: Source) -> None:
         """Add what a file brings without a count, put the rest in its place in the queue."""
-        for path in _needed(source):
-            if path in seen or len(seen) > MAX_TRIED or not is_file(path):
-                continue
-            seen.add(path)
-            text = read_text(path, named=False)
-            if not isinstance(text, Text) or _is_foreign_recipe(text.source, source):
-                continue
-            if kind_of(text.source) != "python" or path.name == "__init__.py":
-                found[path] = text.source
-                follow(text.source)
-            else:
-                heapq.heappush(waiting, (-_worth(text.source), len(seen), text.source))
+        open_ = [(source, _places(source))]
+        while open_ and len(seen) <= MAX_TRIED:
+            by, places = open_[-1]
+            path = next(places, None)
+            if path is None:
+                open_.pop()
+            elif path not in seen and is_file(path):
+                seen.add(path)
+                text = read_text(path, named=False)
+                if not isinstance(text, Text) or _is_foreign_recipe(text.source, by):
+                    continue
+                if kind_of(text.source) != "python" or path.name == "__init__.py":
+                    found[path] = text.source
+                    open_.append((text.source, _places(text.source)))
+                else:
+                    heapq.heappush(waiting, (-_worth(text.source), len(seen), text.source))
 
     for source in sources:
         if source.name in named:
@@ -98,9 +111,9 @@ def missing_programs(sources: Sequence[Source]) -> Iterator[Diagnostic]:
         if kind_of(source) != "shell":
             continue
         for number, line in enumerate(source.text.splitlines(), 1):
-            match = _STARTED.search(line.partition("#")[0])
-            if match and match.group(1) not in python:
-                message = f"{source.name}:{number}: {match.group()} was not found beside it"
+            started = next(_started(line.partition("#")[0]), "")
+            if started and started.rpartition("/")[2] not in python:
+                message = f"{source.name}:{number}: {started} was not found beside it"
                 hint = "name it, too: its defaults and its training step are there"
                 yield Diagnostic(code="CC918", message=message, severity=Severity.NOTE, hint=hint)
                 break
@@ -124,6 +137,19 @@ def _is_foreign_recipe(source: Source, by: Source) -> bool:
     return READER.read(source).recipe is not None
 
 
+def _places(source: Source) -> Iterator[Path]:
+    """Yield each place once where a file may be that a source needs."""
+    return iter(dict.fromkeys(islice(_needed(source), _MAX_PLACES)))
+
+
+def _started(text: str) -> Iterator[str]:
+    """Yield the programs that a script names, with their folders."""
+    for name in _STARTED.find(text):
+        last = max(map(name.rfind, "$/{}"))
+        if not name[last + 1 :].startswith(".py"):
+            yield name if last >= 0 and name[last] == "/" else name[last + 1 :]
+
+
 def _needed(source: Source) -> Iterator[Path]:
     folder = Path(source.name).parent
     if kind_of(source) in ("python", "shell"):
@@ -131,16 +157,16 @@ def _needed(source: Source) -> Iterator[Path]:
     if kind_of(source) == "python":
         yield from _imported(source.text, folder)
     elif kind_of(source) == "shell":
-        for match in _STARTED.finditer(source.text):
-            yield from _around(folder, match.group().replace("\\", "/"))
+        for name in _started(source.text):
+            yield from _around(folder, name)
         for match in _MODULE.finditer(source.text):
             yield from _around(folder, match.group(1).replace(".", "/") + ".py")
     yield from paths_of_ancestors(source)
     yield from hydra_paths(source)
     if kind_of(source) != "config":
         text = _filled_in(source.text) if kind_of(source) == "shell" else source.text
-        for match in _SETTINGS.finditer(text):
-            yield from _around(folder, match.group())
+        for name in _SETTINGS.find(text):
+            yield from _around(folder, name)
 
 
 def _filled_in(text: str) -> str:
@@ -148,7 +174,7 @@ def _filled_in(text: str) -> str:
     values: dict[str, str] = {}
     for match in _VARIABLE.finditer(text):
         values[match.group(1)] = "" if match.group(1) in values else match.group(3)
-    return re.sub(r"\$\{?(\w+)\}?", lambda found: values.get(found.group(1)) or found.group(), text)
+    return _USE.sub(lambda use: values.get(use.group(1)) or use.group(), text, _MAX_FILLED_IN)
 
 
 def _around(folder: Path, name: str) -> Iterator[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from crosscast.lift.drafting import NAMES, Lifted
 from crosscast.lift.flat_recipe import flat
 from crosscast.lift.frameworks import backend_for
 from crosscast.lift.recipe_draft import KINDS, Filled
+from crosscast.lift.run_sections import SCHEDULE_COUNTS
 from crosscast.lift.step_sections import looking, word
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.missing_packages import package_missing
@@ -270,6 +271,16 @@ def run_diagnostics(proof: RunProof, *, corrected: bool) -> list[Diagnostic]:
         for words in proof.unexplained
     ]
     return found
+
+
+def unless_refuted(told: Iterable[Diagnostic], proof: RunProof) -> list[Diagnostic]:
+    """Return what was said of the source, without a unit of its schedule that a run refutes.
+
+    A schedule counts updates where the rates of the updates show its length.
+    """
+    length = proof.fields.get("schedule.total_steps")
+    shown = length is not None and length.status != "not exercised"
+    return [each for each in told if not shown or not each.message.startswith(SCHEDULE_COUNTS)]
 
 
 def _contradiction(field: FieldProof, *, corrected: bool) -> str:

@@ -17,6 +17,8 @@ from crosscast.recipe.document import Schedule
 _FALLING = ("linear", "cosine", "polynomial")
 _SCHEDULES = get_args(Schedule.model_fields["name"].annotation)
 _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
+SCHEDULE_COUNTS = "the schedule counts"
+"""Start of what is said of a schedule that does not count updates."""
 _PLACEHOLDER_STEPS = 1000
 _PLACEHOLDER_ROWS = 8
 _ROW_LENGTH = 128
@@ -31,7 +33,7 @@ _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
 _BY_FLAG = frozenset({"tpu", "strategy_by_flag"})
 """Ways to train on several devices that programs also name where they train on one."""
-_WARMS = re.compile(r"[\w.]*warm_?up\w*(?: *(?:>|!=) *0(?:\.0*)?)?", re.I)
+_WARMS = re.compile(r"[\w.]{0,60}warm_?up\w{0,60}(?: *(?:>|!=) *0(?:\.0*)?)?", re.I)
 """The condition that there is a warm-up."""
 _OF_ENCODER = ("model.labels", "model.layer_norm_eps")
 """What a launch may say of a model whose sizes stand in a file that was not given."""
@@ -63,6 +65,9 @@ def schedule(look: Look, draft: Draft) -> None:
         if unit != "epochs":
             note = f"{int(steps)} {unit}"
         draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, note, total)
+    elif steps is not None and steps >= 1 and per is not None and not per.known:
+        note = "whether it counts updates was not read"
+        draft.assume("schedule.total_steps", int(steps), note, per)
     elif steps is not None and steps >= 1:
         draft.put("schedule.total_steps", int(steps), total)
     else:
@@ -85,7 +90,7 @@ def schedule(look: Look, draft: Draft) -> None:
         draft.note("CC911", "schedule.warmup_steps", message, start, hint)
     if unit:
         hint = "the schedule of a recipe counts updates: convert its lengths"
-        draft.note("CC911", "schedule", f"the schedule counts {unit}", per, hint)
+        draft.note("CC911", "schedule", f"{SCHEDULE_COUNTS} {unit}", per, hint)
     skip = look("schedule.on_skip")
     if word(skip) in ("steps", "guarded"):
         draft.put("schedule.tick", "attempt" if word(skip) == "steps" else "update", skip)
@@ -269,7 +274,8 @@ def rest(look: Look, draft: Draft) -> None:
     if (decay := number(average)) is not None and 0 <= decay < 1:
         draft.put("ema.decay", float(decay), average)
     elif average is not None:
-        note = f"{average.expression or 'the decay'} is not known"
+        unread = average.reason or "the decay is not known"
+        note = f"{average.expression} is not known" if average.expression else unread
         draft.assume("ema.decay", None, note, average)
     draft.nothing("ema.decay", None, "average", "no average of the weights")
     recompute = look("activation_checkpointing")
@@ -298,6 +304,12 @@ def rest(look: Look, draft: Draft) -> None:
     if draft.value("data.source") == "npz":
         draft.stand_in("data.train", "data/train.npz")
         draft.stand_in("data.eval", "data/eval.npz")
+    shuffled = look("data.shuffle")
+    if word(shuffled) in ("yes", "no"):
+        draft.put("data.shuffle", word(shuffled) == "yes", shuffled)
+    elif shuffled is not None:
+        note = f"{shuffled.expression} is not known: {shuffled.reason}"
+        draft.assume("data.shuffle", True, note, shuffled)
     draft.stand_in("data.shuffle", True, "whether the rows are shuffled was not read")
     length = look("data.sequence_length")
     if (tokens := number(length)) is not None and 1 <= tokens <= 2**16:

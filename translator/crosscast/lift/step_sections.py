@@ -19,6 +19,7 @@ _TAILS = {
     "dropped": "drop",
     "not_consumed": "drop",
     "stepped": "flush",
+    "renormalized": "flush_renormalized",
 }
 _SCALES = (
     *("init_scale", "min_scale", "max_scale", "growth_interval", "growth_factor"),
@@ -220,7 +221,10 @@ def accumulation(look: Look, draft: Draft) -> None:
         draft.note("CC911", "accumulation", message, divided, hint)
         draft.assume("accumulation.normalize_by", "microbatch", "losses are not divided", divided)
     kind = word(tail)
-    if kind in _TAILS:
+    if kind == "none":
+        note = "windows fit into an epoch without a rest"
+        draft.put("accumulation.tail", "flush_renormalized", tail, how="derived", note=note)
+    elif kind in _TAILS:
         draft.put("accumulation.tail", _TAILS[str(kind)], tail)
         if kind == "leak":
             message = "gradients left over at the end of an epoch leak into the next window"
@@ -283,6 +287,9 @@ def clipping(look: Look, draft: Draft) -> None:
         return
     draft.put("clipping.kind", norm, kind)
     draft.put("clipping.exempt", [], kind, confidence="likely", note="of all that are given")
+    added = number(look("clipping.eps"))
+    if added is not None and added >= 0 and norm != "value":
+        draft.put("clipping.eps", float(added), look("clipping.eps"))
     name = "clipping.max_value" if norm == "value" else "clipping.max_norm"
     if value is not None:
         draft.put(name, float(value), limit)

@@ -9,8 +9,10 @@ from crosscast.lint.ignores import apply_ignores
 from crosscast.lint.options import Options
 from crosscast.lint.result import Result, of_diagnostic, of_finding, order
 from crosscast.lint.rule import Rule
+from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.syntax.notebook import is_notebook
+from crosscast.sources.failures import guarded
 from crosscast.sources.prefilter import has_word, may_train
 from crosscast.sources.subject import Subject
 
@@ -38,13 +40,15 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     subject, failures = subject_of(sources, options.versions)
     results = [of_diagnostic(failure) for failure in failures]
     for rule in rules:
-        if _concerns(rule, subject):
-            results += _apply(rule, subject)
+        results += _apply(rule, subject)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
     if options.verbose:
         from crosscast.lint.unfollowed import unfollowed
 
-        results += map(of_diagnostic, unfollowed(subject))
+        failed: list[Diagnostic] = []
+        what = "naming what was not followed"
+        notes = guarded(failed, what, sources, lambda: [*unfollowed(subject)]) or ()
+        results += map(of_diagnostic, (*failed, *notes))
     return distinct(
         _repairable(result) for result in results if not options.silent(result.file, result.code)
     )
@@ -71,7 +75,8 @@ def _place(result: Result) -> object:
         return result.message
     if result.code == UNFOLLOWED:
         return result.span.file
-    return (result.span.file, result.span.line, result.span.column)
+    place = (result.span.file, result.span.line, result.span.column)
+    return place if result.is_finding else (*place, result.message)
 
 
 def _concerns(rule: Rule, subject: Subject) -> bool:
@@ -85,13 +90,15 @@ def _concerns(rule: Rule, subject: Subject) -> bool:
 
 
 def _apply(rule: Rule, subject: Subject) -> list[Result]:
-    found = []
-    try:
-        for finding in rule.check(subject):
-            found.append(of_finding(rule, finding))
-    except Exception as error:  # a bug in the rule, not in the user's files
-        from crosscast.sources.subject_builder import failure
+    """Return the findings of a rule, also those before its failure."""
+    found: list[Result] = []
+    failures: list[Diagnostic] = []
 
-        main = subject.sources[0].name if subject.sources else ""
-        found.append(of_diagnostic(failure(f"rule {rule.code} {rule.name} on {main}", error)))
-    return found
+    def check() -> None:
+        if _concerns(rule, subject):
+            for finding in rule.check(subject):
+                found.append(of_finding(rule, finding))
+
+    main = subject.sources[0].name if subject.sources else ""
+    guarded(failures, f"rule {rule.code} {rule.name} on {main}", subject.sources, check)
+    return [*found, *map(of_diagnostic, failures)]

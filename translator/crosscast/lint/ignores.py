@@ -19,7 +19,7 @@ from crosscast.sources.files import kind_of
 
 MARK = "crosscast:"
 _COMMENT = re.compile(
-    r"#+[ \t]*crosscast:[ \t]*(?P<word>ignore-file|ignore)"
+    r"(?<!#)#+[ \t]*crosscast:[ \t]*(?P<word>ignore-file|ignore)"
     r"(?:[ \t]*\[(?P<codes>[^\]#]*)\]|(?![-\w]|[ \t]*\[))",
     re.IGNORECASE,
 )
@@ -41,8 +41,8 @@ class Ignore:
     """Words that disabled a finding; "" for a comment without words."""
 
     def silences(self, result: Result) -> bool:
-        """Whether a finding is disabled; records the word that did."""
-        if result.span is None or result.span.line not in self.lines:
+        """Whether a finding is disabled; records the word that did. No comment hides a failure."""
+        if not result.is_finding or result.span is None or result.span.line not in self.lines:
             return False
         if not self.words:
             self.used.add("")

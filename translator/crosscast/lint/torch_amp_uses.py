@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import dotted_text, walk
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.module import Function, Module
 
 PLACES = ("torch.cuda.amp", "torch.cpu.amp")
 CLASSES = ("autocast", "GradScaler")
@@ -142,18 +143,23 @@ def passing(module: Module, node: ast.Name | ast.Attribute) -> list[Module]:
 
 def _is_other_choice(module: Module, node: ast.AST, what: str) -> bool:
     """Whether the program uses the new name instead, where there is one."""
-    new = [
-        call.node
-        for call in module.calls
-        if f"torch.amp.{what}" in call.names
-        and module.function_of(call.node) is module.function_of(node)
-    ]
+    new = _calls_in(module).get((f"torch.amp.{what}", module.function_of(node)), ())
     return any(
         _decides(module, branch, node, call)
         for call in new
         for here in (node, call)
         for branch in _branches(module, here)
     )
+
+
+@once
+def _calls_in(module: Module) -> dict[tuple[str, Function | None], list[ast.Call]]:
+    """Return the calls of a module by name and function."""
+    found: dict[tuple[str, Function | None], list[ast.Call]] = {}
+    for call in module.calls:
+        for name in call.names:
+            found.setdefault((name, module.function_of(call.node)), []).append(call.node)
+    return found
 
 
 def _branches(module: Module, node: ast.AST) -> Iterator[ast.If | ast.IfExp | ast.Try]:

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from crosscast.messages.diagnostics import Diagnostic, Severity, render, sort_key
 from crosscast.messages.language import WORDINGS, spoken
 from crosscast.messages.screens import Head, Line, Part, fitted, screen
+from crosscast.messages.terminal import escaped, print_document
 
 
 class Exit(IntEnum):
@@ -139,7 +140,7 @@ def _print_lines(lines: Iterable[Line], stream: TextIO) -> None:
     console = Console(file=stream, highlight=False, markup=False)
     for line in lines:
         if line.bold:
-            console.print(line.text, style="bold", soft_wrap=True)
+            console.print(escaped(line.text), style="bold", soft_wrap=True)
         else:
             print(line.text, file=stream)
     stream.flush()
@@ -153,11 +154,11 @@ def cell_text(value: Any) -> str:
 def print_diff(text: str) -> None:
     """Print a unified diff to stdout, with colors on a terminal unless they are disabled."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        print(text, end="")
+        print_document(text)
         return
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    for line in text.splitlines(keepends=True):
+    for line in escaped(text).splitlines(keepends=True):
         style = next((s for start, s in _DIFF_STYLES.items() if line.startswith(start)), None)
         console.print(line, style=style, end="")

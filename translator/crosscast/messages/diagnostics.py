@@ -36,7 +36,8 @@ class Span:
     """The whole source line, without its line ending, for underlining."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        name = self.file.replace("\n", "\\n")  # else its rest may pass for a line of ours
+        return f"{name}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,16 +151,21 @@ def render_one(diagnostic: Diagnostic, language: Language, explained: set[str]) 
     path = f"{diagnostic.path}: " if diagnostic.path else ""
     code = f"{words.severities[diagnostic.severity]} {diagnostic.code}"
     title = f" [{translated['title']}]" if translated else ""
-    lines = [printable(f"{place}{code}{title}: {path}{diagnostic.message}", keep="\n")]
+    lines = [printable(place) + _quoted(f"{code}{title}: {path}{diagnostic.message}")]
     if diagnostic.span and diagnostic.span.text:
         lines += _underline(diagnostic.span)
     if diagnostic.hint:
         hint = chinese.hint(diagnostic.hint) if language == "zh" else diagnostic.hint
-        lines.append(printable(f"  {words.hint}: {hint}", keep="\n"))
+        lines.append(_quoted(f"  {words.hint}: {hint}"))
     if translated and diagnostic.code not in explained:
         explained.add(diagnostic.code)
         lines.append(f"  {words.help}: {translated['help']}")
     return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    """Return a printable text; a line of a name or an error cannot pass for a message."""
+    return printable(text, keep="\n").replace("\n", "\n    ")
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -59,6 +60,13 @@ def write_files(
     except OSError as error:
         name = error.filename or root
         raise failure("CC502", f"{name}: {error.strerror or error}") from None
+
+
+def new_file_mode(*, executable: bool = False) -> int:
+    """Return the permissions that the umask leaves to a new file."""
+    umask = os.umask(0o077)  # it can only be read by setting it
+    os.umask(umask)
+    return (0o777 if executable else 0o666) & ~umask
 
 
 def _check_path(root: Path, path: str) -> None:
@@ -118,7 +126,7 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
             staged = stage / "new" / path
             staged.parent.mkdir(parents=True, exist_ok=True)
             staged.write_bytes(data)
-            staged.chmod(0o755 if path in executable else 0o644)
+            staged.chmod(new_file_mode(executable=path in executable))
         for path in contents:
             final, backup = root / path, stage / "old" / path
             _make_folder(final.parent, made)

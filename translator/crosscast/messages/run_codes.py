@@ -102,6 +102,12 @@ RUN_CODES = (
         "refused by the operating system",
         "A name that is too long or no name at all, a full disk, a broken file system.",
     ),
+    Code(
+        "CC505",
+        "output folder in use",
+        "One command at a time works in a folder. The message names the process. Wait for its end, "
+        "or choose another folder. A process that was killed blocks nobody.",
+    ),
     Code("CC601", "data file cannot be read", "Check the path and the permissions."),
     Code("CC602", "not a data set file", "A data set is a single .npz file with plain arrays."),
     Code(
@@ -174,8 +180,7 @@ RUN_CODES = (
     Code(
         "CC708",
         "parity folder cannot be used",
-        "The operating system denied access, or another comparison is using the folder. Wait "
-        "until it ends, or choose another folder.",
+        "The operating system denied access. Choose another folder.",
     ),
     Code(
         "CC710",

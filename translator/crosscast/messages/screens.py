@@ -76,7 +76,8 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
     if table.title:
         for title in table.title.splitlines():
             yield from (Line(text, bold=True) for text in fitted(title, width, "  "))
-    found = layout(table.columns, table.rows, long=table.long, width=width)
+    rows = [[cell.replace("\n", "\\n") for cell in row] for row in table.rows]  # names of files
+    found = layout(table.columns, rows, long=table.long, width=width)
     yield from (Line(text, bold=True) for text in found.head)
     yield from map(Line, found.rows)
 

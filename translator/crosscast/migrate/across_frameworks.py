@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from crosscast.lift.recipe_draft import Filled
 from crosscast.lift.step_sections import looking, number
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.output import OutputFile
 from crosscast.messages.source import Source
 from crosscast.migrate.bugs import Fate, changed, diagnostics_of, fates_of
@@ -133,7 +133,8 @@ def migrate_across(
             Diagnostic(code="CC971", message="found no training to migrate", hint=hint),
         )
     encoder = encoder_of(lifted.analysis.subject.program)
-    findings = [finding for finding in lint_sources(sources) if finding.is_finding]
+    results = lint_sources(sources)
+    findings = [finding for finding in results if finding.is_finding]
     fields, fates = fates_of(_with_model(lifted.fields, encoder), findings, keep=keep_bugs)
     model = _model_of(lifted, fields)
     loss = _loss_of(lifted, fields, model, targets)
@@ -195,7 +196,7 @@ def migrate_across(
         arrived=tuple(TargetScripts(recipe=recipe, compiled=emitted) for emitted in compiled),
         files=files,
         diagnostics=(
-            *lifted.diagnostics,
+            *dict.fromkeys((*lifted.diagnostics, *_unchecked(results))),
             *diagnostics_of(fates),
             *to_fill_in(fields, own_models, rows),
             *undone(rows),
@@ -207,6 +208,13 @@ def migrate_across(
             *(diagnostic for emitted in compiled for diagnostic in emitted.diagnostics),
         ),
     )
+
+
+def _unchecked(results: Sequence[Result]) -> Iterator[Diagnostic]:
+    """Yield what could not be checked for mistakes."""
+    for result in results:
+        if not result.is_finding and result.severity is Severity.ERROR:
+            yield result.diagnostic()
 
 
 def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[str, Filled]:

@@ -13,8 +13,10 @@ from crosscast.lift.effective_fields import UNRELATED
 from crosscast.lift.plan_comparison import OWN, beside
 from crosscast.lift.recipe_diff import differences, side_of_lifted
 from crosscast.lint.engine import lint_sources
+from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
+from crosscast.messages.unread import unread_parts
 from crosscast.plan.canonical import canonical_plan
 from crosscast.sources.grouping import group
 
@@ -102,7 +104,11 @@ def _judged(operation: str, left: str, right: str) -> Verdict:
 
 def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> Iterator[Comparison]:
     """Yield the mistakes that are on one side only."""
-    left, right = _mistakes(before), _mistakes(after)
+    sides = lint_sources(before), lint_sources(after)
+    failed = unread_parts(result.diagnostic() for side in sides for result in side)
+    if failed:
+        yield Comparison(name=name, field="mistakes", verdict="not comparable", why=failed)
+    left, right = map(_mistakes, sides)
     for code in sorted({*left, *right}):
         if code in right and code not in left:
             yield Comparison(name=name, field=code, verdict="different", why=f"new: {right[code]}")
@@ -112,9 +118,9 @@ def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> I
             )
 
 
-def _mistakes(sources: Sequence[Source]) -> dict[str, str]:
-    """Return code to message of lint's findings, without notes."""
-    found = [finding for finding in lint_sources(sources) if finding.is_finding]
+def _mistakes(results: Sequence[Result]) -> dict[str, str]:
+    """Return code to message of findings, without notes."""
+    found = [result for result in results if result.is_finding]
     return {
         finding.code: finding.message for finding in found if finding.severity is not Severity.NOTE
     }

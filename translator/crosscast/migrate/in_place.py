@@ -14,6 +14,7 @@ from crosscast.messages.source import Source
 from crosscast.migrate.codemod import Change, Codemod, Outcome, Scope
 from crosscast.migrate.interactive import Review
 from crosscast.pysource.syntax.notebook import is_notebook
+from crosscast.sources.failures import guarded
 from crosscast.sources.files import kind_of
 from crosscast.sources.grouping import group, group_all
 from crosscast.sources.prefilter import has_word
@@ -162,14 +163,16 @@ def _concerns(codemods: Sequence[Codemod], sources: Sequence[Source]) -> bool:
 
 
 def _apply(codemod: Codemod, subject: Subject) -> list[Result]:
-    try:
-        return [_result(codemod, outcome) for outcome in codemod.run(subject)]
-    except Exception as error:  # a bug in the codemod, not in the user's files
-        from crosscast.sources.subject_builder import failure
+    failures: list[Diagnostic] = []
+    main = subject.sources[0].name if subject.sources else ""
+    what = f"codemod {codemod.code} {codemod.name} on {main}"
+    work = partial(_results, codemod, subject)
+    found = guarded(failures, what, subject.sources, work) or []
+    return [*found, *map(of_diagnostic, failures)]
 
-        main = subject.sources[0].name if subject.sources else ""
-        what = f"codemod {codemod.code} {codemod.name} on {main}"
-        return [of_diagnostic(failure(what, error))]
+
+def _results(codemod: Codemod, subject: Subject) -> list[Result]:
+    return [_result(codemod, outcome) for outcome in codemod.run(subject)]
 
 
 def _result(codemod: Codemod, outcome: Outcome) -> Result:

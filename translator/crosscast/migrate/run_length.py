@@ -70,6 +70,8 @@ def _updates(epochs: int, rows: int, window: int, tail: str) -> int:
 def rows_of(path: Path) -> int | None:
     """Return the number of rows of an npz file; None if it is not there or is none."""
     try:
+        if not path.is_file():
+            return None
         with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as member:
             if member.read(len(_MAGIC)) != _MAGIC:
                 return None

@@ -52,6 +52,11 @@ def adjust(op: UpdateScale, state: ScaleState, finite: bool) -> ScaleState:
     return _clean(op, state) if finite else _overflow(op, state)
 
 
+def is_lowest(op: UpdateScale, scale: float) -> bool:
+    """Whether an overflow cannot lower a scale, which is at its lowest value or constant."""
+    return op.mode == "static" or scale <= op.min_scale
+
+
 def _overflow(op: UpdateScale, state: ScaleState) -> ScaleState:
     bad = state.bad + 1
     if bad < op.hysteresis:

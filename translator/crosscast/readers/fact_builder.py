@@ -8,6 +8,7 @@ from dataclasses import replace
 from crosscast.facts.fact import Confidence, Fact, Layer, Plain, PlainValue
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
 from crosscast.messages.diagnostics import Span
+from crosscast.messages.numbers import nearby
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 
@@ -48,6 +49,8 @@ def fact_of(
     match value:
         case Known(value=plain, origin=origin, flag=flag):
             shown = convert(plain) if convert else _plain(plain)
+            if isinstance(shown, float) and _is_computed(shown, origin, places):
+                shown = nearby(shown)
             return _with(fact, value=shown, known=True, origin=origin, expression=flag)
         case Unknown(text=text, reason=reason, origin=origin, default=default, has_default=given):
             if given:
@@ -64,6 +67,13 @@ def fact_of(
             return _with(fact, expression=words, reason="it depends on a condition")
         case Instance(made_by=name):
             return _with(fact, expression=name, reason=f"the result of a call of {name}")
+
+
+def _is_computed(value: float, origin: str, places: tuple[Span, ...]) -> bool:
+    """Whether a number is the result of a computation and is not written in the source."""
+    if origin == "literal":
+        return bool(places) and not any(repr(value) in place.text for place in places)
+    return origin == "derived"
 
 
 def _with(fact: Fact, **changes: object) -> Fact:

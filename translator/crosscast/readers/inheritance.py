@@ -17,9 +17,9 @@ _YAML = re.compile(
     r"^(?:_base_|_BASE_)[ \t]*:[ \t]*(\[[^\]]*\]|[^\n]*(?:\n[ \t]*-[^\n]*)*)", re.MULTILINE
 )
 _TEXT = re.compile(r"""["']([^"'\n]+)["']""")
-_WORD = re.compile(r"[\w./~-]+\.ya?ml\b")
+_WORD = re.compile(r"(?<![\w./~-])[\w./~-]+\.ya?ml\b")
 _READ_BASE = re.compile(r"^with read_base\(\):[^\n]*\n((?:[ \t]+[^\n]*\n|[ \t]*\n)+)", re.MULTILINE)
-_IMPORT = re.compile(r"from[ \t]+(\.+[\w.]*)[ \t]+import")
+_IMPORT = re.compile(r"from[ \t]+(\.[\w.]*+)[ \t]+import")
 _REPLACES = {"_delete_": True, "_inherited_": False}
 """Entries by which a section says that it inherits nothing."""
 

@@ -38,7 +38,7 @@ CONFIGURATIONS = {
 }
 """Name of a reader and what it reads, with the article `a`; others are called by their tool."""
 _OTHER = "configuration of another tool"
-_VERSION = re.compile(r"""^[\s{]*["']?version["']?\s*:\s*\d""", re.MULTILINE)
+_VERSION = re.compile(r"""^[ \t{]*["']?version["']?\s*:\s*\d""", re.MULTILINE)
 _PROGRAM = re.compile(r"^(import|from)\s+\w", re.MULTILINE)
 _PYTHON = (".py", ".pyw")
 _NOTEBOOK = ".ipynb"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from crosscast.facts.fact import Confidence, Fact, Layer, Origin, PlainValue
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 
-_NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(\d[\d_]*+(?:\.\d*+)?|\.\d++)([eE][-+]?\d+)?")
 _TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
 _FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
 
@@ -49,7 +50,7 @@ def number_of(value: object) -> int | float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return value if math.isfinite(value) else None
+        return value if abs(value) <= sys.float_info.max else None
     if not isinstance(value, str) or len(value) > 40 or not _NUMBER.fullmatch(value.strip()):
         return None
     text = value.strip().replace("_", "")

@@ -44,6 +44,7 @@ from crosscast.recipe.section import (
     LossScale,
     NonNegative,
     Positive,
+    RateOrZero,
     Role,
     Section,
     Slug,
@@ -234,7 +235,7 @@ class Schedule(Section):
     """Number of steps of the linear warm-up from 0; the first step has rate 0."""
     warmup_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
     """Alternative to `warmup_steps`: the fraction of `total_steps`, rounded down."""
-    end_lr: NonNegative = 0.0
+    end_lr: RateOrZero = 0.0
     power: Positive = 1.0
     """Exponent of the polynomial."""
     decay_from: Literal["warmup_end", "start"] = "warmup_end"
@@ -255,9 +256,9 @@ class Distributed(Section):
     """Data parallelism. The number of processes is `nodes` x `processes_per_node`."""
 
     strategy: Literal["none", "data_parallel"] = "none"
-    nodes: Count = 1
+    nodes: Annotated[int, Field(ge=1, le=2**16)] = 1
     """Number of machines with a shared file system; `launch` describes how they are started."""
-    processes_per_node: Count = 1
+    processes_per_node: Annotated[int, Field(ge=1, le=1024)] = 1
 
 
 Model = Annotated[BertModel | CustomModel, Field(discriminator="kind")]

@@ -6,10 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from crosscast.recipe.section import ArrayName, FactoryName, Fraction, Section
-
-Weight = Annotated[float, Field(ge=2.0**-126, le=2.0**126)]
-"""Every framework multiplies in float32: within these bounds, no weight becomes 0 or infinite."""
+from crosscast.recipe.section import ArrayName, FactoryName, Fraction, Positive, Section
 
 
 class CrossEntropy(Section):
@@ -22,7 +19,7 @@ class CrossEntropy(Section):
     """The array that the loss takes; all other arrays go to the model, by argument name."""
     label_smoothing: Fraction = 0.0
     """Each loss is (1 - s) * -log p[label] + s * mean of -log p over the classes."""
-    class_weights: tuple[Weight, ...] = ()
+    class_weights: tuple[Positive, ...] = ()
     """Factor of the loss of each class; empty for none. A mean over rows or labels counts each of
     them once, whatever its weight."""
 

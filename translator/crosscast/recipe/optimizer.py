@@ -6,8 +6,22 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from crosscast.recipe.section import Fraction, Glob, NonNegative, Positive, Role, Section
+from crosscast.recipe.section import (
+    BELOW_ONE,
+    LARGEST,
+    SMALLEST,
+    Fraction,
+    Glob,
+    Positive,
+    Rate,
+    RateOrZero,
+    Role,
+    Section,
+)
 
+Beta = Annotated[float, Field(ge=SMALLEST, le=BELOW_ONE)]
+# Its square, the minimum second moment, is a normal float32 number, too.
+RootOfMoment = Annotated[float, Field(ge=2.0**-63, le=2.0**63)]
 OneToThe = Annotated[float, Field(le=0)]
 EpsPlacement = Literal["after_correction", "before_correction"]
 
@@ -19,9 +33,9 @@ class ParameterGroup(Section):
     """Patterns such as `bert.embeddings.*` (`*`, `?`, `[abc]`, `[!abc]`) for the names of the
     parameters: those of Hugging Face for the shipped BERT, those of the framework for a custom
     model. At most 200 letters, digits and characters of `_ . / : - * ? [ ] !`."""
-    weight_decay: NonNegative | None = None
+    weight_decay: RateOrZero | None = None
     """Overrides the weight decay of the optimizer and `no_decay`; if missing, nothing changes."""
-    rate_factor: NonNegative = 1.0
+    rate_factor: RateOrZero = 1.0
     """Factor for the learning rate of these parameters."""
 
 
@@ -29,7 +43,7 @@ class _Optimizer(Section):
     """Fields of all optimizers."""
 
     name: str
-    learning_rate: Positive
+    learning_rate: Rate
     no_decay: tuple[Role, ...] = ()
     """Roles of parameters without weight decay."""
     groups: tuple[ParameterGroup, ...] = ()
@@ -45,7 +59,7 @@ class Sgd(_Optimizer):
     rate_in_momentum: bool = False
     """Multiply gradients by the learning rate before they are added to the momentum (Keras),
     instead of multiplying the momentum (PyTorch). The two differ while the rate changes."""
-    weight_decay: NonNegative = 0.0
+    weight_decay: RateOrZero = 0.0
     """Coupled (L2) decay, added to the gradient after clipping."""
 
 
@@ -53,16 +67,16 @@ class Adam(_Optimizer):
     """Adam with coupled weight decay."""
 
     name: Literal["adam"]
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    """Two numbers above 0: the decay rates of the first and second moment."""
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
+    """The decay rates of the first and second moment."""
     eps: Positive = 1e-8
-    """A number of at least 1.18e-38; smaller values are 0 in float32."""
+    """Without it, weights without a gradient would become nan."""
     eps_placement: EpsPlacement = "after_correction"
     """Whether epsilon is added to the square root of the corrected second moment (PyTorch) or of
     the uncorrected one (Keras)."""
     bias_correction: bool = True
     """The original BERT uses none."""
-    weight_decay: NonNegative = 0.0
+    weight_decay: RateOrZero = 0.0
     """Coupled (L2) decay, added to the gradient after clipping."""
 
 
@@ -70,16 +84,16 @@ class AdamW(_Optimizer):
     """Adam with decoupled weight decay: w * (1 - learning_rate * weight_decay)."""
 
     name: Literal["adamw"]
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    """Two numbers above 0: the decay rates of the first and second moment."""
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
+    """The decay rates of the first and second moment."""
     eps: Positive = 1e-8
-    """A number of at least 1.18e-38; smaller values are 0 in float32."""
+    """Without it, weights without a gradient would become nan."""
     eps_placement: EpsPlacement = "after_correction"
     """Whether epsilon is added to the square root of the corrected second moment (PyTorch) or of
     the uncorrected one (Keras)."""
     bias_correction: bool = True
     """The original BERT uses none."""
-    weight_decay: NonNegative = 0.01
+    weight_decay: RateOrZero = 0.01
     no_decay: tuple[Role, ...] = ("bias", "layer_norm")
     """Roles of parameters without weight decay."""
 
@@ -89,12 +103,12 @@ class Lamb(_Optimizer):
     times the learning rate."""
 
     name: Literal["lamb"]
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    """Two numbers above 0: the decay rates of the first and second moment."""
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
+    """The decay rates of the first and second moment."""
     eps: Positive = 1e-6
-    """A number of at least 1.18e-38; smaller values are 0 in float32."""
+    """Without it, weights without a gradient would become nan."""
     bias_correction: bool = True
-    weight_decay: NonNegative = 0.01
+    weight_decay: RateOrZero = 0.01
     """Decay that is part of the adapted step."""
     no_decay: tuple[Role, ...] = ("bias", "layer_norm")
     """Roles of parameters without weight decay."""
@@ -106,9 +120,9 @@ class Lion(_Optimizer):
     """Lion: the sign of an average of gradient and momentum, with decoupled weight decay."""
 
     name: Literal["lion"]
-    betas: tuple[Fraction, Fraction] = (0.9, 0.99)
-    """Two numbers above 0: the weight of the momentum in the sign, and its decay rate."""
-    weight_decay: NonNegative = 0.0
+    betas: tuple[Beta, Beta] = (0.9, 0.99)
+    """The weight of the momentum in the sign, and its decay rate."""
+    weight_decay: RateOrZero = 0.0
     """Decoupled decay: w * (1 - learning_rate * weight_decay)."""
 
 
@@ -118,12 +132,12 @@ class Adafactor(_Optimizer):
     name: Literal["adafactor"]
     beta2_decay: OneToThe = -0.8
     """In step t, the new gradient enters the second moments with the weight t ** beta2_decay."""
-    eps: tuple[Positive, Positive] = (2.0**-23, 1e-3)
-    """Two numbers: the minimum square root of a second moment, at least 1e-19, and the minimum root
-    mean square of a parameter."""
-    clip_threshold: Annotated[float, Field(ge=1)] = 1.0
+    eps: tuple[RootOfMoment, Positive] = (2.0**-23, 1e-3)
+    """The minimum square root of a second moment, and the minimum root mean square of a
+    parameter."""
+    clip_threshold: Annotated[float, Field(ge=1, le=LARGEST)] = 1.0
     """Maximum root mean square of a step direction."""
-    weight_decay: NonNegative = 0.0
+    weight_decay: RateOrZero = 0.0
     """Decoupled decay: w * (1 - learning_rate * weight_decay)."""
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.recipe.data_rules import reading_rows
 from crosscast.recipe.document import (
-    Adafactor,
     BertModel,
     CustomData,
     CustomLoss,
@@ -261,19 +260,6 @@ def _optimizer(recipe: Recipe) -> Iterator[Diagnostic]:
             code="CC207",
             path="optimizer.rate_in_momentum",
             message="rate_in_momentum needs a momentum above 0",
-        )
-    lowest = 1e-19 if isinstance(optimizer, Adafactor) else 2.0**-126  # Adafactor squares it
-    eps = getattr(optimizer, "eps", 1.0)
-    if (eps[0] if isinstance(eps, tuple) else eps) < lowest:
-        yield Diagnostic(
-            code="CC207",
-            path="optimizer.eps",
-            message=f"eps must be at least {lowest:.3g}: smaller values are 0 in float32",
-            hint="with eps 0, parameters without a gradient would become nan",
-        )
-    if not all(getattr(optimizer, "betas", ())):
-        yield Diagnostic(
-            code="CC207", path="optimizer.betas", message="betas must be above 0 and below 1"
         )
 
 

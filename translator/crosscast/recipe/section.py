@@ -12,12 +12,20 @@ from crosscast.recipe.float32 import float32
 # 2**31-1: every framework can hold it in an int32 counter or shape.
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 CountOrZero = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-Fraction = Annotated[float, Field(ge=0, lt=1)]
+# Frameworks compute in float32, and many kernels take subnormal numbers for 0. Within these
+# bounds, a number and its inverse are normal float32 numbers.
+SMALLEST, LARGEST = 2.0**-126, 2.0**126
+Positive = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
+NonNegative = Annotated[float, Field(ge=0, le=LARGEST)]
+# Factors of weights and gradients: what they make is squared.
+Rate = Annotated[float, Field(ge=SMALLEST, le=2.0**32)]
+RateOrZero = Annotated[float, Field(ge=0, le=2.0**32)]
+# The largest float32 number below 1: larger ones would be rounded to 1.
+BELOW_ONE = 1 - 2.0**-24
+Fraction = Annotated[float, Field(ge=0, le=BELOW_ONE)]
 # Every framework stores scales in float32: they are rounded here, once, so that all print equal
-# values. Within these bounds both scale and 1/scale are normal float32 numbers.
-LossScale = Annotated[float, Field(ge=2.0**-126, le=2.0**126), AfterValidator(float32)]
+# values.
+LossScale = Annotated[float, Field(ge=SMALLEST, le=LARGEST), AfterValidator(float32)]
 SLUG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 # Paths are printed in scripts and messages: no control characters, line separators, invisible
 # characters or direction marks.

@@ -16,6 +16,7 @@ from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.messages.source import Source
 from crosscast.server import recipes
+from crosscast.server.connection import Protocol
 from crosscast.server.programs import findings
 from crosscast.sources.files import kind_of
 
@@ -37,7 +38,7 @@ class State:
 
 def make_server() -> LanguageServer:
     """Return the server, not started."""
-    server = LanguageServer("crosscast", __version__)
+    server = LanguageServer("crosscast", __version__, protocol_cls=Protocol)
     state = State()
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
@@ -48,7 +49,8 @@ def make_server() -> LanguageServer:
     async def changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams) -> None:
         version = params.text_document.version
         await asyncio.sleep(_PAUSE)
-        if ls.workspace.get_text_document(params.text_document.uri).version == version:
+        document = _opened(ls, params.text_document.uri)
+        if document is not None and document.version == version:
             _publish(ls, state)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
@@ -58,7 +60,9 @@ def make_server() -> LanguageServer:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(ls: LanguageServer, params: types.HoverParams) -> types.Hover | None:
-        document = ls.workspace.get_text_document(params.text_document.uri)
+        document = _opened(ls, params.text_document.uri)
+        if document is None:
+            return None
         source = _source(document)
         if not recipes.is_recipe(source):
             return None
@@ -72,7 +76,9 @@ def make_server() -> LanguageServer:
         types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", "{"])
     )
     def complete(ls: LanguageServer, params: types.CompletionParams) -> types.CompletionList:
-        document = ls.workspace.get_text_document(params.text_document.uri)
+        document = _opened(ls, params.text_document.uri)
+        if document is None:
+            return types.CompletionList(is_incomplete=False, items=[])
         source = _source(document)
         items = []
         if source.name.endswith((".yaml", ".yml")) and recipes.may_become_recipe(source):
@@ -86,7 +92,9 @@ def make_server() -> LanguageServer:
     )
     def fixes(ls: LanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
-        document = ls.workspace.get_text_document(uri)
+        document = _opened(ls, uri)
+        if document is None:
+            return []
         return [
             action
             for result in state.found.get(uri, [])
@@ -95,6 +103,12 @@ def make_server() -> LanguageServer:
         ]
 
     return server
+
+
+def _opened(ls: LanguageServer, uri: str) -> TextDocument | None:
+    """Return an open document; None for others, which the server does not read from disk."""
+    found: TextDocument | None = ls.workspace.text_documents.get(uri)
+    return found
 
 
 def _publish(ls: LanguageServer, state: State) -> None:

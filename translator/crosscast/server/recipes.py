@@ -19,8 +19,8 @@ from crosscast.recipe.yaml_source import YamlDocument, parse
 _SECTIONS = re.compile(r"(?m)^(model|data|batch|precision|optimizer|schedule|accumulation)\s*:")
 _BEGINNING = re.compile(r"\s*(#.*)?$|(version:\s*1|name:.*|seed:.*|[a-z]*)\s*$")
 _KEY = re.compile(r"^(\s*)(?:- )?([A-Za-z_][\w-]*)\s*:")
-_OPEN = re.compile(r"([A-Za-z_][\w-]*)\s*:\s*\{[^{}]*$")
-_VALUE = re.compile(r"([A-Za-z_][\w-]*)\s*:\s*[^\s,{}#]*$")
+_OPEN = re.compile(r"(?<![\w-])([A-Za-z_][\w-]*+)\s*+:\s*\{[^{}]*$")
+_VALUE = re.compile(r"(?<![\w-])([A-Za-z_][\w-]*+)\s*+:\s*[^\s,{}#]{0,200}$")
 _MEANT = re.compile(r"did you mean (\S+)\?")
 
 
@@ -197,7 +197,7 @@ def _enter(data: dict[str, Any], path: tuple[str, ...], text: str) -> None:
             return
     text = text.partition(" #")[0].strip()
     if text.startswith("{"):
-        pairs = re.findall(r"([A-Za-z_][\w-]*)\s*:\s*([^\s,{}]+)", text)
+        pairs = re.findall(r"(?<![\w-])([A-Za-z_][\w-]*+)\s*+:\s*([^\s,{}]+)", text)
         here[path[-1]] = dict(pairs)
     else:
         here[path[-1]] = text or {}

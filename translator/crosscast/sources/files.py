@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.output import new_file_mode
 from crosscast.messages.source import STDIN, Source, read_source
 from crosscast.sources.path_patterns import path_matches
 from crosscast.sources.requirements import is_requirements
@@ -121,6 +122,8 @@ def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
     limit = MAX_CONFIG if path.suffix in CONFIG and not named else MAX_BYTES
     problem: Diagnostic
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            return Diagnostic(code="CC002", message=f"{path}: not a regular file")
         with path.open("rb") as stream:
             data = stream.read(limit + 1)
     except OSError as error:
@@ -131,7 +134,9 @@ def read_text(path: Path, *, named: bool = True) -> Text | Diagnostic | None:
     encoding = encoding_of(data, python=path.suffix not in (*SHELL, *CONFIG))
     try:
         text = data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+        if "utf" not in encoding and text.encode(encoding) != data:
+            raise ValueError  # a codec such as punycode: the file could not be written back
+    except (ValueError, LookupError):  # codecs such as `undefined` and `idna` have errors of theirs
         problem = Diagnostic(code="CC005", message=f"{path}: not text in {encoding}")
         return problem if named else None
     return Text(source=Source(str(path), text), path=path, encoding=encoding)
@@ -209,15 +214,13 @@ def _replace_all(contents: Mapping[Path, tuple[bytes, int | None]]) -> None:
     """Stage all files beside their places, then move them there; undo all on failure."""
     staged: dict[Path, Path] = {}
     before: dict[Path, bytes | None] = {}
-    umask = os.umask(0)
-    os.umask(umask)
     try:
         for path, (data, mode) in contents.items():
             handle, name = tempfile.mkstemp(prefix=".crosscast-", dir=path.parent)
             staged[path] = Path(name)
             with os.fdopen(handle, "wb") as stream:
                 stream.write(data)
-            staged[path].chmod(0o666 & ~umask if mode is None else mode)
+            staged[path].chmod(new_file_mode() if mode is None else mode)
         for path in contents:
             before[path] = path.read_bytes() if path.exists() else None
             staged[path].replace(path)

@@ -10,6 +10,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.encoder_json import is_encoder
 from crosscast.readers.inheritance import files_of
 from crosscast.sources.ancestors import ancestors, hydra_names, is_run
+from crosscast.sources.file_names import FileNames
 from crosscast.sources.files import kind_of
 from crosscast.sources.imports import Files, Imports
 from crosscast.sources.prefilter import may_train
@@ -18,9 +19,10 @@ MAX_HELPERS = 16
 MAX_DEPTH = 3
 ENOUGH = 3_000_000
 """Total size of all programs, in characters, below which all modules are included."""
-_STARTED = re.compile(r"[\w.$/{}-]*[\w-]+\.py\b|(?<=-m )[ \t]*[\w.]+")
-_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash)\b")
-_SETTINGS = re.compile(r"[\w.-]+\.(?:json|ya?ml|gin)\b")
+_PROGRAM = FileNames(r"\w.$/{}-", "py")
+_MODULE = re.compile(r"(?<=-m )[ \t]*([\w.]+)")
+_SCRIPT = FileNames(r"\w.-", "sh|bash")
+_SETTINGS = FileNames(r"\w.-", "json|ya?ml|gin")
 
 
 def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
@@ -148,15 +150,15 @@ def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[So
 def _started(script: Source, files: Files) -> Source | None:
     """Return the program among the given files that a script launches."""
     folder = PurePath(script.name).parent
-    for match in _STARTED.finditer(script.text):
-        word = match.group().strip()
+    modules = ((match.start(1), match.group(1)) for match in _MODULE.finditer(script.text))
+    for _, word in sorted([*_PROGRAM.places(script.text), *modules]):
         if not word.endswith(".py"):
             found = files.module(folder, word.split("."))
             if found:
                 return found
             continue
         path = PurePath(word)
-        same = [source for key, source in files.python.items() if key.name == path.name]
+        same = files.named.get(path.name, [])
         near = [source for source in same if PurePath(source.name) == _plain(folder / path)]
         if near or len(same) == 1:
             return (near or same)[0]
@@ -179,7 +181,7 @@ def _jobs(scripts: Sequence[Source], files: Files) -> dict[str, list[Source]]:
     for script in scripts:
         if script.name in starting:
             continue
-        named = {PurePath(script.name).with_name(word) for word in _SCRIPT.findall(script.text)}
+        named = {PurePath(script.name).with_name(word) for word in _SCRIPT.find(script.text)}
         inner = [source.name for source in starting.values() if PurePath(source.name) in named]
         if len(inner) == 1:
             found.setdefault(inner[0], []).append(script)
@@ -208,7 +210,7 @@ def _with_settings(
         return members
     added: dict[str, Source] = {}
     for member in members:
-        for name in (*_SETTINGS.findall(member.text), *hydra_names(member)):
+        for name in (*dict.fromkeys(_SETTINGS.find(member.text)), *hydra_names(member)):
             found = _nearest(settings.get(name, ()), PurePath(member.name).parent)
             if found is not None:
                 added[found.name] = found

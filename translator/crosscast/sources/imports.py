@@ -16,7 +16,7 @@ from crosscast.sources.prefilter import FLAGS, has_word, may_train
 MAX_NEAR = 50_000
 """Maximum size, in characters, of a module included for its constants."""
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^#\n]+)"
+    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]{0,4000}\)|[^#\n]+)"
     r"|import[ \t]+(?P<modules>[\w., \t]+))",
     re.MULTILINE,
 )
@@ -30,6 +30,8 @@ class Files:
     sources: Sequence[Source]
     python: dict[PurePath, Source] = field(default_factory=dict)
     folders: set[PurePath] = field(default_factory=set)
+    named: dict[str, list[Source]] = field(default_factory=dict)
+    """Modules by the last part of their path."""
 
     def __post_init__(self) -> None:
         for source in self.sources:
@@ -37,6 +39,7 @@ class Files:
                 path = PurePath(source.name)
                 self.python[path] = source
                 self.folders.update(path.parents)
+                self.named.setdefault(path.name, []).append(source)
 
     def module(self, folder: PurePath, parts: Sequence[str]) -> Source | None:
         """Return the module `a.b` in a folder."""

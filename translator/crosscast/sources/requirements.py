@@ -9,12 +9,12 @@ from pathlib import PurePath
 from crosscast.messages.source import Source
 
 _PIN = re.compile(
-    r"^\s*(?P<name>[A-Za-z][\w.-]*)(\[[^\]]*\])?\s*===?\s*(?P<version>\d[\w.+]*)", re.M
+    r"^[ \t]*(?P<name>[A-Za-z][\w.-]*+)(\[[^\]\n]*\])?[ \t]*===?[ \t]*(?P<version>\d[\w.+]*)", re.M
 )
 _WINDOW = re.compile(
-    r"^\s*(?P<name>[A-Za-z][\w.-]*)(\[[^\]]*\])?\s*(?:~=\s*(?P<near>\d[\w.]*)"
-    r"|>=\s*(?P<low>\d[\w.]*)\s*,\s*<=?\s*\d"
-    r"|<=?\s*\d[\w.]*\s*,\s*>=\s*(?P<low2>\d[\w.]*))",
+    r"^[ \t]*(?P<name>[A-Za-z][\w.-]*+)(\[[^\]\n]*\])?[ \t]*(?:~=[ \t]*(?P<near>\d[\w.]*)"
+    r"|>=[ \t]*(?P<low>\d[\w.]*)[ \t]*,[ \t]*<=?[ \t]*\d"
+    r"|<=?[ \t]*\d[\w.]*[ \t]*,[ \t]*>=[ \t]*(?P<low2>\d[\w.]*))",
     re.M,
 )
 """A version range with an upper bound, represented by its lower bound."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
-from typing import TypeVar
 
 from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
@@ -32,6 +31,7 @@ from crosscast.readers.registry import (
 )
 from crosscast.readers.usual_names import READER_NAME
 from crosscast.sources.ancestors import ancestors
+from crosscast.sources.failures import guarded
 from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.requirements import pinned
@@ -39,9 +39,10 @@ from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.steps.search import training_steps
 
-Part = TypeVar("Part")
-_OVERRIDE = re.compile(r"\.py\b(?:[^\n\\]|\\\n)*?\s\+{0,2}[A-Za-z_][\w./@]*=")
-"""A word with `=` and without dashes after a program."""
+_ARGUMENTS = re.compile(r"\.py\b((?:[^\n\\]|\\\n)*)")
+"""What follows a program up to the end of its command."""
+_OVERRIDE = re.compile(r"\s\+{0,2}[A-Za-z_][\w./@]*=")
+"""A word with `=` and without dashes."""
 
 
 def subject_of(
@@ -81,7 +82,7 @@ def subject_of(
     steps: tuple[TrainingStep, ...] = ()
     if program is not None:
         what = f"finding the steps of {python[0].name}"
-        steps = _guarded(failures, what, partial(training_steps, program)) or ()
+        steps = guarded(failures, what, python, partial(training_steps, program)) or ()
         note = retired(program)
         if note is not None:  # its calls have names with other meanings elsewhere
             steps = ()
@@ -89,7 +90,7 @@ def subject_of(
         facts += _from(python[0], _facts(program, python, failures))
         told = {fact.field for fact in facts if fact.reader != READER_NAME}
         work = partial(given_away, program, told)
-        facts += _guarded(failures, "reading what is given away", work) or []
+        facts += guarded(failures, "reading what is given away", python, work) or []
     if others:
         failures += reader_problems(TEXT_GROUP)
     if program is not None:
@@ -131,12 +132,14 @@ def _program(
     main = sources[0]
     launch = next((command for command in commands if starts(command, main)), None)
     work = partial(reading, launch=launch)
-    return _guarded(failures, f"reading {main.name}", work) or (None, ())
+    return guarded(failures, f"reading {main.name}", sources, work) or (None, ())
 
 
 def _overrides(sources: Sequence[Source]) -> bool:
     """Whether a command of a launch script changes entries of configurations: `optim.lr=0.1`."""
-    return any(_OVERRIDE.search(s.text) for s in sources if kind_of(s) == "shell")
+    shells = (source for source in sources if kind_of(source) == "shell")
+    commands = (found[1] for shell in shells for found in _ARGUMENTS.finditer(shell.text))
+    return any(map(_OVERRIDE.search, commands))
 
 
 def starts(command: Command, source: Source) -> bool:
@@ -154,7 +157,7 @@ def _facts(program: Program, sources: Sequence[Source], failures: list[Diagnosti
         hints = tuple(reader.hints)
         if not hints or any(has_word(source.text, hints) for source in sources):
             work = partial(_all_facts, reader, program)
-            found += _guarded(failures, f"reader {reader.name}", work) or []
+            found += guarded(failures, f"reader {reader.name}", sources, work) or []
     return found
 
 
@@ -170,40 +173,16 @@ def _read(source: Source, files: Files, failures: list[Diagnostic]) -> Reading:
     for known in (source, *ancestors(source, files)):
         for reader in text_readers():
             what = f"reader {reader.name} on {source.name}"
-            if not _guarded(failures, what, partial(reader.sniff, known)):
+            if not guarded(failures, what, [known], partial(reader.sniff, known)):
                 continue
             work = partial(reader.read, source)
             if isinstance(reader, ComposingReader):
                 work = partial(reader.read_over, source, files)
-            reading = _guarded(failures, what, work)
+            reading = guarded(failures, what, [source], work)
             return reading if isinstance(reading, Reading) else Reading()
     from crosscast.readers.config.usual_settings import READER  # programs need no YAML
 
     what = f"reader {READER.name} on {source.name}"
-    if _guarded(failures, what, partial(READER.sniff, source)):
-        return _guarded(failures, what, partial(READER.read, source)) or Reading()
+    if guarded(failures, what, [source], partial(READER.sniff, source)):
+        return guarded(failures, what, [source], partial(READER.read, source)) or Reading()
     return Reading()
-
-
-def _guarded(failures: list[Diagnostic], what: str, work: Callable[[], Part]) -> Part | None:
-    """Return the result of `work`; record an exception as a failure."""
-    try:
-        return work()
-    except Exception as error:  # a bug in crosscast or a plug-in, not in the user's files
-        failures.append(failure(what, error))
-        return None
-
-
-def failure(what: str, error: Exception) -> Diagnostic:
-    """Return the diagnostic for a part of crosscast that raised."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = ""
-    if trace is not None:
-        place = f" at {PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-    return Diagnostic(
-        code="CC950",
-        message=f"{what} failed: {type(error).__name__}: {error}{place}",
-        hint="everything else was analyzed; please report this with the file, if you can share it",
-    )

@@ -98,6 +98,8 @@ def open_container(path: Path) -> Container:
 
 def is_safetensors(path: Path) -> bool:
     """Whether a file begins like a safetensors file: a length, then a JSON object."""
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             head = file.read(9)

@@ -18,8 +18,8 @@ _COUNTS = ("windows", "updates")
 _SCALE_COUNTS = ("stuck", "good", "bad")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 _PARTS = ("model/", "optimizer/", "ema/")
-_MOST = 2**53
-"""Counters are exact in JSON below this."""
+_MOST = 2**31
+"""Scripts count below this."""
 
 
 def read_emitted(file: Container) -> TrainingState:
@@ -131,8 +131,13 @@ def _checked_counters(
     if updates > windows or (not scaled and updates < windows and "windows" in counters):
         without = "" if updates > windows else " without a loss scale"
         problems.append(f"{updates} updates do not match {windows} windows{without}")
-    elif not problems and max(counts["good"], counts["bad"], counts["stuck"]) > windows:
-        problems.append("the counters of the loss scale exceed the number of windows")
+    elif not problems and (
+        counts["good"] > updates
+        or max(counts["bad"], counts["stuck"]) > windows - updates
+        or (counts["good"] and counts["stuck"])
+    ):
+        where = f"of {updates} updates in {windows} windows"
+        problems.append(f"the counters of the loss scale are not those {where}")
     scale = counters.get("scale", 1.0)
     number = isinstance(scale, int | float) and not isinstance(scale, bool)
     if not number or not math.isfinite(scale) or not 2.0**-149 <= scale < 2.0**128:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from crosscast.messages.diagnostics import failure
+from crosscast.messages.output import new_file_mode
 from crosscast.state.training_state import TrainingState
 
 NAME = "checkpoint.safetensors"
@@ -61,7 +62,7 @@ def write_state(path: Path, state: TrainingState) -> None:
         partial = path.with_name(f".state-{key}.partial")
         partial.unlink(missing_ok=True)  # a link would be followed
         save_file(arrays, partial, metadata)
-        partial.chmod(0o666 & ~_umask())
+        partial.chmod(new_file_mode())  # save_file lets only the user read
         partial.replace(path)
     except (OSError, ValueError, SafetensorError) as error:
         raise failure("CC502", f"{path}: {getattr(error, 'strerror', None) or error}") from None
@@ -69,10 +70,3 @@ def write_state(path: Path, state: TrainingState) -> None:
         if partial is not None:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """Return the umask of the process, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

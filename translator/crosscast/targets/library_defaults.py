@@ -19,6 +19,7 @@ _APEX: Mapping[str, Value] = {
     "loss_scaling.growth_interval": 2000,
     "loss_scaling.hysteresis": 1,
 }
+_ADAM: Mapping[str, Value] = {"lr": 0.001, "betas": (0.9, 0.999), "eps": 1e-8}
 _LATE = "the scale grows after one clean step more than the interval says"
 
 LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
@@ -50,12 +51,50 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
         note="with dynamic_loss_scale=True; the arguments are the keys of dynamic_loss_args",
     ),
     Defaults(
+        api="apex.optimizers.FusedAdam",
+        package="apex",
+        arguments={**_ADAM, "weight_decay": 0.0},
+        source="NVIDIA/apex apex/optimizers/fused_adam.py, 004da4ed",
+        note="the decay is decoupled unless adam_w_mode=False",
+    ),
+    Defaults(
         api="apex.optimizers.FusedLAMB",
         package="apex",
-        arguments={"eps": 1e-6, "weight_decay": 0.01, "max_grad_norm": 1.0},
+        arguments={**_ADAM, "eps": 1e-6, "weight_decay": 0.01, "max_grad_norm": 1.0},
         fixed={"clipping.eps": 0.0},
-        source="NVIDIA/apex csrc/multi_tensor_lamb.cu",
+        source="NVIDIA/apex apex/optimizers/fused_lamb.py, 16fadfe7; csrc/multi_tensor_lamb.cu",
         note="gradients are divided by norm / max_grad_norm where the norm is larger",
+    ),
+    Defaults(
+        api="apex.optimizers.FusedSGD",
+        package="apex",
+        arguments={"momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False},
+        source="NVIDIA/apex apex/optimizers/fused_sgd.py, 00dbe4b4",
+        note="lr has no default",
+    ),
+    *(
+        Defaults(
+            api=f"deepspeed.ops.adam.{name}",
+            package="deepspeed",
+            arguments={**_ADAM, "weight_decay": 0.0},
+            source=f"microsoft/DeepSpeed deepspeed/ops/adam/{file}",
+        )
+        for name, file in (
+            ("FusedAdam", "fused_adam.py, 048b0d50"),
+            ("DeepSpeedCPUAdam", "cpu_adam.py, 005c7cc8"),
+        )
+    ),
+    *(
+        Defaults(
+            api=f"bitsandbytes.optim.{name}",
+            package="bitsandbytes",
+            arguments={**_ADAM, "weight_decay": 0.01},
+            source="bitsandbytes-foundation/bitsandbytes bitsandbytes/optim/adamw.py, 06029dd6",
+        )
+        for name in (
+            *("AdamW", "AdamW8bit", "AdamW32bit"),
+            *("PagedAdamW", "PagedAdamW8bit", "PagedAdamW32bit"),
+        )
     ),
     Defaults(
         api="apex.contrib.optimizers.FP16_Optimizer",

@@ -49,6 +49,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "optimizer": f"{_TORCH} {_OTHER_BETAS} learning_rate lr_max=learning_rate "
         "max_lr=learning_rate epsilon=eps e=eps adam_epsilon=eps",
     },
+    "bitsandbytes": {"optimizer": _TORCH},
     "timm flags": {"optimizer": "lr=learning_rate momentum weight_decay opt_eps=eps"},
     "keras": _KERAS,
     "tf_keras": _KERAS,
@@ -81,7 +82,10 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
     "paddle flags": {"optimizer": "learning_rate lr=learning_rate weight_decay"},
     "paddle suites": {"optimizer": f"momentum {_BETAS} epsilon=eps use_nesterov=nesterov"},
     "paddlevit": {"optimizer": "EPS=eps MOMENTUM=momentum"},
-    "apex": {"loss_scaling": "min_loss_scale=min_scale max_loss_scale=max_scale"},
+    "apex": {
+        "optimizer": _TORCH,
+        "loss_scaling": "min_loss_scale=min_scale max_loss_scale=max_scale",
+    },
     "apex.fp16_utils": {
         "loss_scaling": "init_scale scale_window=growth_interval scale_factor=growth_factor",
     },

@@ -84,6 +84,8 @@ def read_run(name: str, place: Place) -> TracedRun:
 
 
 def _cut(trace: Path, rows: int) -> Iterator[Diagnostic]:
+    if not trace.is_file():  # a pipe would be waited for
+        return
     with trace.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - 1))

@@ -132,6 +132,11 @@ class Guard:
         return is_met(self.value, self.holds)
 
 
+HELD_BACK = "require_backward_grad_sync"
+"""Name of contexts that this attribute of DistributedDataParallel stands for."""
+ASKED_LATE = "set_requires_gradient_sync"
+"""Name of contexts that this method of FSDP stands for, which counts in the backward pass."""
+
 ContextKind = Literal["autocast", "no_sync", "accumulate", "scale_loss", "tape", "no_grad", "other"]
 
 

@@ -50,6 +50,7 @@ SETTINGS = Settings(
     checkpoint_every=500,
     slots=("momentum_buffer",),
     scale=(0.0, MAX_SCALE),
+    counts=(2000, 1),
     half="float16",
 )
 

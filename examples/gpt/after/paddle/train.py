@@ -63,6 +63,7 @@ SETTINGS = Settings(
     slots=("exp_avg", "exp_avg_sq"),
     betas=BETAS,
     scale=(MIN_SCALE, float("inf")),
+    counts=(100, 1),
     half="float16",
 )
 

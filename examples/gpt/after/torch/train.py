@@ -52,6 +52,7 @@ SETTINGS = Settings(
     unlabelled=True,
     slots=("exp_avg", "exp_avg_sq"),
     scale=(MIN_SCALE, float("inf")),
+    counts=(100, 1),
 )
 
 

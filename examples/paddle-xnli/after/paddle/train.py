@@ -60,6 +60,7 @@ SETTINGS = Settings(
     slots=("exp_avg", "exp_avg_sq"),
     betas=BETAS,
     scale=(MIN_SCALE, float("inf")),
+    counts=(1000, 2),
     half="float16",
 )
 

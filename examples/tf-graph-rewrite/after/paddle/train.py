@@ -52,6 +52,7 @@ SETTINGS = Settings(
     slots=("exp_avg", "exp_avg_sq"),
     betas=BETAS,
     scale=(MIN_SCALE, float("inf")),
+    counts=(2000, 1),
     half="float16",
 )
 

@@ -52,6 +52,7 @@ SETTINGS = Settings(
     max_positions=MAX_POSITIONS,
     slots=("exp_avg", "exp_avg_sq"),
     scale=(MIN_SCALE, float("inf")),
+    counts=(2000, 1),
 )
 
 

@@ -24,7 +24,7 @@ from crosscast_parity.report.figures.style import (
 TRAJECTORY_CAPTION = (
     "Top: mean loss of each window; the curves should coincide. Bottom: distance from "
     "{reference}. It should stay below the dashed limit up to the horizon. Gray shows how "
-    "much {reference} changes when its weights change by 1e-7 ({twins} runs). A curve that "
+    "much {reference} changes when its weights change by {moved:.0e} ({twins} runs). A curve that "
     "leaves the gray area early shows the window in which the programs diverge; 0 is drawn "
     "at the bottom."
 )
@@ -39,7 +39,8 @@ class Trajectory:
     """The loss of one run in all contestants.
 
     `distances`: |loss - loss of the reference| per contestant. `noise`: envelope per window.
-    `limit`: largest distance that passes, per window. `horizon`: windows that are judged.
+    `limit`: largest distance that passes, per window. `horizon`: windows that are judged. `moved`:
+    by what share the weights of the `twins` were moved.
     """
 
     reference: str = ""
@@ -49,6 +50,7 @@ class Trajectory:
     limit: Sequence[float] = ()
     horizon: int | None = None
     twins: int = 0
+    moved: float = 0.0
 
 
 def trajectory_plot(trajectory: Trajectory, *, key: str, title: str) -> Plot:
@@ -71,7 +73,7 @@ def trajectory_plot(trajectory: Trajectory, *, key: str, title: str) -> Plot:
         caption = BARE_CAPTION
         if judged:
             caption = TRAJECTORY_CAPTION.format(
-                reference=trajectory.reference, twins=trajectory.twins
+                moved=trajectory.moved, reference=trajectory.reference, twins=trajectory.twins
             )
         return finish(figure, key=key, title=title, caption=caption)
 

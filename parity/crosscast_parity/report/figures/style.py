@@ -218,8 +218,8 @@ def _inline(svg: str, key: str, title: str) -> str:
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
     own = re.sub(r"[^A-Za-z0-9_-]", "_", key)  # all figures share one page, and so their ids
     svg = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{own}-", svg)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^<>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^<>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
     label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from crosscast_parity.judge.records import BisectionRecord, ParityReport, Run, StageRecord
 from crosscast_parity.levels.envelope import distance
-from crosscast_parity.levels.losses import FLOOR
+from crosscast_parity.levels.losses import floor_of
 from crosscast_parity.recordings.trace import Row
 from crosscast_parity.report.figures.curves import Trajectory, curve_plot, trajectory_plot
 from crosscast_parity.report.figures.evidence import Trial, bisection_plot
@@ -82,7 +82,6 @@ def _trajectory(report: ParityReport, stage: StageRecord, runs: Mapping[int, Run
     reference = next((r for r in runs.values() if r.contestant == report.reference), None)
     envelope = stage.envelope
     if reference is not None and envelope is not None:
-        floor = FLOOR[stage.dtype]
         found = Trajectory(
             reference=reference.contestant,
             losses=losses,
@@ -99,9 +98,13 @@ def _trajectory(report: ParityReport, stage: StageRecord, runs: Mapping[int, Run
                 if run is not reference
             ],
             noise=envelope.spread,
-            limit=[envelope.limit(t, floor) for t in range(envelope.horizon)],
+            limit=[
+                envelope.limit(t, floor_of(envelope, row.loss, stage.dtype))
+                for t, row in enumerate(reference.rows[: envelope.horizon])
+            ],
             horizon=envelope.horizon,
             twins=envelope.twins,
+            moved=envelope.moved,
         )
     return trajectory_plot(found, key=f"{stage.name}-loss", title=f"Loss, {stage.name}")
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from crosscast.emit.render import template_root
 from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.report.figures.style import Plot
-from crosscast_parity.report.page.blocks import VERDICT_TONES, Block, Figure, Section, Text
+from crosscast_parity.report.page.blocks import VERDICT_TONES, Block, Figure, Section, Text, Tone
 from crosscast_parity.report.page.coverage import (
     bisection_table,
     command_blocks,
@@ -45,8 +45,35 @@ from crosscast_parity.report.page.tensors import first_differing_tensor, tensor_
 TEMPLATE = "parity/page.html.j2"
 
 
-def render_page(report: ParityReport) -> tuple[str, list[Plot]]:
+def render_page(
+    report: ParityReport, cards: Sequence[Card] = (), sections: Sequence[Section] = ()
+) -> tuple[str, list[Plot]]:
     """Return the page and its figures, which also become files.
+
+    Args:
+        report: What was found.
+        cards: More verdicts, before those of the report.
+        sections: More sections, before those of the report.
+    """
+    own = [_card(report, pair) for pair in report.pairs] or [alone_card(report)]
+    return render_view(
+        title=f"Parity of {report.recipe}",
+        headline=headline(report),
+        facts=facts(report),
+        cards=[*cards, *own],
+        sections=[*sections, *page_sections(report)],
+    )
+
+
+def render_view(
+    *,
+    title: str,
+    headline: tuple[str, Tone],
+    facts: Sequence[tuple[str, str]],
+    cards: Sequence[Card],
+    sections: Sequence[Section],
+) -> tuple[str, list[Plot]]:
+    """Return a page and its figures.
 
     All text is escaped; only the figures are not, which were made here from numbers.
     """
@@ -57,14 +84,13 @@ def render_page(report: ParityReport) -> tuple[str, list[Plot]]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    sections = page_sections(report)
-    word, tone = headline(report)
+    word, tone = headline
     view: dict[str, Any] = {
-        "title": f"Parity of {report.recipe}",
+        "title": title,
         "headline": word,
         "tone": tone,
-        "facts": facts(report),
-        "cards": [_card(report, pair) for pair in report.pairs] or [alone_card(report)],
+        "facts": facts,
+        "cards": cards,
         "sections": sections,
     }
     blocks = (block for section in sections for block in section.blocks)

@@ -7,13 +7,20 @@ from collections.abc import Iterator
 
 from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.trainstep.answers.reductions import held_back
 from crosscast.trainstep.events import TrainingStep
 
 
-def hook_divisions(step: TrainingStep) -> Iterator[tuple[Module, ast.Call, str]]:
-    """Yield every registration of a hook that divides by a number of micro-batches."""
-    program = step.module.program
+@once
+def hook_divisions(program: Program) -> tuple[tuple[Module, ast.Call, str], ...]:
+    """Return the registrations of hooks that divide by a number of micro-batches."""
+    return tuple(_hook_divisions(program))
+
+
+def _hook_divisions(program: Program) -> Iterator[tuple[Module, ast.Call, str]]:
     for module in program.modules:
         for call in module.calls:
             if call.method != "register_comm_hook" or not call.node.args:
@@ -52,7 +59,7 @@ def _divided_by(module: Module, function: ast.AST) -> str:
 def syncs_every_micro(step: TrainingStep) -> bool:
     """Whether gradients are reduced at every micro-batch for at least some settings."""
     return any(
-        event.context("no_sync") is None or not event.by_default
+        held_back(event, step) is None or not event.by_default
         for event in step.of("backward")
         if all(guard.at_end is not True for guard in event.guards)
     )

@@ -11,6 +11,7 @@ from crosscast.lint.rules._schedules import converts, makers, spelled_out
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import identifier, keyword, names_in
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.library_calls import calls_of, fixed, last, value_of
@@ -30,11 +31,10 @@ _KERAS = frozenset({"CosineDecay", "PolynomialDecay", "CosineDecayRestarts"})
 """Schedules that every update advances."""
 
 
-def advanced(program: Program) -> Iterator[tuple[Call, ast.expr]]:
-    """Yield the schedules that the program advances itself, with their lengths."""
-    yield from makers(program)
-    yield from _lengths(program, "paddle.", _PADDLE)
-    yield from _of_lambdas(program)
+@once
+def advanced(program: Program) -> tuple[tuple[Call, ast.expr], ...]:
+    """Return the schedules that the program advances itself, with their lengths."""
+    return (*makers(program), *_lengths(program, "paddle.", _PADDLE), *_of_lambdas(program))
 
 
 def advanced_by_keras(program: Program) -> Iterator[tuple[Call, ast.expr]]:

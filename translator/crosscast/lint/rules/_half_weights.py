@@ -6,9 +6,16 @@ import ast
 
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
 from crosscast.trainstep.events import TrainingStep
 
 _TYPES = frozenset({"torch.float16", "torch.half"})
+
+
+@once
+def casts_of(module: Module) -> list[Call]:
+    """Return the calls that may cast a model."""
+    return [call for call in module.calls if call.method in ("half", "to")]
 
 
 def halves(call: Call, module: Module, models: set[str]) -> bool:

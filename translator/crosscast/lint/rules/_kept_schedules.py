@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from crosscast.lint.rules._connected import connected
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import identifier
@@ -51,8 +52,8 @@ def uses_of(kept: ast.Name | ast.Attribute, call: Call) -> Iterator[ScheduleUse]
     It shows it or its rate, reads its state, uses its rate, restores or steps it, or gives it to
     an optimizer that asks it for the rate; everything else is other.
     """
-    word, program = identifier(kept), call.module.program
-    for module in program.modules:
+    word = identifier(kept)
+    for module in connected(call.module):
         for node in module.nodes:
             if isinstance(node, ast.Constant) and node.value == word and _names(node, module):
                 yield "other"

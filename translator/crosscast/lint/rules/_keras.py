@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import older
+from crosscast.lint.rules._connected import connected
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, last
@@ -24,12 +25,29 @@ if TYPE_CHECKING:
     from crosscast.readers.python.precision import Site
 
 _SCALES = re.compile(
-    r"loss_?scal|scaled?_loss|unscal|grad\w*_scal|enable_mixed_precision_graph_rewrite", re.I
+    r"loss_?scal|scaled?_loss|unscal|grad\w{0,60}_scal|enable_mixed_precision_graph_rewrite", re.I
 )
 _WRAPPER = re.compile(
     r"^\w*LossScaleOptimizer\w*$|^loss_scale_optimizer$|^enable_mixed_precision_graph_rewrite$"
 )
+_POLICIES = frozenset({"set_global_policy", "set_policy", "set_floatx", "Policy", "DTypePolicy"})
+_PACKAGES = ("tensorflow", "keras", "tf_keras")
 _STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
+
+
+def framework_code(program: Program) -> list[str]:
+    """Return the code of the modules that can give a model or an optimizer a type.
+
+    A module that does not import the framework names types at most, unless the name of a policy is
+    computed: then any module may have it.
+    """
+    policies = [call for _, call in calls_of(program) if call.method in _POLICIES]
+    plain = all(isinstance(a, ast.Constant) for call in policies for a in call.node.args)
+    return [module.code for module in program.modules if not plain or _imports_framework(module)]
+
+
+def _imports_framework(module: Module) -> bool:
+    return any(name.partition(".")[0] in _PACKAGES for name in module.imported)
 
 
 def accumulating(program: Program) -> Iterator[Call]:
@@ -103,6 +121,7 @@ def scales_losses(program: Program, *, wrappers: bool = False) -> bool:
     return any(
         _SCALES.search(word) and word not in shares and (wrappers or not _WRAPPER.search(word))
         for module in program.modules
+        if any(map(_imports_framework, connected(module)))
         for word in words_of(module)
     )
 

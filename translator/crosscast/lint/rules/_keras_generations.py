@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _METHODS = ("get_scaled_loss", "get_unscaled_gradients")
 """What a LossScaleOptimizer has in Keras 2 only."""
 _LEGACY = re.compile(r"\btf_keras\b|LEGACY_KERAS")
-_HEAD = re.compile(r"(tensorflow|\btf) *(==|>=|v)? *(?P<version>2\.\d+)", re.I)
+_HEAD = re.compile(r"(tensorflow|\btf) *+(==|>=|v)? *(?P<version>2\.\d+)", re.I)
 _PIN = re.compile(r"\btensorflow *(==|>=|~=) *2\.\d", re.I)
 _UNSURE = re.compile(
     r"\b(not|cannot|no|none|never|without|except|unless|before|until|older|below|under|up to|than"

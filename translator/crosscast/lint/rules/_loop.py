@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from crosscast.messages.diagnostics import Span
+from crosscast.pysource.programs.module import Module
 from crosscast.readers.python.library_calls import fixed
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Guard, TrainingStep
@@ -212,12 +213,11 @@ def _scaler_expression(event: Event) -> ast.expr | None:
     return receiver(event)
 
 
-def uses_scaler(subject: Subject) -> bool:
-    """Whether the program creates a loss scaler."""
-    program = subject.program
+def uses_scaler(modules: Iterable[Module]) -> bool:
+    """Whether a loss scaler is created in some modules."""
     return any(
         name.rpartition(".")[2].endswith(("Scaler", "ScaleOptimizer", "LossScaleManager"))
-        for module in program.modules
+        for module in modules
         for call in module.calls
         for name in (call.name or call.method,)
     )

@@ -14,7 +14,9 @@ from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Event, Loop, TrainingStep
 
-_OWN_LENGTH = re.compile(r"(?!.*warm)(\w+_)?(total|max|num|sched\w*|train\w*)_(steps|iters)", re.I)
+_OWN_LENGTH = re.compile(
+    r"(?!.*warm)(\w{1,60}_)?(total|max|num|sched\w{0,60}|train\w{0,60})_(steps|iters)", re.I
+)
 """Parameters of a program's own schedules."""
 
 

@@ -100,7 +100,7 @@ def _joined(found: set[str], backward: Event) -> Reduction:
         return "mean"
     if found == {"mean", "named"} or found == {"named"}:
         program = backward.module.program
-        texts = [m.source.text for m in program.modules]
+        texts = [m.code for m in program.modules]
         return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
     return "unknown"
 

@@ -11,13 +11,14 @@ from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.names.containers import assigned_paths
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import dotted_text, identifier, walk
 from crosscast.trainstep.events import Event
 
 _LENGTHS = ("num_training_steps", "total_steps", "T_max", "total_iters", "max_iters", "t_total")
 _MAKERS = re.compile(
-    r"get_\w*schedule(r|_with_\w+)?$|OneCycleLR$|CosineAnnealingLR$|LinearLR$|PolynomialLR$"
+    r"get_\w{0,60}schedule(r|_with_\w{1,60})?$|OneCycleLR$|CosineAnnealingLR$|LinearLR$|PolynomialLR$"
 )
 _PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
 _TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)[A-Z]\w+")
@@ -70,16 +71,28 @@ def _is_rate_of_optimizer(expression: ast.expr, made: Sequence[str], module: Mod
     if any(s is not None and program.has_attribute(s, "step") for s in scopes):
         return False
     text, place = module.text(expression), module.function_of(expression)
-    for call in module.calls:
-        takes = any(_TAKES_RATE.fullmatch(name) for name in call.names)
-        rate = call.bound().get("learning_rate") if takes else None
-        here = isinstance(rate, ast.Attribute) or (rate and module.function_of(rate) is place)
-        if rate is not None and here and module.text(rate) == text:
-            return True
-    return False
+    return any(
+        (isinstance(rate, ast.Attribute) or module.function_of(rate) is place)
+        and module.text(rate) == text
+        for rate in _given_rates(module)
+    )
 
 
-def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+@once
+def _given_rates(module: Module) -> tuple[ast.expr, ...]:
+    """Return the learning rates that calls of optimizers of Paddle are given."""
+    calls = [c for c in module.calls if any(_TAKES_RATE.fullmatch(name) for name in c.names)]
+    given = (call.bound().get("learning_rate") for call in calls)
+    return tuple(rate for rate in given if rate is not None)
+
+
+@once
+def makers(program: Program) -> tuple[tuple[Call, ast.expr], ...]:
+    """Return the calls that create a schedule of known length, with the length."""
+    return tuple(_makers(program))
+
+
+def _makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the calls that create a schedule of known length, with the length."""
     for module in program.modules:
         for call in module.calls:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.pysource.programs.module import Module
 
-_SCALE = re.compile(r"loss_?scal(e|ing)\w*$", re.I)
+_SCALE = re.compile(r"loss_?scal(e|ing)\w{0,60}$", re.I)
 _CLIPS = (
     "GradientClipByGlobalNorm",
     "GradientClipByNorm",

@@ -44,7 +44,7 @@ _PRIVATE = re.compile(r"privacy|l2_norm_clip|noise_multiplier|dp_?sgd", re.I)
 def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
     """Yield the sums of gradients over more than one micro-batch, and their number as text."""
     program = subject.program
-    if any(_PRIVATE.search(module.source.text) for module in program.modules):
+    if any(_PRIVATE.search(module.code) for module in program.modules):
         return
     for total in gradient_sums(program):
         found = length_of(total)

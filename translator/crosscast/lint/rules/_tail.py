@@ -16,6 +16,7 @@ from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.windows.counters import life_of
 from crosscast.trainstep.windows.first_values import counter_path
+from crosscast.trainstep.windows.whole_epochs import fits_whole
 
 _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
 """Words of conditions that end every epoch after a given number of batches."""
@@ -102,6 +103,8 @@ def _open(
             continue
         if test.inverted:
             continue  # a window has no end
+        if fits_whole(step, test):
+            continue  # nothing is left over
         if isinstance(test.node, ast.BoolOp) and isinstance(test.node.op, ast.Or):
             continue  # the other condition may test for the last batch
         if any(loses_window(cleared, event, step) for cleared in step.inside("zero_grad")):

@@ -14,11 +14,11 @@ from crosscast.pysource.syntax.nodes import identifier
 
 _SHOWN = re.compile(r"^(print|logger|logging|log|info|warning|debug|format|warn|write|tqdm|str)$")
 _COUNTED = re.compile(
-    r"total|t_total|^updates?$|num_\w*(steps|iters|updates)|max_\w*steps|warm|batch_size|bs$|updates_per"
+    r"total|t_total|^updates?$|num_\w{0,60}(steps|iters|updates)|max_\w{0,60}steps|warm|batch_size|bs$|updates_per"
     r"|steps_per|_steps$|train_steps|num_training|effective|overrode|(^|_|\.)(lr|learning_rate)$",
     re.I,
 )
-_SCHEDULES = re.compile(r"sched|warmup|LambdaLR|get_\w*schedule|lr$", re.I)
+_SCHEDULES = re.compile(r"sched|warmup|LambdaLR|get_\w{0,60}schedule|lr$", re.I)
 
 
 def uses_of(flag: Flag, program: Program) -> list[tuple[ast.expr, Module]] | None:

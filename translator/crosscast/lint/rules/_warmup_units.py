@@ -14,7 +14,7 @@ from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import identifier, keyword
 
 _STEPS = r"steps?|iters?|iterations?|updates?|batch(es)?"
-_OF_STEPS = re.compile(r"warm_?up\w*_(steps?|iters?|iterations?|updates?)$", re.I)
+_OF_STEPS = re.compile(r"warm_?up\w{0,60}_(steps?|iters?|iterations?|updates?)$", re.I)
 """Parameters that are a number of steps."""
 _COUNTS_STEPS = re.compile(rf"(?<![a-z])({_STEPS})(?![a-z])|\blen\(", re.I)
 _IN_EPOCHS = re.compile(r"(?<![a-z])epochs?(?![a-z])", re.I)

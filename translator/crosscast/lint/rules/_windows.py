@@ -7,6 +7,7 @@ import re
 
 from crosscast.lint.rules._loop import backward_of, implies, of_one_window, own_windows
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import fixed
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
@@ -110,6 +111,7 @@ def modules_of(step: TrainingStep) -> set[Module]:
     return {event.module for event in step.events}
 
 
+@once
 def _changes(module: Module) -> bool:
     for node in module.nodes:
         match node:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._examples import ACCELERATE, changed
 from crosscast.lint.rules._unused_flags import asked_by, launches, unused_flags
 from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
@@ -52,16 +53,24 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     yield from _of_other_modes(program)
     yield from _of_launches(subject)
-    steps = subject.steps
+    for group in dict.fromkeys(map(connected, program.modules)):
+        yield from _in_files(subject, group)
+
+
+def _in_files(subject: Subject, group: Collection[Module]) -> Iterator[Finding]:
+    """Find them in files that use each other."""
+    program = subject.program
+    steps = [step for step in subject.steps if step.module in group]
     if not steps or not all(_takes_no_steps(step) for step in steps):
         return
-    finding = _unused_accelerator(program, steps)
+    modules = [module for module in program.modules if module in group]
+    finding = _unused_accelerator(modules, steps)
     if finding is not None:
         yield finding
         return
     yield from _unused_parameters(steps)
-    yield from _unused_settings(program, steps[0])
-    for flag in _lengths(program):
+    yield from _unused_settings(modules, steps[0])
+    for flag in (flag for flag in _lengths(program) if flag.module in group):
         uses = uses_of(flag, program)
         if uses is None or not all(only_counts_or_shows(*use) for use in uses):
             continue
@@ -124,12 +133,12 @@ def _unused_parameters(steps: Sequence[TrainingStep]) -> Iterator[Finding]:
                 )
 
 
-def _unused_settings(program: Program, step: TrainingStep) -> Iterator[Finding]:
+def _unused_settings(modules: Sequence[Module], step: TrainingStep) -> Iterator[Finding]:
     """Find entries of configurations: `config.training.accumulation_steps` of a file."""
-    flags = {flag.dest for flag in program.all_flags}
+    flags = {flag.dest for flag in step.module.program.all_flags if flag.module in modules}
     reads = [
         (node, module)
-        for module in program.modules
+        for module in modules
         for node in module.nodes
         if isinstance(node, ast.Attribute) and _is_number(node.attr) and node.attr not in flags
     ]
@@ -244,9 +253,9 @@ def _fits(statements: list[ast.stmt]) -> bool:
     )
 
 
-def _unused_accelerator(program: Program, steps: Sequence[TrainingStep]) -> Finding | None:
+def _unused_accelerator(modules: Sequence[Module], steps: Sequence[TrainingStep]) -> Finding | None:
     """Find an Accelerator that divides losses although the loop has no windows."""
-    if any(_KNOWS.search(module.source.text) for module in program.modules):
+    if any(_KNOWS.search(module.code) for module in modules):
         return None
     for step in steps:
         backward = step.of("backward")[0]

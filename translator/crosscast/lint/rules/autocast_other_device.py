@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _only_cpu(subject: Subject) -> bool:
     """Whether every device that the program names is the CPU, as literals."""
     program = subject.program
-    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
+    if any(_ELSEWHERE.search(module.code) for module in program.modules):
         return False
     made = [call for module in program.modules for call in module.calls]
     devices = [call for call in made if call.name == "torch.device"]

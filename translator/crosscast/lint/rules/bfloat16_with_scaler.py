@@ -61,6 +61,8 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
     ]
     if any(call.has_star for call in made):
         return ""
+    if any(_switches(call) for call in made):  # what it gets may depend on the type
+        forward = [(event, c) for event, c in forward if c.guards or _guards(event) or _on(c)]
     on = _scaler_on(scaled, made)
     find = _setting if made else _one_switch
     found = {find(event, context, on) for event, context in forward}
@@ -82,6 +84,11 @@ def _switches(call: Call) -> list[Wanted]:
     return [((node, call.module.owner_of(node)), True) for node in given if node is not None]
 
 
+def _on(context: Context) -> bool:
+    """Whether a region of autocast has a switch."""
+    return "enabled" in context.detail or "enable" in context.detail
+
+
 def _setting(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
     """Return the setting with which a forward pass is in bfloat16 while the scaler is on."""
     found = _one_switch(event, context, scaled)
@@ -100,12 +107,12 @@ def _setting(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
 
 
 def _one_switch(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
-    """Return what switches the scaler on, if it switches on autocast in bfloat16, too."""
+    """Return what switches the scaler on, if autocast is in bfloat16 whenever it is on."""
     dtype, on = _region(event, context)
     if dtype is None or not scaled or _type(dtype, {}) != "bfloat16":
         return ""
     runs = _guards(event)
-    parts = [part for part, _ in (*runs, *on)]
+    parts = [part for part, _ in (*runs, *on)] or [part for part, _ in scaled]
     scaling = [case for case in cases(parts, {}) if _are_met([*runs, *scaled], case)]
     named = settings_in([part for part, _ in on]) or settings_in(parts)
     always = bool(scaling) and all(_are_met(on, case) for case in scaling)

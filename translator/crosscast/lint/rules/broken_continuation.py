@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _PROGRAM = re.compile(r"\.py\b|\bpython|torchrun|deepspeed|accelerate|fleetrun|-m \w")
 _TRAINS = re.compile(
     r"train|tune|torchrun|deepspeed|accelerate|fleetrun|epoch|batch|learning_?rate|-lr\b|fp16|bf16"
-    r"|[-_]amp\b|optim|run_\w+\.py|warmup",
+    r"|[-_]amp\b|optim|run_\w{1,60}\.py|warmup",
     re.IGNORECASE,
 )
-_LINE = re.compile(r"(?P<code>.*?)(?:[ \t]*\\)?[ \t]*(?P<comment>(?:^|(?<=\s))#.*)?")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -64,13 +64,13 @@ def _repair(source: Source, text: ShellText, lost: Lost) -> tuple[Edit, ...]:
     comments: list[str] = []
     lines: list[str] = []
     for line in text.slice(lost.start_byte, lost.end_byte).split("\n"):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            return ()
-        if match["comment"]:
-            comments.append(f"{match['comment'].rstrip()}\n{indent}")
-        if match["code"].strip():
-            lines.append(match["code"].rstrip())
+        comment = _COMMENT.search(line)
+        code = line[: comment.start()] if comment else line
+        if comment:
+            comments.append(f"{line[comment.start() :].rstrip()}\n{indent}")
+        code = code.rstrip(" \t").removesuffix("\\").rstrip()
+        if code:
+            lines.append(code)
     if " ".join(" ".join(lines).split()) != lost.joined:
         return ()  # for example because of quotes
     return (

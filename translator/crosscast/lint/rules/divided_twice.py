@@ -61,10 +61,21 @@ def _comes_from(division: ast.AST, other: ast.AST, module: Module) -> bool:
         for part in ast.walk(here):
             if part is other:
                 return True
-            for binding in definitions(part, module) if isinstance(part, ast.Name) else ():
-                if isinstance(binding.node, ast.Assign | ast.AugAssign | ast.AnnAssign):
-                    waiting.append(binding.node)
+            if not isinstance(part, ast.Name) or not _is_read(part, here):
+                continue
+            for binding in definitions(part, module):
+                match binding.value:
+                    case ast.Tuple(elts=parts) if binding.path[:1] and len(parts) > binding.path[0]:
+                        waiting.append(parts[binding.path[0]])  # of `a, b = a / n, b / n`
+                    case _ if isinstance(binding.node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+                        waiting.append(binding.node)
     return False
+
+
+def _is_read(name: ast.Name, within: ast.AST) -> bool:
+    """Whether a statement uses the value that a name has before it."""
+    augmented = isinstance(within, ast.AugAssign) and name is within.target
+    return augmented or isinstance(name.ctx, ast.Load)
 
 
 RULE = Rule(

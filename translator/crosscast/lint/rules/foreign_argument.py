@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.star_imports import may_be_rebound
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
 
@@ -61,7 +62,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find keywords that certainly raise TypeError, or ValueError in Keras."""
     program = subject.program
     for name, call in calls_of(program):
-        if len(call.names) != 1:
+        if len(call.names) != 1 or may_be_rebound(call.node.func, call.module):
             continue
         for pattern, words in FOREIGN:
             for given in call.node.keywords if re.fullmatch(pattern, name) else ():

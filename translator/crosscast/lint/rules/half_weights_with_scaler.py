@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
-from crosscast.lint.rules._half_weights import conditional, halves
+from crosscast.lint.rules._half_weights import casts_of, conditional, halves
 from crosscast.lint.rules._loop import eager_steps, plain_scaler, scaler_names
 from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         models = {event.subject for event in step.of("forward") if event.context("no_grad") is None}
         for module in {event.module for event in step.events}:
-            for call in module.calls:
+            for call in casts_of(module):
                 if halves(call, module, models) and not conditional(call, module, step):
                     yield Finding(
                         span=module.span(call.node),

@@ -33,7 +33,7 @@ def _in_graphs(program: Program) -> bool:
     """Whether steps run as graphs, in `fit` or `tf.function`; eager execution works."""
     names = {call.method for _, call in calls_of(program)}
     return bool(names & {"fit", "train_on_batch"}) or any(
-        "tf.function" in module.source.text for module in program.modules
+        "tf.function" in module.code for module in program.modules
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import half_policies
+from crosscast.lint.rules._keras import framework_code, half_policies
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.readers.python.library_calls import calls_of, text_value
@@ -20,7 +20,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find softmax layers under mixed_float16 in files without float32 layers."""
     program = subject.program
     policies = half_policies(program)
-    if not policies or any("float32" in m.source.text for m in program.modules):
+    if not policies or any("float32" in code for code in framework_code(program)):
         return
     for name, call in calls_of(program):
         typed = "dtype" in call.bound() or call.has_star

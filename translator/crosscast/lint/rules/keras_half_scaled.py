@@ -83,7 +83,7 @@ def _goes_through(argument: ast.expr, method: str, module: Module) -> bool:
 
 
 def _mentions(program: Program, word: str) -> bool:
-    return any(word in module.source.text for module in program.modules)
+    return any(word in module.code for module in program.modules)
 
 
 def _whole(call: Call) -> bool:

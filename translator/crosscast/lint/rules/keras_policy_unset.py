@@ -20,7 +20,9 @@ from crosscast.sources.subject import Subject
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
 
-_SETS = re.compile(r"set_\w*(policy|floatx)|dtype_policy|policy_scope|_(set|with|use)_policy", re.I)
+_SETS = re.compile(
+    r"set_\w{0,60}(policy|floatx)|dtype_policy|policy_scope|_(set|with|use)_policy", re.I
+)
 
 
 def check(subject: Subject) -> Iterator[Finding]:

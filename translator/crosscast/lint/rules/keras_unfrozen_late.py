@@ -29,7 +29,7 @@ _LEVELS = 3
 def check(subject: Subject) -> Iterator[Finding]:
     """Find `model.trainable = True` between two runs of one compiled step for its weights."""
     program = program_of(subject)
-    if program is None or any("eagerly" in m.source.text for m in program.modules):
+    if program is None or any("eagerly" in m.code for m in program.modules):
         return
     for module in program.modules:
         thawed = list(_thawed(module))

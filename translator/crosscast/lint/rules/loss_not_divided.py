@@ -176,7 +176,7 @@ def _draws_batches(loop: Loop, step: TrainingStep) -> bool:
 
 def _only_hooks(step: TrainingStep) -> Iterator[Finding]:
     """Find divisions by a communication hook that is not always registered."""
-    for module, call, length in hook_divisions(step):
+    for module, call, length in hook_divisions(step.module.program):
         condition = module.enclosing(call, ast.If)
         while condition is not None and not _PROCESSES.search(module.text(condition.test)):
             condition = module.enclosing(condition, ast.If)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import always_on, dtype_of, is_on
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
-from crosscast.lint.rules._half_weights import conditional, halves
+from crosscast.lint.rules._half_weights import casts_of, conditional, halves
 from crosscast.lint.rules._loop import backward_of, eager_steps, trained_passes, uses_scaler
 from crosscast.lint.rules._scalers import idle_scalers
 from crosscast.lint.rules._type_switches import type_switches
@@ -32,11 +33,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if scales_nothing(program.modules):
         return
-    if uses_scaler(subject) and not idle_scalers(subject):
+    idle = idle_scalers(subject)
+    if uses_scaler(program.modules) and not idle:
         yield from _switched_off(subject)
         yield from _on_one_branch(subject)
-        return
     for step in eager_steps(subject):
+        homes = {event.module for event in step.events} | {step.module}
+        if not idle and any(uses_scaler(connected(home)) for home in homes):
+            continue
         backward = step.of("backward")
         if any(event.scaler or event.library or _multiplies(event) for event in backward):
             continue
@@ -118,7 +122,7 @@ def _half_weights(step: TrainingStep) -> ast.AST | None:
     for module in {event.module for event in step.events}:
         if _OWN_SCALE.search(module.source.text):
             return None
-        for call in module.calls:
+        for call in casts_of(module):
             if halves(call, module, models) and _trains_so(call, module, step):
                 return call.node
     return None

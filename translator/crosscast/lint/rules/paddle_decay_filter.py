@@ -22,7 +22,7 @@ _STRUCTURED = ("bias", "LayerNorm", "layernorm", "LayerNorm.weight", "ln_", "nor
 def check(subject: Subject) -> Iterator[Finding]:
     """Find functions that search the generated name of a parameter for parts of structured ones."""
     program = subject.program
-    if any("ParamAttr(" in m.source.text for m in program.modules):
+    if any("ParamAttr(" in m.code for m in program.modules):
         return
     for name, call in calls_of(program):
         node = call.bound().get("apply_decay_param_fun")

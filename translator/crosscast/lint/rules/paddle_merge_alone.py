@@ -33,7 +33,7 @@ _ONE = {(ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2)}
 def check(subject: Subject) -> Iterator[Finding]:
     """Find strategies with gradient merge that a single worker does not use, although it trains."""
     program = subject.program
-    if any("GradientMerge" in m.source.text for m in program.modules):
+    if any("GradientMerge" in m.code for m in program.modules):
         return
     if any(step.windowed and step.by_hand for step in subject.steps):
         return

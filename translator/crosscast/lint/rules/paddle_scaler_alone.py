@@ -146,7 +146,7 @@ def _is_handed_in(call: Call) -> bool:
 
 
 def _mentions(program: Program, *words: str) -> bool:
-    return any(word in module.source.text for module in program.modules for word in words)
+    return any(word in module.code for module in program.modules for word in words)
 
 
 RULE = Rule(

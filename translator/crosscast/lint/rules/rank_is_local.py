@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding, path_of
+from crosscast.readers.torch.spawned import Spawn, node_factor, spawns
 from crosscast.sources.subject import Subject
 
 _LOCAL = re.compile(r"(^|[._\"'\[])local_?rank[\"'\]]*$", re.I)
@@ -28,7 +29,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 pass
             case _:
                 continue
-        if _is_local(rank, call.module) and _counts_nodes(size, call.module):
+        spawned = _started(rank, call.module, spawns(program))
+        local = spawned is not None or _is_local(rank, call.module)
+        if local and _counts_nodes(size, call.module, spawned):
             yield Finding(
                 span=call.module.span(rank),
                 message=f"{call.module.text(rank)} is the rank within one node, but "
@@ -44,8 +47,21 @@ def _is_local(node: ast.expr, module: Module) -> bool:
     return any(_LOCAL.search(where.text(value)) for value, where in _values(node, module))
 
 
-def _counts_nodes(node: ast.expr, module: Module) -> bool:
+def _started(rank: ast.expr, module: Module, found: Sequence[Spawn]) -> Spawn | None:
+    """Return what starts the processes if the rank is the number that it gives each of them."""
+    for here, where in chase(rank, module):
+        if not isinstance(here, ast.Name):
+            continue
+        for spawn in found:
+            if spawn.is_index(here, where):
+                return spawn
+    return None
+
+
+def _counts_nodes(node: ast.expr, module: Module, spawned: Spawn | None) -> bool:
     """Whether a number of processes is a product with the nodes, or that of the launcher."""
+    if spawned is not None and node_factor(node, module, spawned) is not None:
+        return True
     for value, where in _values(node, module):
         text = where.text(value)
         factors = [value.left, value.right] if isinstance(value, ast.BinOp) else []
@@ -102,7 +118,7 @@ RULE = Rule(
     code="CL607",
     name="rank-is-local",
     topic="distributed",
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     title="The rank within a node is used as the rank among all processes",
     why="Local ranks repeat on every node. With more than one, several processes claim the same "
     "rank and the others are missing, so that the start fails or waits forever.",

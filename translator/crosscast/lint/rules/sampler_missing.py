@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._data_parallel import loaders, wraps
 from crosscast.lint.rules._examples import DDP, changed
 from crosscast.lint.rules._loop import eager_steps
@@ -22,13 +23,14 @@ _SPLITS = re.compile(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find shuffled loaders without a sampler in programs that do not split the data otherwise."""
-    program = subject.program
     wrapped = wraps(subject)
     if not wrapped or not list(eager_steps(subject)):
         return
-    if any(_SPLITS.search(module.source.text) for module in program.modules):
-        return
     for call in loaders(subject):
+        group = connected(call.module)
+        near = [wrap for wrap in wrapped if wrap.module in group]
+        if not near or any(_SPLITS.search(module.code) for module in group):
+            continue
         given = call.bound()
         shuffled = call.argument("shuffle")
         if call.has_star or {"sampler", "batch_sampler"} & given.keys():
@@ -39,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 message="every process reads the whole data set, in its own order or, with the "
                 "same seed, in the same order",
                 hint="pass a DistributedSampler to the loader",
-                related=(wrapped[0].module.span(wrapped[0].node),),
+                related=(near[0].module.span(near[0].node),),
             )
 
 

@@ -12,8 +12,10 @@ from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
-_STATE = re.compile(r"scal\w*(\[\w+\])?\.state_dict|amp\.state_dict|scaler\.pt|scaler_state")
-_OPTIMIZER = re.compile(r"opt\w*\.state_dict\(")
+_STATE = re.compile(
+    r"scal\w{0,60}(\[\w{1,60}\])?\.state_dict|amp\.state_dict|scaler\.pt|scaler_state"
+)
+_OPTIMIZER = re.compile(r"opt\w{0,60}\.state_dict\(")
 _SCALER = '        "scaler": scaler.state_dict(),\n'
 _RIGHT = AMP + (
     "torch.save(\n"
@@ -33,10 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     made = scaler_calls(subject)
     if not made or all(switched_off(made_call) is True for made_call in made):
         return
-    if (
-        any(_STATE.search(imported.source.text) for imported in program.modules)
-        or not subject.steps
-    ):
+    if any(_STATE.search(imported.code) for imported in program.modules) or not subject.steps:
         return
     for module in program.modules:
         for call in module.calls:

@@ -17,13 +17,13 @@ from crosscast.sources.subject import Subject
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
-_UPDATES = re.compile(r"scal\w*(\[\w+\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
+_UPDATES = re.compile(r"scal\w{0,60}(\[\w{1,60}\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers that step and are never updated in the program."""
     program = subject.program
-    if any(_UPDATES.search(module.source.text) for module in program.modules):
+    if any(_UPDATES.search(module.code) for module in program.modules):
         return
     if _never_adjusts(program):
         return

@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules next to a scaler's step that do not check whether it was skipped."""
     for step in eager_steps(subject):
         applied = [candidate for candidate in step.inside("step") if plain_scaler(candidate)]
-        if not applied or any(_NOTICES.search(m.source.text) for m in modules_of(step)):
+        if not applied or any(_NOTICES.search(m.code) for m in modules_of(step)):
             continue
         for event in step.inside("schedule"):
             before = [e for e in applied if e.order < event.order and compatible(e, event)]

@@ -44,7 +44,7 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths in updates of schedules that Accelerate steps once per process."""
     program = subject.program
-    split = any("split_batches" in module.source.text for module in program.modules)
+    split = any("split_batches" in module.code for module in program.modules)
     for step in eager_steps(subject):
         ticks = [o for o in step.inside("schedule") if is_schedule(o) and is_prepared(o)]
         if not ticks:

@@ -14,7 +14,7 @@ from crosscast.sources.subject import Subject
 
 _WARM = re.compile(r"warm_?up", re.I)
 _WHOLE = re.compile(
-    r"^(?!.*warm)(.*(total|train|training|max|decay|all|end)\w*(steps?|iters?|epochs?|updates?)\w*"
+    r"^(?!.*warm)(.{0,60}(total|train|max|decay|all|end)\w{0,60}(step|iter|epoch|update)\w{0,60}"
     r"|t_total|t_max|total|num_steps|decay_steps)$",
     re.I,
 )

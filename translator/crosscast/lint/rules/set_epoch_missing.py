@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._data_parallel import samplers
 from crosscast.lint.rules._examples import DDP, changed
 from crosscast.lint.rules._loop import eager_steps
@@ -24,13 +25,14 @@ _ELSEWHERE = re.compile(r"set_epoch|accelerat|[Ff]abric|[Ll]ightning|Trainer\(")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find shuffling samplers in programs that never set the epoch."""
-    program = subject.program
-    if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
-        return
     made = [sampler for sampler in samplers(subject) if _shuffles(sampler) and _trains(sampler)]
     steps = [stage for stage in eager_steps(subject) if _epochs(stage) is not None]
-    if made and steps:
-        call, step = made[0], steps[0]
+    for step in steps if made else ():
+        group = connected(step.module)
+        near = [sampler for sampler in made if sampler.module in group]
+        if not near or any(_ELSEWHERE.search(module.code) for module in group):
+            continue
+        call = near[0]
         outer = _epochs(step)
         assert outer is not None
         yield Finding(
@@ -40,6 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             related=(step.module.owner_of(outer).span(outer),),
             edits=_edits(call, step, outer),
         )
+        return
 
 
 def _shuffles(call: Call) -> bool:

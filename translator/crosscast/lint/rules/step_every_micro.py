@@ -88,7 +88,7 @@ def _may_clear(step: TrainingStep) -> bool:
 
 def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[Finding]:
     """Find schedules that advance once a window while every micro-batch is an update."""
-    if any(_MERGES.search(module.source.text) for module in modules_of(step)):
+    if any(_MERGES.search(module.code) for module in modules_of(step)):
         return
     if not all(_updates(event, step) for event in backward):
         return

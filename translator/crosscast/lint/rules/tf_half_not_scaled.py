@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import scales
+from crosscast.lint.rules._keras import framework_code, scales
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.readers.python.library_calls import calls_of
@@ -30,7 +30,7 @@ _OTHER = re.compile(r"graph_rewrite|auto_mixed_precision|bfloat16", re.I)
 def check(subject: Subject) -> Iterator[Finding]:
     """Find programs that train with variables or layers in float16 and scale nothing."""
     program = subject.program
-    if any(_OTHER.search(module.source.text) for module in program.modules):
+    if any(map(_OTHER.search, framework_code(program))):
         return
     span = next(_halves(program), None) or next(_tests(program), None)
     update = next((c for _, c in calls_of(program) if c.method in _UPDATES and c.receiver), None)
@@ -67,7 +67,7 @@ def _tests(program: Program) -> Iterator[Span]:
 
 def _casts_to_half(getter: ast.expr, call: Call, program: Program) -> bool:
     """Whether a variable getter returns float16 copies, in a program that asks for float16."""
-    if not any(_HALF.search(m.source.text) for m in program.modules):
+    if not any(_HALF.search(m.code) for m in program.modules):
         return False
     found = program.function_named(call.module.resolve(getter))
     if found is None:

@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if scales(program) or not _trains(program):
         return
-    if any(VARIABLE.search(module.source.text) for module in program.modules):
+    if any(VARIABLE.search(module.code) for module in program.modules):
         return  # the variable also scales, in builds that read it
     for cast in float16_options(program):
         yield Finding(

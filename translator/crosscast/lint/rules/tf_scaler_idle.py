@@ -11,6 +11,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import (
     LOOP,
+    framework_code,
     program_of,
     scales_losses,
 )
@@ -39,7 +40,7 @@ _PLAIN = frozenset({"gradient", "gradients"})
 """Functions that compute gradients of the loss they get."""
 _SCALED = re.compile(r"scal(e|ed|er|ing)\b|scaled?_|unscal", re.I)
 _SWITCH = re.compile(r"scal|fp_?16|float16|half|mixed|amp\b|amp_|precision", re.I)
-_WINDOW = re.compile(r"accum\w*_(steps?|count|num)|(num|n)_accum|micro_?batches", re.I)
+_WINDOW = re.compile(r"accum\w{0,60}_(steps?|count|num)|(num|n)_accum|micro_?batches", re.I)
 _LIBRARIES = ("tensorflow.", "keras.")
 _BY_LIBRARY = frozenset({"minimize", "compile", "fit", "fit_generator", "compute_gradients"})
 """Methods that scale the loss of a wrapped optimizer."""
@@ -153,7 +154,7 @@ def _never_scaled(call: Call, switch: tuple[str, Call] | None) -> Iterator[Findi
 
 def _runs_in_half(program: Program) -> bool:
     """Whether nothing but float16 can be meant: bfloat16 needs no loss scale."""
-    return not any("bfloat16" in module.source.text for module in program.modules)
+    return not any("bfloat16" in code for code in framework_code(program))
 
 
 def _unscaled(call: Call) -> tuple[ast.AST, Module] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import PurePath
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.subject import Subject
@@ -25,7 +26,7 @@ _OTHER_PARSERS = (
 def check(subject: Subject) -> Iterator[Finding]:
     """Compare the flags of commands with those of the launched program."""
     program = subject.program
-    if not program.modules or not is_plain(program):
+    if not program.modules or not is_plain(program, program.modules):
         return
     main = PurePath(program.modules[0].source.name).name
     options = {option for flag in program.all_flags for option in flag.options}
@@ -49,19 +50,20 @@ def _known(name: str, options: set[str]) -> bool:
     return name in options or any(option.startswith(name) for option in options)
 
 
-def is_plain(program: Program) -> bool:
-    """Whether one parser of argparse defines all visible flags and rejects others."""
-    if any(has_word(module.source.text, _OTHER_PARSERS) for module in program.modules):
+def is_plain(program: Program, modules: Collection[Module]) -> bool:
+    """Whether one parser of argparse defines all flags of some modules and rejects others."""
+    if any(has_word(module.code, _OTHER_PARSERS) for module in modules):
         return False
-    flags = program.all_flags
+    flags = [flag for flag in program.all_flags if flag.module in modules]
     if not flags or any(flag.parser != "argparse" for flag in flags):
         return False
-    parsed = [c for c in program.calls() if c.method == "parse_args"]
+    calls = [call for call in program.calls() if call.module in modules]
+    parsed = [call for call in calls if call.method == "parse_args"]
     if not parsed or any(c.name != "argparse.ArgumentParser.parse_args" for c in parsed):
         return False
-    if sum(1 for _ in program.calls("argparse.ArgumentParser")) != 1:
+    if sum("argparse.ArgumentParser" in call.names for call in calls) != 1:
         return False
-    return not any(_hides(program, call.node) for call in program.calls())
+    return not any(_hides(program, call.node) for call in calls)
 
 
 def _hides(program: Program, node: ast.Call) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from crosscast.lint.namespaces import is_only_displayed
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules.undefined_flag import is_plain, near
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import chase, definitions
@@ -27,15 +28,21 @@ _HIDES = frozenset({"Namespace", "exec", "globals", "locals"})
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find attributes of what `parse_args` returned that are neither flags nor assigned."""
-    program = subject.program
-    if not program.all_flags or not is_plain(program):
+    for group in dict.fromkeys(map(connected, subject.program.modules)):
+        yield from _undefined_in(subject.program, group)
+
+
+def _undefined_in(program: Program, group: Collection[Module]) -> Iterator[Finding]:
+    """Find them in files that use each other, and have a parser."""
+    if not is_plain(program, group):
         return
-    if any(_may_fill(node, module) for module in program.modules for node in module.nodes):
+    modules = [module for module in program.modules if module in group]
+    if any(_may_fill(node, module) for module in modules for node in module.nodes):
         return
-    flags = {flag.dest for flag in program.all_flags}
-    flags |= {word for name, call in calls_of(program) for word in _defaults(name, call)}
-    flags |= _named(program)
-    for module in program.modules:
+    defined = {flag.dest for flag in program.all_flags if flag.module in group}
+    set_later = (_defaults(name, call) for name, call in calls_of(program) if call.module in group)
+    flags = {*defined, *_named(modules), *(word for words in set_later for word in words)}
+    for module in modules:
         seen: set[str] = set()
         for node in module.every(ast.Attribute):
             if node.attr in flags | seen or node.attr.startswith("_"):
@@ -48,7 +55,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 span=module.span(node),
                 message=f"the parser defines no {node.attr}: {module.text(node)} raises an "
                 "exception",
-                hint=near(node.attr, {flag.dest for flag in program.all_flags}),
+                hint=near(node.attr, defined),
                 related=(made.module.span(made.node),),
             )
 
@@ -83,10 +90,10 @@ def _defaults(name: str, call: Call) -> list[str]:
     return [word.arg for word in words if word.arg is not None]
 
 
-def _named(program: Program) -> set[str]:
+def _named(modules: Iterable[Module]) -> set[str]:
     """Return the attributes that are assigned anywhere, and the texts that may name one."""
     found: set[str] = set()
-    for module in program.modules:
+    for module in modules:
         for node in module.every(ast.Attribute):
             if not isinstance(node.ctx, ast.Load):
                 found.add(node.attr)

@@ -12,6 +12,7 @@ from crosscast.lint.rules._loop import backward_of, eager_steps, known_word, own
 from crosscast.lint.rules._reduction import reduction_of
 from crosscast.lint.rules._windows import ACCUMULATES, end_tests
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Loop, TrainingStep
@@ -35,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         yield from _short_slices(step)
         related = tuple(event.span for event in step.of("step")[:1])
-        for module, call, length in hook_divisions(step):
+        for module, call, length in hook_divisions(step.module.program):
             if syncs_every_micro(step):
                 yield Finding(
                     span=module.span(call),
@@ -104,7 +105,7 @@ def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
     tests = end_tests(step)
     if step.loop is None or not tests:
         return
-    module = step.module
+    module = step.module.owner_of(step.loop.node)
     for node in walk(step.loop.node):
         match node:
             case (
@@ -113,21 +114,24 @@ def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
             ) as change:
                 text = module.text(by)
                 length = text in {test.steps_text for _, test in tests} or ACCUMULATES.search(text)
-                if ".grad" in module.text(target) and length and not _conditional(change, step):
+                if (
+                    ".grad" in module.text(target)
+                    and length
+                    and not _conditional(change, step.loop.node, module)
+                ):
                     yield change
 
 
-def _conditional(node: ast.stmt, step: TrainingStep) -> bool:
-    assert step.loop is not None
+def _conditional(node: ast.stmt, loop: ast.AST, module: Module) -> bool:
+    """Whether a statement of a loop runs only under a condition, or when a function is called."""
     here: ast.AST | None = node
-    while here is not step.loop.node:
-        assert here is not None
+    while here is not None and here is not loop:
         match here:
             case ast.FunctionDef():
                 return True
-            case ast.If(test=test) if "grad" not in step.module.text(test):
+            case ast.If(test=test) if "grad" not in module.text(test):
                 return True
-        here = step.module.parent(here)
+        here = module.parent(here)
     return False
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps
+from crosscast.lint.rules._loop import backward_of, eager_steps, of_one_window
+from crosscast.lint.rules._run_modes import RunModes
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
@@ -29,18 +30,37 @@ def check(subject: Subject) -> Iterator[Finding]:
         applied = step.inside("step")
         if step.loop is None or not applied or not backward_of(step):
             continue
-        if step.inside("zero_grad", "make") or not all(_leaves(event) for event in applied):
+        if step.inside("make") or not all(_leaves(event) for event in applied):
             continue
-        first = applied[0]
-        if _left(step, first) or _elsewhere(step) or _hidden(step):
+        cleared = step.inside("zero_grad")
+        first = _in_one_mode(step, cleared) if cleared else applied[0]
+        if first is None or _left(step, first) or _elsewhere(step) or _hidden(step):
             continue
+        mode = f" where {_mode(first)}" if cleared else ""
         yield Finding(
             span=first.span,
-            message=f"the gradients are never cleared after {first.module.text(first.node)}, so "
-            "every update includes those of all previous batches",
+            message=f"the gradients are never cleared after {first.module.text(first.node)}{mode}, "
+            "so every update includes those of all previous batches",
             hint=f"call `{first.subject or 'optimizer'}.{_method(first)}()` after it",
-            related=tuple(event.span for event in step.around("zero_grad")[:1]),
+            related=tuple(event.span for event in (*cleared, *step.around("zero_grad"))[:1]),
         )
+
+
+def _in_one_mode(step: TrainingStep, cleared: Sequence[Event]) -> Event | None:
+    """Return the step of a mode of the program in which nothing clears gradients."""
+    modes = RunModes(step)
+    for applied in step.inside("step"):
+        if all(modes.exclude(applied, event) for event in cleared) and any(
+            of_one_window(applied, backward) for backward in backward_of(step)
+        ):
+            return applied
+    return None
+
+
+def _mode(applied: Event) -> str:
+    """Return the condition of a step in words, without the test that ends a window."""
+    guards = [guard for guard in applied.guards if guard.window is None]
+    return " and ".join(g.text if g.holds else f"not ({g.text})" for g in guards)
 
 
 def _method(applied: Event) -> str:

@@ -17,7 +17,7 @@ from typing import Any, TypedDict
 
 PLACE = "{}"
 """Stands for a value of a hint, in the same order in both languages."""
-_SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+_SENTENCE = re.compile(r"[a-z]{2} [a-z]{2,}+ [a-z]{2}")
 """Words, which are no value: the hint is another one that begins alike."""
 
 

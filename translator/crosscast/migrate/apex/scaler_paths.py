@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _DEPTH = 3
 _NAMES = ("scaler", "grad_scaler", "amp_scaler")
-_CLOSING = re.compile(r"\s*,?\s*(?:#[^\n]*\n\s*)*\)\Z")
+_CLOSING = re.compile(r"\s*+,?\s*+(?:#[^\n]*\n\s*+)*\)\Z")
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-_NAMED = re.compile(r"(^|[._])model\w*$|^(net|network)$", re.I)
+_NAMED = re.compile(r"(^|[._])model\w{0,60}$|^(net|network)$", re.I)
 _SETTINGS = re.compile(r"(^|[._])(cfg|conf(ig)?|args|h?params|flags|settings)([._]|$)", re.I)
 
 

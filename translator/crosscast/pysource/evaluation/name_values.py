@@ -10,12 +10,14 @@ from crosscast.pysource.evaluation import bindings
 from crosscast.pysource.evaluation.choices import Option, certain_truth, choice
 from crosscast.pysource.evaluation.documents import from_document
 from crosscast.pysource.flags import reading as flags
+from crosscast.pysource.names.attribute_writes import written_elsewhere
 from crosscast.pysource.names.containers import assigned_paths, definitions, entries_of
 from crosscast.pysource.names.reaching_assignments import MOST, condition_of
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.values.arithmetic import NUMBERS
+from crosscast.pysource.values.combine import same
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
@@ -48,7 +50,10 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
         return _as_entry(_of_bindings(entries, node, module), text)
     found = definitions(node, module)
     if found:
-        return _of_bindings(found, node, module, constant=True)
+        others = written_elsewhere(node, module)
+        own = [binding for binding in found if binding not in others]
+        value = _of_bindings(own, node, module, constant=True)
+        return _unless_written(value, others, node, module)
     if (loaded := from_document(node, module)) is not None:
         return loaded
     for meaning in meanings_of(node, module):
@@ -66,6 +71,21 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
         if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
             return Instance(meaning.name, meaning.module.call(meaning.call))
     return Unknown(text[:200], "nothing in the files given assigns it", names=(text[:200],))
+
+
+def _unless_written(value: Value, others: Sequence[Binding], node: ast.expr, home: Module) -> Value:
+    """Return the value of an attribute, unknown if a subclass or caller gives it another one."""
+    if same([value, *map(_assigned_elsewhere, others)]):
+        return value
+    places = {f"{each.module.source.name}:{getattr(each.node, 'lineno', 0)}" for each in others}
+    reason = f"other places than its class set it: {', '.join(sorted(places)[:4])}"
+    return Unknown(home.text(node)[:200], reason, names=(home.text(node)[:200],))
+
+
+def _assigned_elsewhere(binding: Binding) -> Value:
+    if binding.kind == "function":
+        return Unknown(binding.module.text(binding.node)[:200], "a property computes it")
+    return bindings.of_binding(binding)
 
 
 def _member(name: str, text: str) -> Value:

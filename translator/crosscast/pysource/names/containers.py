@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.attribute_writes import written_elsewhere
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.names.reaching_assignments import reaching
+from crosscast.pysource.names.star_imports import rebound
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.pysource.programs.scopes import Binding, Path, path_of
@@ -64,7 +66,9 @@ def definitions(node: ast.expr, module: Module) -> Sequence[Binding]:
         return entries_of(node, module)
     if isinstance(node, ast.Attribute):
         found = entries_of(node, module)
-        return found if found else tuple(_members(node, module))
+        if not found and (own := tuple(_members(node, module))):
+            return (*own, *written_elsewhere(node, module))
+        return found
     return ()
 
 
@@ -75,18 +79,19 @@ def _members(node: ast.Attribute, module: Module) -> Iterator[Binding]:
         return
     for base in meanings_of(node.value, module):
         if base.kind == "module" and base.module is not None:
-            yield from reaching(base.module.scope.bindings.get(node.attr, ()), None, base.module)
+            found = reaching(base.module.scope.bindings.get(node.attr, ()), None, base.module)
+            yield from rebound(found, node.attr, None, base.module)
         elif ":" in base.name:
-            found = program.class_named(base.name)
-            if found is None:
+            owner = program.class_named(base.name)
+            if owner is None:
                 continue
             given = None
             if base.call is not None and base.module is not None:
-                given = program.field_given(found, node.attr, base.call, base.module)
+                given = program.field_given(owner, node.attr, base.call, base.module)
             if given is not None:
                 yield given
             else:
-                yield from program.attribute_bindings(found, node.attr, node)
+                yield from program.attribute_bindings(owner, node.attr, node)
 
 
 def _saved_argument(node: ast.Attribute, module: Module) -> Sequence[Binding]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.reaching_assignments import reaching
+from crosscast.pysource.names.star_imports import rebound
 from crosscast.pysource.programs.scopes import COMPREHENSIONS, Binding
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def bindings_of(name: str, node: ast.AST, module: Module) -> Iterable[Binding]:
         return _imported_by_another(module).get(name, ())
     while isinstance(here.node, COMPREHENSIONS) and here is not scope and here.parent:
         here = here.parent  # a comprehension runs where it stands
-    return reaching(scope.bindings.get(name, ()), node if here is scope else None, module)
+    use = node if here is scope else None
+    found = reaching(scope.bindings.get(name, ()), use, module)
+    return rebound(found, name, use, module) if scope is module.scope else found
 
 
 @lru_cache(maxsize=64)

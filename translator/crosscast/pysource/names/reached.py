@@ -31,7 +31,7 @@ _PLAIN_DECORATORS = frozenset(
 """Where decorators come from that do not enter what they get in a table of the program."""
 _LINKS = 12
 """Most modules through which a name is followed that they hand on."""
-_DOTTED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)[.:]([A-Za-z_]\w*)")
+_DOTTED = re.compile(r"(?<!\w)(?:[A-Za-z_]\w*+\.)*([A-Za-z_]\w*+)[.:]([A-Za-z_]\w*)")
 _STORES = frozenset({"append", "add", "update", "setdefault", "insert", "setattr", "register"})
 
 

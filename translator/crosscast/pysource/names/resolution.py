@@ -12,6 +12,7 @@ from crosscast.pysource.names.containers import assigned_paths, chase, entries_o
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.names.reaching_assignments import reaching
 from crosscast.pysource.names.return_values import part_sources, results_of
+from crosscast.pysource.names.star_imports import is_of_another, rebound
 from crosscast.pysource.programs.meaning import Meaning, meanings_of
 from crosscast.pysource.programs.scopes import Binding, Scope
 
@@ -76,8 +77,8 @@ def _from_stars(name: str, module: Module, program: Program) -> Iterator[Meaning
         elif f"{star}.{name}" in program.known_names:
             found = True
             yield Meaning(public_names.public_name(f"{star}.{name}"))
-        else:
-            missing = missing or star.partition(".")[0] not in public_names.KNOWN
+        elif star.partition(".")[0] not in public_names.KNOWN:
+            missing = missing or not is_of_another(star, _USUAL.get(name, ""))
     if missing and not found and name in _USUAL:
         yield Meaning(_USUAL[name])
 
@@ -216,7 +217,7 @@ def members(module: Module, name: str, program: Program) -> Iterator[Meaning]:
     """Yield what a global name of a module of the program is."""
     found = module.scope.bindings.get(name)
     if found:
-        for binding in reaching(found, None, module):
+        for binding in rebound(reaching(found, None, module), name, None, module):
             yield from meanings_of_binding(binding, program)
     elif module.stars:
         yield from _from_stars(name, module, program)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.value import Known, Value
+from crosscast.pysource.values.arithmetic import MAX_BITS
+from crosscast.pysource.values.value import Known, Unknown, Value
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 def evaluate(node: ast.expr, module: Module) -> Value:
     """Return the value of an expression at its place in a module."""
     if isinstance(node, ast.Constant):
+        if isinstance(node.value, int) and node.value.bit_length() > MAX_BITS:
+            return Unknown(module.text(node)[:200], "a number that no float holds")
         return Known(node.value)
     program = module.program
     return program.values.get(node, module)

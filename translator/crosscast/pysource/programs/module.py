@@ -26,6 +26,7 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.meaning import meanings_of
 from crosscast.pysource.programs.scopes import Binding, Path, Scope, scope_of
 from crosscast.pysource.programs.tree_index import Indexer
+from crosscast.pysource.syntax.code import code_of
 from crosscast.pysource.syntax.nodes import walk
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Module:
     __slots__ = (
         "_by_kind",
         "_by_node",
+        "_code",
         "_imports",
         "_lines",
         "_nodes",
@@ -52,12 +54,14 @@ class Module:
         "dead",
         "functions",
         "imported",
+        "kept",
         "name",
         "parents",
         "path_homes",
         "program",
         "scopes",
         "source",
+        "star_imports",
         "stars",
         "tree",
     )
@@ -77,14 +81,18 @@ class Module:
         self.imported: list[str] = []
         """Modules named in imports, as written (relative ones with their dots)."""
         self.stars: list[str] = []
+        self.star_imports: list[tuple[ast.ImportFrom, str]] = []
         """Modules of which everything is imported."""
         self.path_homes: dict[tuple[str, Path], list[Binding]] = {}
         """`cfg.a.b = v`, by root name and path, wherever the root lives."""
         self._lines: list[str] | None = None
+        self._code: str | None = None
         self._imports: dict[str, str] | None = None
         self._nodes: list[ast.AST] | None = None
         self._by_kind: dict[type[ast.AST], list[Any]] = {}
         self._texts: dict[ast.AST, str] = {}
+        self.kept: dict[object, Any] = {}
+        """What was looked up in it: see `once`."""
         indexer = Indexer(self)
         indexer.run()
         self._by_node = {node: Call(node, self) for node in indexer.call_nodes}
@@ -109,6 +117,13 @@ class Module:
                         if binding.kind == "import":
                             self._imports.setdefault(name, binding.target)
         return self._imports
+
+    @property
+    def code(self) -> str:
+        """The source without comments and docstrings, whose words do nothing."""
+        if self._code is None:
+            self._code = code_of(self.tree, self.source.text)
+        return self._code
 
     # ---- places
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crosscast.pysource.libraries import public_names, signatures
 from crosscast.pysource.programs.call import Call
@@ -54,6 +54,8 @@ class Program(ABC):
         self.documents = documents
         """What gives the content of a configuration file that the program loads."""
         self.known_names = _KNOWN_NAMES
+        self.kept: dict[object, Any] = {}
+        """What was looked up in it: see `once`."""
         self._flags: dict[str, Flag] | None = None
         self._all_flags: tuple[Flag, ...] = ()
         self._sites: dict[ast.AST, tuple[Call, ...]] = {}

@@ -261,6 +261,7 @@ class Indexer:
             self.parents[alias] = node
             if alias.name == "*":
                 self.module.stars.append(base)
+                self.module.star_imports.append((node, base))
                 continue
             target = f"{base}{'' if base.endswith('.') else '.'}{alias.name}"
             local = alias.asname or alias.name

@@ -12,9 +12,12 @@ from crosscast.messages.source import Source
 MAX_CHARACTERS = 2_000_000
 MAX_LINE = 400_000
 """Longer lines are data, not programs."""
+MAX_DEPTH = 200
+"""Nodes within each other. What follows names and values goes a few calls of Python deeper for
+each, and Python allows 1,000."""
 
 _PYTHON2 = re.compile(
-    r"^\s*(print\s+[\"'\w(%]|exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)", re.M
+    r"^[ \t]*(print\s+[\"'\w(%]|exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)", re.M
 )
 
 _CONFLICT = re.compile(r"^<{7} .*$[\s\S]*^={7}\r?$[\s\S]*^>{7} ", re.M)
@@ -49,13 +52,26 @@ def parse_source(source: Source) -> tuple[ast.Module | None, Diagnostic | None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text, source.name or "<text>"), problem
+            tree = ast.parse(text, source.name or "<text>")
     except SyntaxError as error:
         return None, _syntax(source, error)
     except (RecursionError, MemoryError):
         return None, _refuse(source, "CC903", "nests too deep to be read", 1)
     except (ValueError, OverflowError) as error:
         return None, _refuse(source, "CC901", f"not Python: {error}", 1)
+    if deep := _too_deep(tree):
+        return None, _refuse(source, "CC903", "nests too deep to be read", deep)
+    return tree, problem
+
+
+def _too_deep(tree: ast.Module) -> int:
+    """Return a line with more than `MAX_DEPTH` nodes within each other; 0 if there is none."""
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+        if not level:
+            return 0
+    return next((node.lineno for node in level if isinstance(node, ast.expr | ast.stmt)), 1)
 
 
 def _first_side(text: str) -> tuple[str, int]:

@@ -8,7 +8,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-MAX_BITS = 4096
+MAX_BITS = 1023
+"""Of an integer: each is kept below 2**1023, so that `float` of it does not overflow."""
 MAX_LENGTH = 20_000
 
 

@@ -36,7 +36,7 @@ class Instance:
     made_by: str
     """Qualified name of the class or function, or of a class of the program itself."""
     call: object
-    """The `pysource.calls.arguments.Call`."""
+    """The `pysource.programs.call.Call`; None for `self`, whose creation is not seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from crosscast.readers.words import (
 )
 
 _DURATION = re.compile(
-    r"^\s*max_duration\s*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M
+    r"^[ \t]*max_duration[ \t]*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M
 )
 _KNOWN = frozenset(
     (

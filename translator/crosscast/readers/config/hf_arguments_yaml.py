@@ -30,7 +30,9 @@ _TRAINING = frozenset(
     )
 )
 _LEAST = 5
-_SECTION = re.compile(r"^(\w*train\w*):[ \t]*(?:#.*)?\n((?:(?:[ \t].*|#.*)?\n)+)", re.M | re.I)
+_SECTION = re.compile(
+    r"^(\w{0,60}train\w{0,60}):[ \t]*(?:#.*)?\n((?:(?:[ \t].*|#.*)?\n)+)", re.M | re.I
+)
 _ENTRY = re.compile(r"^([ \t]+)([a-z]\w*)[ \t]*:", re.M)
 
 

@@ -20,7 +20,7 @@ MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 64
 MAX_NODES = 50_000
 
-_BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)+", re.S)
+_BLANK = re.compile(r"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+)++", re.S)
 _WORD = re.compile(r"[-+]?[\w.][\w.+-]*")
 _TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _SINGLE = re.compile(r"'((?:[^'\\\n]|\\.)*)'")

@@ -18,7 +18,7 @@ _KEYS = frozenset(
 _VALUES = re.compile(
     r"mixed_b?float16|PiecewiseConstantDecay|piecewise_constant_decay|CosineDecayRestarts"
     r"|(tf|tensorflow)\.(keras|train|compat)\.[\w.]+"
-    r"|TF[A-Z][a-z]\w*(Model|For[A-Z]\w+)"
+    r"|TF[A-Z][a-z]\w{0,60}(Model|For[A-Z]\w{1,60})"
 )
 """Policies and schedules of Keras, names in TensorFlow, TensorFlow models of Transformers."""
 

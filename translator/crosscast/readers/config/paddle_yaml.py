@@ -34,7 +34,7 @@ _DETECTION = frozenset(
     )
 )
 _SEG = frozenset({"train_dataset", "val_dataset", "lr_scheduler", "iters", "optimizer", "loss"})
-_PAIR = re.compile(r"[(\[]\s*([\d.eE-]+)\s*,\s*([\d.eE-]+)\s*,?\s*[)\]]")
+_PAIR = re.compile(r"[(\[]\s*([\d.eE-]+)\s*,\s*([\d.eE-]+)\s*+,?\s*+[)\]]")
 _VIT = re.compile(
     r"^[ \t]+(NUM_EPOCHS|WARMUP_START_LR|LINEAR_SCALED_LR|ACCUM_ITER|END_LR)[ \t]*:", re.M
 )

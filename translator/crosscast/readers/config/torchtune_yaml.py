@@ -17,7 +17,7 @@ from crosscast.readers.words import (
     tell_window,
 )
 
-_COMPONENT = re.compile(r"^\s+(?:_component_|component)\s*:\s*torchtune\.", re.M)
+_COMPONENT = re.compile(r"^[ \t]+(?:_component_|component)\s*:\s*torchtune\.", re.M)
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")
-_BY_NAME = re.compile(r"(^|[._])(?!\w*optim)(lr|lr_\w*|\w*sched\w*)$", re.I)
+_BY_NAME = re.compile(r"(^|[._])(?!\w{0,60}optim)(lr|lr_\w{0,60}|\w{0,60}sched\w{0,60})$", re.I)
 _RATED = re.compile(r"group|optimize_attr", re.I)
 _SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradScaler|AmpScaler")
 

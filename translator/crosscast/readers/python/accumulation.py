@@ -12,6 +12,7 @@ from crosscast.messages.diagnostics import Span
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.averages import averages_of
 from crosscast.readers.python.fused_clips import clipped_again
 from crosscast.readers.python.losses import losses_of
 from crosscast.readers.python.origins import by_words, is_parsed
@@ -19,6 +20,7 @@ from crosscast.readers.python.perturbed_weights import perturbs_weights
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
+from crosscast.trainstep.answers.divisors import divisors_of
 from crosscast.trainstep.answers.main_loop import by_weight
 from crosscast.trainstep.answers.warmups import warms_by_hand
 from crosscast.trainstep.answers.windows import Answer
@@ -40,7 +42,9 @@ class Accumulation:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts of the most informative loop; other loops fill in missing fields."""
         fields: set[str] = set()
-        for step in by_weight(training_steps(program)):
+        found_steps = by_weight(training_steps(program))
+        yield from averages_of(found_steps, NAME)
+        for step in found_steps:
             told = [_less_sure(fact, step) for fact in _facts(step)]
             found = clipped_again(told, program)
             yield from (fact for fact in found if fact.field not in fields)
@@ -74,6 +78,9 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
             if limit is not None:
                 value = _passed(by_words(_number(limit)), event)
                 yield fact_of("clipping.value", value, event.span, reader=NAME)
+            added = event.detail.get("eps")
+            if added is not None:
+                yield fact_of("clipping.eps", by_words(added), event.span, reader=NAME)
         yield from _said("clipping.unscaled_first", steps.clip_unscaled(step, clips))
         yield from _said("clipping.per", steps.clip_per(step, clips))
     yield from _said("scaler_update.status", steps.scale_update(step))
@@ -81,6 +88,17 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         yield fact_of("schedule.has_warmup", Known("yes", "presence"), event.span, reader=NAME)
     ticks = steps.rate_stepped(step)
     yield from _said("schedule.stepped_per", ticks)
+    unclear = steps.unclear_rates(step) if ticks is None else []
+    if unclear:
+        yield Fact(
+            field="schedule.stepped_per",
+            known=False,
+            reason="a function that steps decides about it",
+            places=tuple(dict.fromkeys(event.span for event in unclear)),
+            confidence="likely",
+            origin="presence",
+            reader=NAME,
+        )
     if ticks is not None and ticks.value != "epoch":
         yield from _said("schedule.on_skip", steps.rate_on_skip(step))
 
@@ -124,8 +142,21 @@ def _windows(step: TrainingStep) -> Iterator[Fact]:
         under = windows.steps_under(step)
         yield fact_of("accumulation.steps", _parsed(value, step), *places, under=under, reader=NAME)
     yield from _said("accumulation.loss_divided", division_of(step))
-    yield from _said("accumulation.tail", windows.tail_of(step))
+    yield from _said("accumulation.tail", _tail(step))
     yield from _said("accumulation.no_sync", windows.sync_of(step))
+
+
+def _tail(step: TrainingStep) -> Answer | None:
+    """Return what happens to a short last window, and whether it is divided by its own length."""
+    found = windows.tail_of(step)
+    if found is None or found.value != "stepped":
+        return found
+    divisors = divisors_of(step, windows.windows_of(step))
+    if divisors is None:
+        return found
+    if divisors.changes is not None:
+        return None  # its micro-batches do not count alike
+    return replace(found, value="renormalized") if divisors.follows else found
 
 
 def _parsed(value: Value, step: TrainingStep) -> Value:

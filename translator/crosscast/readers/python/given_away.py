@@ -46,7 +46,10 @@ _TELLS = frozenset(
 _MAKERS = (
     (re.compile(r"loss_?scal", re.IGNORECASE), "loss_scale"),
     (re.compile(r"(lr|rate)_?sched|(build|create|make|get)_sched", re.IGNORECASE), "lr_scheduler"),
-    (re.compile(r"grad\w*?_?accum|accum\w*?_?(grad|optim)", re.IGNORECASE), "accumulate_gradients"),
+    (
+        re.compile(r"grad\w{0,60}?accum|accum\w{0,60}?(grad|optim)", re.IGNORECASE),
+        "accumulate_gradients",
+    ),
 )
 """Names of functions and classes that say what they make of their arguments."""
 _OPTIMIZER = re.compile(r"(^|_)opt(im(izer)?)?($|_)", re.IGNORECASE)

@@ -183,7 +183,7 @@ def _windows(program: Program) -> Iterator[Fact]:
 
 def _summed_by(call: Call) -> ast.expr | None:
     """Return the number of parts: `accumulate_gradient(value_and_grad(f), ..., accum_steps)`."""
-    if not re.match(r"accum\w*_grad\w*$", call.method):
+    if not re.match(r"accum\w*_grad", call.method):
         return None
     given = (*call.node.args, *(k.value for k in call.node.keywords))
     text = call.module.text

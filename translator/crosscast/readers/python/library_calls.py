@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-Named = tuple[str, "Call"]
+Named = tuple[str, Call]
 _INDEX: WeakKeyDictionary[Program, tuple[Named, ...]] = WeakKeyDictionary()
 _HIDDEN = re.compile(r"^[\w.]+\.(keras|tf|fluid|paddle)\.(?=[a-zA-Z_])")
 """A library re-exported by another package: `ourpackage.keras.optimizers.Adam`."""
@@ -108,11 +108,20 @@ def _top(node: ast.AST, module: Module) -> ast.AST | None:
     return None
 
 
-def matching(program: Program, pattern: re.Pattern[str]) -> Iterator[Named]:
-    """Yield the calls with a canonical name that matches completely."""
-    for name, call in calls_of(program):
-        if name and pattern.fullmatch(name):
-            yield name, call
+def matching(program: Program, pattern: re.Pattern[str]) -> tuple[Named, ...]:
+    """Return the calls with a canonical name that matches completely."""
+    known = _matched(program)
+    if pattern not in known:
+        known[pattern] = tuple(
+            (name, call) for name, call in calls_of(program) if name and pattern.fullmatch(name)
+        )
+    return known[pattern]
+
+
+@once
+def _matched(program: Program) -> dict[re.Pattern[str], tuple[Named, ...]]:
+    """Return the calls found so far; readers ask for the same ones for every loop."""
+    return {}
 
 
 def calls_matching(program: Program, pattern: re.Pattern[str]) -> list[Call]:
@@ -208,8 +217,7 @@ def unwrapped(value: Value | None) -> Value | None:
     """Return the number in `tf.constant(1e-3)`, `tf.cast(rate, tf.float32)`, `float(rate)`."""
     for _ in range(4):
         match value:
-            case Instance(made_by=name, call=made) if last(name) in _WRAPPERS:
-                call: Call = made  # type: ignore[assignment]
+            case Instance(made_by=name, call=Call() as call) if last(name) in _WRAPPERS:
                 named = {keyword.arg: keyword.value for keyword in call.node.keywords}
                 first = next(iter(call.node.args), None)
                 wrapped = named.get("value", named.get("x", named.get("initial_value", first)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Instance, Known, Symbol, Value
 from crosscast.readers.python.fact_writer import place_of
 from crosscast.readers.python.library_calls import canonical, last
@@ -16,7 +17,6 @@ from crosscast.readers.python.named_losses import OF_KERAS, named_loss
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
 _TORCH = r"torch\.nn\.(?:functional\.|modules\.loss\.)?"
@@ -80,7 +80,7 @@ def loss_of_call(call: Call) -> Found | None:
     """Return the loss that a call of a library's function is; None for any other call."""
     for name in map(canonical, call.names):
         if kind := kind_of(name):
-            return _exact(kind, name, call, call)
+            return _exact(kind, name, call, place_of(call))
         if named := named_loss(name, call):
             return Found("", call.module.text(call.node), place_of(call), named=named)
     return None
@@ -94,13 +94,12 @@ def loss_of_value(value: Value, node: ast.expr, module: Module) -> Found:
             return Found(_OF_KERAS[name], text, place)
         case Symbol(name=name) if kind_of(canonical(name)) == "mse":
             return Found("mse", text, place)
-        case Instance(made_by=name, call=maker) if kind := kind_of(canonical(name)):
-            return _exact(kind, canonical(name), maker, module.call(node), place)  # type: ignore[arg-type]
         case Known(value=str(name)) if name in OF_KERAS:
             return Found("", text, place, named=OF_KERAS[name])
-        case Instance(made_by=name, call=maker):
-            named = named_loss(canonical(name), maker)  # type: ignore[arg-type]
-            return Found("", text, place, named=named)
+        case Instance(made_by=name, call=Call() as maker):
+            if kind := kind_of(canonical(name)):
+                return _exact(kind, canonical(name), maker, place)
+            return Found("", text, place, named=named_loss(canonical(name), maker))
     return Found("", text, place)
 
 
@@ -145,9 +144,9 @@ def _calls_behind(node: ast.expr | None, module: Module) -> Iterator[Call | None
         yield module.call(node) if isinstance(node, ast.Call) else None
 
 
-def _exact(kind: str, name: str, maker: Call, call: Call, place: Span | None = None) -> Found:
+def _exact(kind: str, name: str, maker: Call, where: Span) -> Found:
     """Return a loss of a kind, if its settings leave it what a recipe means by that."""
-    where, text = place or place_of(call), maker.module.text(maker.node)
+    text = maker.module.text(maker.node)
     if maker.has_star or not _means(kind, name, maker):
         return Found("", text, where, named=named_loss(name, maker), is_set=True)
     by_element = kind != "cross_entropy" and (

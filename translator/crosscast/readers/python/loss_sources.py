@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions, entry
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.programs.scopes import Binding, path_of
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions
@@ -35,10 +36,12 @@ _REDUCED = re.compile(
 )
 _FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
 """A function that multiplies, unlike the method of a scaler."""
-_LOSS_SCALE = re.compile(r"(?:\w+\.)*\w*loss_?scal(?:e|ing)\w*", re.I)
+_LOSS_SCALE = re.compile(r"(?:\w+\.)*\w{0,60}loss_?scal(?:e|ing)\w{0,60}", re.I)
 """A factor that scales a loss by hand."""
-_DIVIDED = re.compile(r"/ *(?:float\()?[\w.]*loss_?scal", re.I)
+_DIVIDED = re.compile(r"/ *(?:float\()?[\w.]{0,60}loss_?scal", re.I)
 """Where gradients are divided by it again."""
+_MANY = 8
+"""From how many values of a name on what they come from is kept."""
 _DATA = frozenset({"x", "input", "input_tensor"})
 Seen = dict[tuple[ast.expr, str | int | None], list[Found]]
 """What values, or the entries of containers, come from; empty while it is being followed."""
@@ -108,8 +111,26 @@ def _sources_of(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[
 
 
 def _of_name(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Found]:
+    bindings = definitions(node, module)
+    if depth > 1 or len(bindings) < _MANY:
+        return _of_bindings(bindings, depth, seen)
+    known = _of_many(module)
+    key = depth, tuple((each.node, each.path) for each in bindings)
+    if key not in known:
+        known[key] = []
+        known[key] = _of_bindings(bindings, depth, {})
+    return known[key]
+
+
+@once
+def _of_many(module: Module) -> dict[object, list[Found]]:
+    """Return what was found so far: all loops of a module that share a name ask for the same."""
+    return {}
+
+
+def _of_bindings(bindings: Iterable[Binding], depth: int, seen: Seen) -> list[Found]:
     found: list[Found] = []
-    for binding in definitions(node, module):
+    for binding in bindings:
         match binding:
             case Binding(kind="augment", node=ast.AugAssign(op=ast.Div())):
                 pass

@@ -14,6 +14,7 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
 from crosscast.readers.python.library_calls import last, matching, uses
 from crosscast.readers.python.seeds import first_argument, seed_facts
+from crosscast.readers.python.shuffling import tell_of_loader
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -86,6 +87,7 @@ def _batch(writer: FactWriter, program: Program) -> None:
         return
     call = loaders[0]
     writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
+    tell_of_loader(writer, call)
     if len({_kept(loader) for loader in loaders}) == 1:
         _last(writer, call)
     else:

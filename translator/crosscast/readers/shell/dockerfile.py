@@ -20,10 +20,10 @@ from crosscast.readers.shell.text import Piece
 
 MAX_CHARACTERS = 400_000
 
-_FROM = re.compile(r"^\s*FROM\s+\S+", re.M | re.I)
-_LINE = re.compile(r"^\s*(ENV|CMD|ENTRYPOINT)\s+((?:[^\n\\]|\\.|\\\r?\n)*)", re.M | re.I)
+_FROM = re.compile(r"^[ \t]*FROM\s+\S", re.M | re.I)
+_LINE = re.compile(r"^[ \t]*(ENV|CMD|ENTRYPOINT)\s+((?:[^\n\\]|\\.|\\\r?\n)*)", re.M | re.I)
 _OLD = re.compile(r"([A-Za-z_]\w*)\s+(.*)", re.S)
-_PAIR = re.compile(r"([A-Za-z_]\w*)=((?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'])*)", re.S)
+_PAIR = re.compile(r"(?<!\w)([A-Za-z_]\w*+)=((?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'])*)", re.S)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _EXPANSION = re.compile(
-    r"\$\{(?P<length>\#)?(?P<indirect>!)?(?P<name>\w+|[@*#?$-])(?:\[(?P<index>[^\]]*)\])?"
+    r"\$\{(?P<length>\#)?(?P<indirect>!)?(?P<name>\w++|[@*#?$-])(?:\[(?P<index>[^\]]*)\])?"
     r"(?P<rest>.*)\}",
     re.S,
 )

@@ -12,9 +12,9 @@ from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, places_of, reason_of, shown, text_of
 
 _FLAG = re.compile(r"--?[A-Za-z_][\w./-]*")
-_NAMED = re.compile(r"\+{0,2}~?([A-Za-z_][\w-]*(?:[./@][\w./-]+)*)=(.*)", re.S)
+_NAMED = re.compile(r"\+{0,2}~?([A-Za-z_][\w-]*+(?:[./@][\w./-]++)*+)=(.*)", re.S)
 LISTS = re.compile(
-    r"\$(?!\{#)[{(]?([@*]|.*(\[[@*]\]|ARGS|OPTS?|OPTIONS|FLAGS|EXTRA|args|opts?|options|flags|extra))"
+    r"\$(?!\{#)[{(]?([@*]|.{0,60}(\[[@*]\]|ARGS|OPTS?|OPTIONS|FLAGS|EXTRA|args|opts?|options|flags|extra))"
 )
 
 

@@ -35,7 +35,7 @@ _SWITCHES = (
 )
 _DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree")
 """Flags that scripts hand to `hybrid_configs` of Fleet; only the first keeps the model whole."""
-_OF_PADDLE = re.compile(r"(^|[/_-])paddle\w*/")
+_OF_PADDLE = re.compile(r"(^|[/_-])paddle\w{0,60}/")
 """Folders of programs that are named after the framework."""
 _TENSORFLOW = frozenset({"use_xla", "xla", "horovod", "amp", "use_tpu", "tpu_name"})
 _ERNIE = frozenset(

@@ -18,7 +18,7 @@ _COUNTS_LINES = re.compile(r"tr\s+[\"']?,[\"']?\s+[\"']\\n[\"']\s*\|\s*wc\s+-l")
 _COUNTS_COMMAS = re.compile(r"grep\s+-o\s+[\"']?,[\"']?\s*\|\s*wc\s+-l")
 _SELF = r"[\"']?\$(0|\{0\}|BASH_SOURCE|\{BASH_SOURCE(\[0\])?(:-\$0)?\})[\"']?"
 _DIRNAME = (
-    r"(\$\(|`)\s*dirname (-- )?(\$\(\s*(realpath|readlink -f) )?" + _SELF + r"\s*\)?\s*(\)|`)"
+    r"(\$\(|`)\s*dirname (-- )?(\$\(\s*(realpath|readlink -f) )?" + _SELF + r"\s*+\)?\s*+(\)|`)"
 )
 _HERE = re.compile(
     rf"{_DIRNAME}|(\$\(|`)\s*cd (-P )?(-- )?[\"']?{_DIRNAME}[\"']?(/\.)?( >/dev/null( 2>&1)?)?"

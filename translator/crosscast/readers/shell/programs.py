@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 PYTHON = re.compile(
-    r"(.*/)?(python[\d.]*|pypy\d?|ipython\d?|coverage|kernprof)|\$\{?\w*(PYTHON|python)\w*\}?"
+    r"(.{0,100}/)?(python[\d.]*|pypy\d?|ipython\d?|coverage|kernprof)|\$\{?\w{0,60}(PYTHON|python)\w{0,60}\}?"
 )
 WRAPPERS = frozenset(
     (

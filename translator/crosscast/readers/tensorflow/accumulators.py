@@ -50,15 +50,19 @@ _WORDS = re.compile(
     r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*|accum_step|steps_per_update",
     re.I,
 )
-_DERIVES = re.compile(r"\w*Grad\w*(Accum|Aggreg)\w*Optimizer|\w*grad\w*_accum\w*_optimizer")
+_DERIVES = re.compile(
+    r"\w{0,60}Grad\w{0,60}(Accum|Aggreg)\w{0,60}Optimizer|\w{0,60}grad\w{0,60}_accum\w{0,60}_optimizer"
+)
 """Classes and functions of a program's own files, which may divide the sum or not."""
 _WRAPPER = re.compile(
-    r"Accum\w*Optimizer|\w*Optimizer\w*Accum\w*|Accumulative\w*|\w+Accumulate"
+    r"Accum\w{0,60}Optimizer|\w{0,60}Optimizer\w{0,60}Accum\w*|Accumulative\w*|\w{1,60}Accumulate"
     rf"|{_DERIVES.pattern}"
 )
 """Classes of other files that wrap an optimizer: `AccumOptimizer(Adam(), 10)`; functions that do,
 or that derive a class from that of an optimizer."""
-_HELPER = re.compile(r"(\w*Gradient\w*Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)")
+_HELPER = re.compile(
+    r"(\w{0,60}Gradient\w{0,60}Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)"
+)
 _SUM_NAME = re.compile(r"accum|(^|\.)ga$|grad_acc", re.I)
 
 

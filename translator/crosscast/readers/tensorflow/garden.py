@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NAME = "tf-helpers"
 _POLICY = re.compile(r"set_mixed_precision_policy|setup_mixed_precision\w*|set_policy_for_\w+")
 _HELPER = re.compile(
-    r"(get|set|setup|set_up|init|configure|enable|use|build\w*)_?\w*(mixed_precision|mxp|precision|amp)\w*"
+    r"(get|set|init|configure|enable|use|build)\w{0,60}(mxp|precision|amp)\w{0,60}"
 )
 _SWITCH = re.compile(r"amp|fp16|float16|bf16|half|mixed|mxp|precision|dtype", re.I)
 _UPDATES = re.compile(r"create_optimizer|build_optimizer|get_train_op|create_train_op")

@@ -25,7 +25,7 @@ _EPOCH = re.compile(r"epoch|\bep\b", re.IGNORECASE)
 _SCHEDULE = re.compile(r"(lr_?|learning_?rate_?)?sched(uler|ule)?", re.I)
 _RATE = re.compile(r"(^|_)(lr|learning_?rate|rate|optim\w*|sched\w*)(_|$)", re.I)
 _ADVANCES = frozenset({"step", "on_epoch_begin", "on_epoch_end"})
-_OPTIMIZER = re.compile(r"(^|[._])(optim\w*|opt)$", re.I)
+_OPTIMIZER = re.compile(r"(^|[._])(optim\w{0,60}|opt)$", re.I)
 
 
 def handed_limits(program: Program, reader: str) -> Iterator[Fact]:

@@ -59,7 +59,7 @@ _SET = re.compile(
 _POLICY = re.compile(r"keras\.(mixed_precision\.(experimental\.)?)?(Policy|DTypePolicy)")
 _SCALER = re.compile(
     r"(keras\.(mixed_precision\.(experimental\.|loss_scale_optimizer\.)?|optimizers\.)"
-    r"|tensorflow\.[\w.]*keras[\w.]*\.)LossScaleOptimizer"
+    r"|tensorflow\.[\w.]{0,60}keras[\w.]{0,60}\.)LossScaleOptimizer"
 )
 _LAYER = re.compile(r"keras\.(layers\.\w+|Sequential|Model|models\.\w+)")
 _REWRITES = re.compile(r"tensorflow\.[\w.]*(graph_rewrite|LossScaleOptimizer)")

@@ -20,6 +20,7 @@ from crosscast.readers.python.fact_writer import FactWriter, place_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.seeds import seed_facts
+from crosscast.readers.python.shuffling import tell_of_datasets, tell_of_fit
 from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.contrib_updates import contrib_clips
 from crosscast.readers.tensorflow.gradient_sums import clips_before, gradient_sums
@@ -79,14 +80,18 @@ class TensorflowLoopReader:
 
 
 def _fitted(program: Program) -> Iterator[Fact]:
-    """Yield the batch size that `fit` gets with arrays; it trains on a short last batch, too."""
+    """Yield what `fit` gets with arrays: the batch size; it trains on a short last batch, too."""
     for call in program.calls():
         if call.method == "fit" and call.receiver is not None and "batch_size" in call.bound():
             writer = FactWriter(NAME)
             writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
             writer.say("batch.drop_last", "no", place_of(call))
+            tell_of_fit(writer, call)
             yield from writer.facts
             return
+    writer = FactWriter(NAME)
+    tell_of_datasets(writer, program)
+    yield from writer.facts
 
 
 def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:

@@ -113,7 +113,7 @@ _UNDER = frozenset(
     }
 )
 """Methods of a strategy that train on its devices, or share the rows among them."""
-_STRATEGY = re.compile(r"(^|[._])(\w*strategy|strat)$", re.I)
+_STRATEGY = re.compile(r"(^|[._])(\w{0,60}strategy|strat)$", re.I)
 
 
 def _is_handed_in(call: Call) -> bool:

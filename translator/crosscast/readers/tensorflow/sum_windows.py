@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum
@@ -17,6 +18,7 @@ from crosscast.readers.tensorflow.still_counters import stands_still
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
 
 _CHOOSES = frozenset({"cond", "smart_cond", "switch", "case", "tf_cond", "in_train_phase"})
 _EQUALS = frozenset({"equal", "greater_equal", "greater"})
@@ -43,6 +45,19 @@ class SumWindow:
 
 def window_of(total: GradientSum) -> SumWindow | None:
     """Return the test for the end of a window; None if there is none, or it is not understood."""
+    known = _known_windows(total.module.program)
+    if total not in known:
+        known[total] = _window_of(total)
+    return known[total]
+
+
+@once
+def _known_windows(program: Program) -> dict[GradientSum, SumWindow | None]:
+    """Return the windows found so far; several rules ask for each."""
+    return {}
+
+
+def _window_of(total: GradientSum) -> SumWindow | None:
     if total.applied is None:
         owner = total.module.class_of(total.node)
         return next(_windows(owner, total.module), None) if owner is not None else None
@@ -93,14 +108,22 @@ def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]
     """Yield where a function is called, or passed on as a value: `tf.cond(test, self.apply)`."""
     for site in module.program.sites(module, function):
         yield site.node, site.module
-    for node in module.nodes:
-        if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != function.name:
-            continue
+    for node in _by_identifier(module).get(function.name, ()):
         parent = module.parent(node)
         given = isinstance(node.ctx, ast.Load) and isinstance(parent, ast.Call | ast.keyword)
         called = getattr(parent, "func", None) is node
         if given and not called and not _redefines(node, parent, module):
             yield node, module
+
+
+@once
+def _by_identifier(module: Module) -> dict[str, list[ast.Name | ast.Attribute]]:
+    """Return the names of a module by their last part, in the order of its nodes."""
+    found: dict[str, list[ast.Name | ast.Attribute]] = {}
+    for node in module.nodes:
+        if isinstance(node, ast.Name | ast.Attribute):
+            found.setdefault(identifier(node), []).append(node)
+    return found
 
 
 def _redefines(node: ast.expr, parent: ast.AST | None, module: Module) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
@@ -42,7 +42,7 @@ _SCALER = re.compile(
 )
 _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
 """Wrapper of a scaler with this name in code around vision models."""
-_CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
+_CAST = re.compile(r"(\w{1,60}_)?auto_?cast(_\w{1,60})?", re.I)
 _KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
 
 
@@ -117,13 +117,22 @@ def _use(call: Call, program: Program) -> Use:
         types, default = ("bfloat16",), "bfloat16"
     function = module.function_of(call.node)
     inside = function if function is not None else module.tree
-    learns = any(
-        isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in ("backward", "manual_backward")
-        for inner in walk(inside)
-    )
+    learns = inside in _learning(module)
     return Use(place_of(call), decision, types, default, learns or _reached(call, program))
+
+
+@once
+def _learning(module: Module) -> set[ast.AST]:
+    """Return the nodes that a backward pass is within."""
+    found: set[ast.AST] = set()
+    for node in module.every(ast.Call):
+        match node.func:
+            case ast.Attribute(attr="backward" | "manual_backward"):
+                here: ast.AST | None = node
+                while here is not None and here not in found:
+                    found.add(here)
+                    here = module.parent(here)
+    return found
 
 
 def _on_cpu(call: Call, bound: dict[str, ast.expr]) -> bool:

@@ -9,7 +9,7 @@ from crosscast.readers.python.library_calls import last
 from crosscast.readers.words import family_of
 
 _CLASS = re.compile(
-    r"(?:[A-Z]\w*)?(?:Adam|SGD|LAMB|Lamb(?![a-z])|NovoGrad|Novograd|Adafactor|AdaFactor|RMSprop|RMSProp"
+    r"(?:[A-Z]\w{0,60})?(?:Adam|SGD|LAMB|Lamb(?![a-z])|NovoGrad|Novograd|Adafactor|AdaFactor|RMSprop|RMSProp"
     r"|Adagrad|Adadelta|Lion|RAdam|LARS|Adamax|Ranger|AdaBelief|AdaBound|Adan|Sophia|Muon|LBFGS"
     r"|Prodigy|ASGD|Rprop|AdEMAMix|Shampoo|MADGRAD)\w*"
 )
@@ -33,7 +33,9 @@ BASES = ("optimizer_class", "base_optimizer", "optim", "optimizer_cls", "base_op
 """Arguments that pass an optimizer class to a wrapper."""
 
 _COUPLED = frozenset({"sgd", "adam", "rmsprop", "adagrad", "adadelta", "lars", "radam"})
-_DECOUPLED_ADAM = re.compile(r"(Fused|CPU|Bert|OpenAI|Paged|Distributed)\w*Adam|Adam\w*Fused")
+_DECOUPLED_ADAM = re.compile(
+    r"(Fused|CPU|Bert|OpenAI|Paged|Distributed)\w{0,60}Adam|Adam\w{0,60}Fused"
+)
 
 
 def is_optimizer(name: str) -> bool:

@@ -14,6 +14,7 @@ from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.torch.spawned import SPAWNS, node_factor, spawns
 from crosscast.trainstep.frames.object_kinds import is_model_name, last_name
 from crosscast.trainstep.steps.search import training_steps
 
@@ -39,7 +40,6 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"torch_xla\.(launch|core\.xla_model\.optimizer_step)", "tpu"),
     )
 )
-_SPAWNS = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"})
 _OWN = {
     "MMDistributedDataParallel": "ddp",
     "DistributedDataParallel": "ddp",
@@ -88,7 +88,7 @@ class TorchParallel:
                     writer.say("parallel.kind", kind, place_of(call), under=_under(call))
                 elif call.name == "torch.distributed.init_process_group":
                     _group(writer, call)
-                elif call.name in _SPAWNS and not _never(call):
+                elif call.name in SPAWNS and not _never(call):
                     processes = call.argument("nprocs")
                     writer.number("parallel.world_size", processes, place_of(call))
         if not any(fact.field == "parallel.kind" for fact in writer.facts):
@@ -168,6 +168,20 @@ def _group(writer: FactWriter, call: Call) -> None:
         case Known(value=int(count)) if count <= 0:
             return
     writer.number("parallel.world_size", size, place)
+    _nodes(writer, call)
+
+
+def _nodes(writer: FactWriter, call: Call) -> None:
+    """Record the machines of `world_size = processes_of_one * machines`."""
+    given = call.bound().get("world_size")
+    if given is None:
+        return
+    for spawn in spawns(call.module.program):
+        found = node_factor(given, call.module, spawn)
+        if found is not None:
+            node, module = found
+            writer.number("parallel.nodes", evaluate(node, module), module.span(node))
+            return
 
 
 def _prepared(writer: FactWriter, program: Program) -> None:

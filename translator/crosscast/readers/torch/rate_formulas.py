@@ -99,7 +99,7 @@ def _decay(parts: list[Part], words: frozenset[str]) -> str:
     if calls & {"cos", "cosine"} or "cosine" in words:
         return "cosine"
     powers = list(_powers(parts))
-    roots = any(re.search(r"\*\* *\(?-? *(0?\.5|1\.5)", text) for _, _, text in powers)
+    roots = any(re.search(r"\*\* *+\(?-? *(0?\.5|1\.5)", text) for _, _, text in powers)
     if roots or "rsqrt" in calls or ("sqrt" in calls and "warmup" in words):
         both = any("1.5" in text for _, _, text in powers) or ("min" in calls and roots)
         return "noam" if both else "inverse_sqrt"

@@ -10,7 +10,7 @@ from crosscast.readers.python.fact_writer import is_foreign
 from crosscast.readers.python.library_calls import last
 
 _CLASS = re.compile(
-    r"\w*(LR|Scheduler|Schedule|LRPolicy)|Warmup\w*|Noam\w*|PiecewiseLinear|Gradual\w*"
+    r"\w{0,60}(LR|Scheduler|Schedule|LRPolicy)|Warmup\w*|Noam\w*|PiecewiseLinear|Gradual\w*"
     r"|LinearWarmup|ExponentialWarmup|CosineAnnealingWarm(up)?Restarts"
     r"|ReduceLROnPlateau|ScheduledOptim"
 )
@@ -28,19 +28,21 @@ CHAINS = frozenset({"SequentialLR", "ChainedScheduler", "ConcatScheduler"})
 BY_WORD = frozenset({"get_scheduler", "get_schedule"})
 """Functions that create the schedule named by an argument."""
 FACTORY = re.compile(
-    r"(create|build|get|make|init|setup|initialize)_(\w*_)?(lr_?)?(scheduler|schedule|sched)(_v2)?",
+    r"(create|build|get|make|init|setup|initialize)_(\w{0,60}_)?(lr_?)?(scheduler|schedule|sched)(_v2)?",
     re.I,
 )
 POLICY = re.compile(
-    r"(\w+_)?(lr|learning_rate)_(decay|sched|schedule|schedules)"
-    r"|(lr|learning_rate)_(\w+_)?(policy|schedule|scheduler|schedule_fn)"
+    r"(\w{1,60}_)?(lr|learning_rate)_(decay|sched|schedule|schedules)"
+    r"|(lr|learning_rate)_(\w{1,60}_)?(policy|schedule|scheduler|schedule_fn)"
     r"|(adjust|update|set|schedule)_(lr|learning_rate)"
 )
 """Functions that set the rate of an optimizer."""
 POLICY_FLAG = re.compile(
     r"(lr_?)?(policy|sched|scheduler|schedule)(_type|_name)?|lr_(mode|type|decay_style|decay_type)"
 )
-RATES = re.compile(r"(cosine|linear|poly\w*|exp\w*|inv\w*)_(lr_)?(scheduler|schedule|sched)")
+RATES = re.compile(
+    r"(cosine|linear|poly\w{0,60}|exp\w{0,60}|inv\w{0,60})_(lr_)?(scheduler|schedule|sched)"
+)
 """Functions that return all rates of a run, common in code for vision models."""
 WARMUPS = (
     *("num_warmup_steps", "warmup_steps", "warmup", "warmup_iters", "warmup_epochs"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TRAINER = re.compile(r"transformers\.(?:\w+\.)*(?:Seq2Seq)?Trainer")
 _OTHER_TRAINER = re.compile(r"(?:trl|optimum|sentence_transformers)\.(?:\w+\.)*\w*Trainer")
-_HEAD = re.compile(r"transformers\.(?:\w+\.)*?\w+?(For[A-Z]\w+|LMHeadModel)(?:\.\w+)*")
+_HEAD = re.compile(r"transformers\.(?:\w+\.)*?\w{1,40}?(For[A-Z]\w{1,40}|LMHeadModel)(?:\.\w++)*+")
 _SMOOTHED = re.compile(
     r"For(?:(?:Sequence|Token|Image|Audio|Video)Classification|MaskedLM|MultipleChoice"
     r"|Seq2SeqLM|ConditionalGeneration)"

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.values.value import Known, Value
+from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.trainstep.answers.divisors import divisors_of
 from crosscast.trainstep.answers.windows import (
     Answer,
     answer,
@@ -29,9 +30,14 @@ _COUNT = re.compile(r"accum|grad_steps|ga_steps|micro|update_freq|chunk|batch_sp
 """Names of the number of micro-batches of a window."""
 
 _PARTS = re.compile(
-    r"batch_?size\b.*/.*(shape\[0\]|size\(0\)|batch_?size|len\()|len\(.*/.*batch_?size", re.I
+    r"batch_?size\b[^/]{0,200}/.{0,200}(shape\[0\]|size\(0\)|batch_?size|len\()"
+    r"|len\([^/]{0,200}/.{0,200}batch_?size",
+    re.I,
 )
 """A window's rows over those of a micro-batch: `args.batch_size / x.shape[0]`."""
+
+_OTHER = re.compile(r"world|rank|gpu|replica|device|scale|proc|temperature|shape|size\(", re.I)
+"""Words of numbers that are not the length of a window."""
 
 _ROWS = re.compile(r"size|rows|batch|shape|total", re.I)
 """Words of a number that may be the rows of a batch."""
@@ -55,6 +61,9 @@ def division_of(step: TrainingStep) -> Answer | None:
     passes = [_divided(e, tests, divisions, step) for e in backward]
     yes = [e for found in passes for e in found[1]]
     words = {word[0] for word in passes}
+    computed = divisors_of(step, windows_of(step)) if "yes" not in words else None
+    if computed is not None and computed.averages:
+        return answer("yes", computed.event)
     if "yes" in words:
         return answer("yes", *yes)
     if "token_normalised" in words:
@@ -96,8 +105,16 @@ def _divided(
         return "token_normalised", mine
     if _counts_items(backward, step):
         return "token_normalised", mine
+    if mine and all(_may_be_length(e) for e in mine):
+        return "", mine
     counted = bool(tests) or isinstance(step.steps, Known) or not _ROWS.search(words)
     return "no" if counted else "", mine
+
+
+def _may_be_length(division: Event) -> bool:
+    """Whether a divisor of which nothing is known may be the length of a window."""
+    text = str(getattr(division.detail["by_text"], "value", ""))
+    return isinstance(division.detail["by"], Unknown | Choice) and not _OTHER.search(text)
 
 
 def _slices(backward: Event) -> list[ast.expr]:

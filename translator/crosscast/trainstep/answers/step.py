@@ -17,6 +17,7 @@ from crosscast.trainstep.answers.windows import (
     with_windows,
 )
 from crosscast.trainstep.events import Event, Guard, TrainingStep
+from crosscast.trainstep.windows.returned_windows import asks_the_step
 
 _STATIC = frozenset({"paddle_static"})
 _DONE_BY_LIBRARY = frozenset({"deepspeed", "mmengine"})
@@ -254,7 +255,7 @@ def _is_summed(clip: Event, step: TrainingStep) -> bool:
 
 def _each_time(event: Event, step: TrainingStep) -> bool:
     """Whether an event of a windowed step happens for every micro-batch."""
-    if event.window is not None:
+    if event.window is not None or _unclear(event, step):
         return False
     micro = [e for e in step.inside("backward") if in_micro_loop(e)]
     if micro and not any(e.window for e in step.inside("step")):
@@ -320,7 +321,8 @@ def rate_stepped(step: TrainingStep) -> Answer | None:
         return None
     ways: dict[str, list[Event]] = {}
     for event in inside:
-        ways.setdefault(_way(event, step), []).append(event)
+        if not _unclear(event, step):
+            ways.setdefault(_way(event, step), []).append(event)
     if around:
         ways.setdefault("epoch", []).extend(around)
     if not ways:
@@ -329,6 +331,17 @@ def rate_stepped(step: TrainingStep) -> Answer | None:
         return answer("selectable", *(e for events in ways.values() for e in events))
     way = "micro" if "micro" in ways else next(iter(ways))
     return answer(way, *ways[way])
+
+
+def unclear_rates(step: TrainingStep) -> list[Event]:
+    """Return what moves the learning rate on at an unknown pace: a function that steps decides."""
+    return [event for event in step.inside("schedule") if _unclear(event, step)]
+
+
+def _unclear(event: Event, step: TrainingStep) -> bool:
+    """Whether a function that steps decides on an event by what it returns, which was not read."""
+    ends = [e for e in step.inside("step") if e.window is not None]
+    return any(g.window is None and asks_the_step(g, event, ends) for g in event.guards)
 
 
 def _alternate(inside: Sequence[Event], around: Sequence[Event]) -> bool:

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.trainstep.answers.opening import clears_first
-from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.answers.reductions import held_back, is_certain
+from crosscast.trainstep.events import Context, Event, TrainingStep, WindowTest
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import given_steps, library_steps
 from crosscast.trainstep.windows.validity import LIBRARY_KEYS
+from crosscast.trainstep.windows.whole_epochs import fits_whole
 
 _DATA_PARALLEL = re.compile(
     r"DistributedDataParallel|\bDDP\b|^paddle\.[\w.]*DataParallel$|distributed_model$"
@@ -133,22 +137,42 @@ def is_present(step: TrainingStep) -> bool:
 # ---- no_sync
 
 
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """What the calls of a program say about the all-reduce."""
+
+    disabled: Span | None
+    """Where it is disabled, if it is."""
+    wrapped: bool
+    """Whether a model is wrapped for data parallelism."""
+
+
+@once
+def _exchange(program: Program) -> _Exchange:
+    calls = [*program.calls()]
+    disabled = (c for c in calls if c.method in ("disable_allreduce", "disable_allreduce_"))
+    wrapped = any(_DATA_PARALLEL.search(call.name or call.method) for call in calls)
+    return _Exchange(next((c.module.span(c.node) for c in disabled), None), wrapped)
+
+
 def sync_of(step: TrainingStep) -> Answer | None:
     """Return whether the all-reduce waits for the end of the window."""
     if not step.by_hand:
         return answer("library", *step.of("backward")[:1])
-    held = [e for e in step.of("backward") if e.context("no_sync") is not None]
+    backward = step.of("backward")
+    if not all(is_certain(event, step) for event in backward):
+        return None
+    held = [e for e in backward if held_back(e, step) is not None]
     if held:
-        flagged = all(_by_flag(e) for e in held)
+        flagged = all(_by_flag(e, held_back(e, step)) for e in held)
         return answer("flag" if flagged else "yes", *held)
     program = step.module.program
-    calls = [c for m in program.modules for c in m.calls]
-    for call in calls:
-        if call.method == "disable_allreduce" or call.method == "disable_allreduce_":
-            return Answer("yes", (call.module.span(call.node),))
+    exchange = _exchange(program)
+    if exchange.disabled is not None:
+        return Answer("yes", (exchange.disabled,))
     if any(test.by_caller for _, test in windows_of(step)):
         return None
-    if any(_DATA_PARALLEL.search(call.name or call.method) for call in calls):
+    if exchange.wrapped:
         return answer("no", *step.of("backward")[:1])
     if any(e.library in ("accelerate", "lightning_fabric") for e in step.of("backward")):
         return answer("no", *step.of("backward")[:1])
@@ -159,15 +183,14 @@ def sync_of(step: TrainingStep) -> Answer | None:
 
 
 _SEVERAL = re.compile(
-    r"gpu|dist|world|ddp|rank|parallel|grad\w*_accum|accum\w*_(steps?|iters?)", re.I
+    r"gpu|dist|world|ddp|rank|parallel|grad\w{0,60}_accum|accum\w{0,60}_(steps?|iters?)", re.I
 )
 """Flags that tell whether there are several processes, or how long a window is."""
 
 
-def _by_flag(event: Event) -> bool:
+def _by_flag(event: Event, context: Context | None) -> bool:
     """Whether a flag decides about no_sync, besides the window."""
     guards = [g for g in event.guards if g.window is not None and g.at_end is False]
-    context = event.context("no_sync")
     guards += context.guards if context is not None else ()
     flags = {flag for guard in guards for flag in guard.flags}
     tests = [guard.window for guard in guards if guard.window is not None]
@@ -192,6 +215,8 @@ def tail_of(step: TrainingStep) -> Answer | None:
         return answer("library", event)
     if test.last or any(t.last for _, t in tests):
         return answer("stepped", event)
+    if fits_whole(step, test):
+        return answer("none", event)
     flush = [e for e in step.around("step") if e.order > event.order]
     if flush:
         return answer("stepped", *flush)

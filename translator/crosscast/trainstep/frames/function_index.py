@@ -16,6 +16,7 @@ from crosscast.trainstep.frames.object_kinds import (
     kind_by_name,
     last_name,
 )
+from crosscast.trainstep.frames.weight_averages import average_of
 
 Owner = Function | ast.Module
 
@@ -36,7 +37,7 @@ HOT = CORE | frozenset(
         *("dispatch_clip_grad", "adaptive_clip_grad", "clamp_", "scale_loss", "get_scaled_loss"),
         *("get_unscaled_gradients", "no_sync", "autocast", "auto_cast", "accumulate", "set_epoch"),
         *("step_update", "assign_add", "apply_updates", "optimizer_step", "accumulate_gradients"),
-        *("fused_allreduce_gradients", "synchronize", "scale"),
+        *("fused_allreduce_gradients", "synchronize", "scale", "_foreach_mul_", "_foreach_div_"),
     }
 )  # fmt: skip
 """Calls that make a function worth looking into."""
@@ -165,6 +166,7 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
         if _changes_gradient(assignment)
         and (owner := _owner(assignment, module, owners)) is not None
     )
+    index.hot.update(_averaging(module, owners))
     for calls in by_statement.values():
         calls.sort(key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0))
     return index
@@ -185,11 +187,22 @@ def _changes_gradient(node: ast.AugAssign | ast.Assign) -> bool:
     return is_gradient(target) and not isinstance(node.value, ast.Constant)
 
 
+def _averaging(module: Module, owners: dict[ast.AST, Owner | None]) -> Iterator[Owner]:
+    """Yield the functions that keep a moving average of the weights."""
+    for kind in (ast.Expr, ast.Assign, ast.AugAssign):
+        for node in module.every(kind):
+            found = average_of(node, module)
+            if found is not None and (found.decay is not None or found.share is not None):
+                owner = _owner(node, module, owners)
+                if owner is not None:
+                    yield owner
+
+
 def _scales(function: ast.expr) -> bool:
-    """Whether it is `p.grad.mul_`, as in clipping by hand."""
+    """Whether it is `p.grad.mul_` or the like, as in clipping by hand."""
     return (
         isinstance(function, ast.Attribute)
-        and function.attr == "mul_"
+        and function.attr in ("mul_", "div_", "scale_", "clip_", "set_value", "copy_")
         and is_gradient(function.value)
     )
 

@@ -71,7 +71,7 @@ def loss_of(node: ast.expr, frame: Frame, depth: int = 0) -> Loss:
         case ast.Name(id=name):
             return _of_name(name, frame)
         case ast.Attribute() | ast.Subscript():
-            return frame_loss(frame, canonical(node, frame))
+            return _of_path(node, frame)
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return _divided(node, left, right, frame, depth)
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -89,7 +89,7 @@ def loss_of(node: ast.expr, frame: Frame, depth: int = 0) -> Loss:
             return joined
         case ast.UnaryOp(operand=inner) | ast.Await(value=inner) | ast.Starred(value=inner):
             return loss_of(inner, frame, depth + 1)
-        case ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner):
+        case ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner) | ast.DictComp(value=inner):
             return loss_of(inner, frame, depth + 1)
         case ast.NamedExpr(value=inner):
             return loss_of(inner, frame, depth + 1)
@@ -110,6 +110,24 @@ def _of_name(name: str, frame: Frame) -> Loss:
         return loss_of(argument.node, argument.frame, 1)
     if frame.outer is not None and name not in frame.scope.bindings:
         return _of_name(name, frame.outer)
+    return PLAIN
+
+
+def _of_path(node: ast.Attribute | ast.Subscript, frame: Frame) -> Loss:
+    """Return what is known of `out.loss`, `out["loss"]`, or an entry of what holds losses alone."""
+    name = canonical(node, frame)
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    where: Frame | None = frame
+    while where is not None and name not in where.losses:
+        given = where.bound.get(root.id) if isinstance(root, ast.Name) else None
+        where = given.frame if given is not None and given.frame is not where else None
+    if where is not None:
+        return frame_loss(where, name)
+    whole = node.value
+    if isinstance(node, ast.Subscript) and isinstance(whole, ast.Name):
+        return _of_name(whole.id, frame)
     return PLAIN
 
 

@@ -12,6 +12,7 @@ from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import library_steps
 from crosscast.trainstep.steps.roles import common_guards, micro_loops, roles, with_roles, without
 from crosscast.trainstep.walk.walker import Walker
+from crosscast.trainstep.windows.returned_windows import with_returned_windows
 from crosscast.trainstep.windows.validity import with_windows
 
 _AROUND: frozenset[EventKind] = frozenset(
@@ -33,21 +34,18 @@ def steps_of(walker: Walker, module: Module, function: str) -> list[TrainingStep
     loops = _update_loops(events, walker.periods)
     found: list[TrainingStep] = []
     taken: set[int] = set()
+    within, beside = _by_loops(events)
     for loop in loops:
-        inside = [e for e in events if any(around is loop for around in e.loops)]
+        inside = within.get(id(loop), [])
         if loop is not None:
             taken.update(id(e) for e in inside)
             outer = _outer_of(loop, inside[0])
+            here = tuple(map(id, outer))
             around = [
                 e
-                for e in events
-                if e.kind in _AROUND
-                and not any(around is loop for around in e.loops)
-                and (
-                    len(e.loops) == len(outer)
-                    or (e.kind in _ANYWHERE and len(e.loops) < len(outer))
-                )
-                and all(a is b for a, b in zip(e.loops, outer, strict=False))
+                for depth in range(len(here) + 1)
+                for e in beside.get(here[:depth], ())
+                if depth == len(here) or e.kind in _ANYWHERE
             ]
             together = sorted((*inside, *around), key=lambda e: e.order)
             found.append(_step(walker, module, function, together, loop))
@@ -55,6 +53,20 @@ def steps_of(walker: Walker, module: Module, function: str) -> list[TrainingStep
     if any(e.kind == "backward" for e in rest):
         found.append(_step(walker, module, function, rest, None))
     return found
+
+
+def _by_loops(
+    events: Sequence[Event],
+) -> tuple[dict[int, list[Event]], dict[tuple[int, ...], list[Event]]]:
+    """Return the events within each loop, and those of `_AROUND` by exactly the loops around."""
+    within: dict[int, list[Event]] = {}
+    beside: dict[tuple[int, ...], list[Event]] = {}
+    for event in events:
+        for loop in dict.fromkeys(map(id, event.loops)):
+            within.setdefault(loop, []).append(event)
+        if event.kind in _AROUND:
+            beside.setdefault(tuple(map(id, event.loops)), []).append(event)
+    return within, beside
 
 
 def _together(events: Sequence[Event]) -> list[Event]:
@@ -115,7 +127,7 @@ def _step(
     checked = with_windows(without(_relevant(events), common))
     micro = micro_loops(checked, loop)
     named = roles(checked, loop, micro)
-    renamed = [with_roles(e, named) for e in checked]
+    renamed = with_returned_windows([with_roles(e, named) for e in checked])
     own = named.get(id(loop)) if loop is not None else None
     by_hand, windowed, steps = _window(walker, renamed, micro)
     home = renamed[0].module if renamed else module

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from weakref import WeakKeyDictionary
 
 from crosscast.pysource.programs.module import Function, Module
@@ -29,6 +29,9 @@ FRAMEWORKS = frozenset(
 )  # fmt: skip
 """Packages of which a program that trains imports one."""
 
+Site = tuple[Module, Owner, ast.Call]
+_MOST_SITES = 400
+"""Calls that are looked at, of those that may run a function by their names."""
 _found: WeakKeyDictionary[Program, tuple[TrainingStep, ...]] = WeakKeyDictionary()
 
 
@@ -101,18 +104,20 @@ def _roots(program: Program, index: Index) -> list[tuple[Module, Owner]]:
     }
     called: set[Owner] = set()
     waiting = list(core)
-    names: dict[str, list[tuple[Module, Owner, ast.Call]]] = {}
+    names: dict[str, list[Site]] = {}
     for module, module_index in index.modules.items():
         for owner, calls in module_index.by_owner.items():
             for call in calls:
                 name = called_name(call)
                 name = index.aliases.get(name, name)
                 names.setdefault(name, []).append((module, owner, call))
+    several = _with_several_arguments(names)
+    closures = _closures(index)
     while waiting:
         function = waiting.pop()
         if isinstance(function, ast.Module):
             continue
-        for module, owner, call in _sites(names, function, core[function]):
+        for module, owner, call in _sites(names, several, function, core[function]):
             if owner is function:
                 continue
             found = program.function(module.call(call))
@@ -122,7 +127,7 @@ def _roots(program: Program, index: Index) -> list[tuple[Module, Owner]]:
             if owner not in core:
                 core[owner] = module
                 waiting.append(owner)
-        called |= _as_closure(index, function, core)
+        called |= _as_closure(index, closures, function, core)
     index.reaching.update(core)
     roots = [(module, owner) for owner, module in core.items() if owner not in called]
     order = {module: place for place, module in enumerate(program.modules)}
@@ -130,16 +135,19 @@ def _roots(program: Program, index: Index) -> list[tuple[Module, Owner]]:
 
 
 def _sites(
-    names: dict[str, list[tuple[Module, Owner, ast.Call]]], function: Function, module: Module
-) -> list[tuple[Module, Owner, ast.Call]]:
+    names: dict[str, list[Site]], several: Sequence[Site], function: Function, module: Module
+) -> list[Site]:
     """Return the calls that may run a function, by their names."""
-    found = list(names.get(function.name, ()))
-    if function.name in ("__call__", "forward"):
-        around = module.class_of(function)
-        for name, sites in names.items():
-            if name not in _COMMON:
-                found += [s for s in sites if around is not None and len(s[2].args) > 1]
-    return found[:400]
+    found = names.get(function.name, [])[:_MOST_SITES]
+    if function.name in ("__call__", "forward") and module.class_of(function) is not None:
+        found += several
+    return found[:_MOST_SITES]
+
+
+def _with_several_arguments(names: dict[str, list[Site]]) -> list[Site]:
+    """Return the calls that may be of an object, and are given inputs and targets."""
+    every = (s for name, sites in names.items() if name not in _COMMON for s in sites)
+    return list(islice((site for site in every if len(site[2].args) > 1), _MOST_SITES))
 
 
 _COMMON = frozenset(
@@ -147,24 +155,30 @@ _COMMON = frozenset(
 )
 
 
-def _as_closure(index: Index, function: Owner, core: dict[Owner, Module]) -> set[Owner]:
-    """Return a function if it is given to an optimizer's step by name."""
-    if isinstance(function, ast.Module):
-        return set()
+def _closures(index: Index) -> dict[str, dict[Owner, Module]]:
+    """Return the names that calls of `step` are given, with the functions of these calls."""
+    found: dict[str, dict[Owner, Module]] = {}
     for module_index in index.modules.values():
         for owner, calls in module_index.by_owner.items():
-            if owner not in core and owner not in module_index.hot:
-                continue
             for call in calls:
-                if last_name(call.func) != "step" or not call.args or owner is function:
-                    continue
-                if any(
-                    last_name(n) == function.name
-                    for n in walk(call.args[0])
-                    if isinstance(n, ast.Name | ast.Attribute)
-                ):
-                    core.setdefault(owner, module_index.module)
-                    return {function}
+                if last_name(call.func) == "step" and call.args:
+                    for node in walk(call.args[0]):
+                        if isinstance(node, ast.Name | ast.Attribute):
+                            found.setdefault(last_name(node), {})[owner] = module_index.module
+    return found
+
+
+def _as_closure(
+    index: Index,
+    closures: Mapping[str, Mapping[Owner, Module]],
+    function: Function,
+    core: dict[Owner, Module],
+) -> set[Owner]:
+    """Return a function if it is given to an optimizer's step by name."""
+    for owner, module in closures.get(function.name, {}).items():
+        if owner is not function and (owner in core or owner in index.modules[module].hot):
+            core.setdefault(owner, module)
+            return {function}
     return set()
 
 

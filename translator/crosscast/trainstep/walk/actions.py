@@ -187,6 +187,13 @@ def _outlives(walker: Walker, name: str, frame: Frame) -> bool:
     return found is None or found.depth < len(walker.heads)
 
 
+def _divide(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+    """`loss.div_(n)`, `p.grad.div_(max(1, norm / limit))`."""
+    return loss_divisions.divided_in_place(walker, call, frame) or clipping.multiplied(
+        walker, call, frame
+    )
+
+
 def _enter_context(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     if call.args:
         walker.enter(call.args[0], frame)
@@ -238,7 +245,7 @@ _ACTIONS: dict[str, Action] = {
     "step_update": _schedule,
     "step_epoch": _schedule,
     "step_frac": _schedule,
-    "div_": loss_divisions.divided_in_place,
+    "div_": _divide,
     "update": _update,
     "update_parameters": _average,
     "update_ema": _average,

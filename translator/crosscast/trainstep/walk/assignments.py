@@ -15,8 +15,12 @@ from crosscast.trainstep.frames.expression_keys import key_of
 from crosscast.trainstep.frames.frame import Frame, canonical, counter_name
 from crosscast.trainstep.frames.losses import PLAIN, Division, Loss, frame_loss, loss_of
 from crosscast.trainstep.frames.object_kinds import is_gradient, is_loss_name, kind_of, last_name
-from crosscast.trainstep.walk import clipping_by_hand
 from crosscast.trainstep.walk.gradient_sync import hold_back
+from crosscast.trainstep.walk.loss_entries import (
+    container_of_each,
+    entries_of_literal,
+    forget_entries,
+)
 from crosscast.trainstep.walk.loss_sums import liveness, summed
 
 if TYPE_CHECKING:
@@ -59,7 +63,11 @@ def _assign(
     if isinstance(target, ast.Name):
         before = frame.latest.get(target.id)
         loss = PLAIN if isinstance(value, _CALM) else loss_of(value, frame)
+        entries = [*entries_of_literal(target.id, value, frame)]
+        forget_entries(target.id, frame)
         keep(walker, target.id, loss, frame)
+        for name, state in entries:
+            keep(walker, name, state, frame)
         summed(walker, node, target, value, before.depth if before else None, frame)
         _reset(walker, node, target, value, frame)
         _gradients(walker, node, target, value, frame)
@@ -68,8 +76,6 @@ def _assign(
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(walker, target, value, frame)
     elif isinstance(target, ast.Attribute):
-        if is_gradient(target) and _multiplied(walker, node, target, value, frame):
-            return
         if target.attr == "grad" and isinstance(value, ast.Constant) and value.value is None:
             walker.emit("zero_grad", node, frame, subject=_gradient_of(target, frame))
             return
@@ -80,20 +86,17 @@ def _assign(
             keep(walker, canonical(target, frame), loss_of(value, frame), frame)
         _reset(walker, node, target, value, frame)
     elif isinstance(target, ast.Subscript):
+        if not isinstance(value, _CALM):
+            _keep_entry(walker, target, loss_of(value, frame), frame)
         _subscript(walker, node, target, frame)
 
 
-def _multiplied(
-    walker: Walker, node: ast.stmt, target: ast.Attribute, value: ast.expr, frame: Frame
-) -> bool:
-    """`p.grad = p.grad * factor`, where the factor is one of clipping."""
-    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Mult):
-        return False
-    text = frame.module.text(target).removesuffix(".data")
-    for side, factor in ((value.left, value.right), (value.right, value.left)):
-        if frame.module.text(side).removesuffix(".data") == text:
-            return clipping_by_hand.scaled(walker, node, factor, frame)
-    return False
+def _keep_entry(walker: Walker, target: ast.Subscript, loss: Loss, frame: Frame) -> None:
+    """Keep the state of an entry; of the whole container, if a loop assigns all its entries."""
+    keep(walker, canonical(target, frame), loss, frame)
+    container = container_of_each(walker, target, frame)
+    if container:
+        keep(walker, container, loss, frame)
 
 
 _SUMS = re.compile(r"accum|acc_?grads?|grads?_?(sum|acc|total)|(sum|total)_grads?", re.I)
@@ -215,13 +218,14 @@ def _augment(walker: Walker, node: ast.AugAssign, frame: Frame) -> None:
     name = canonical(target, frame) if isinstance(target, ast.Attribute | ast.Subscript) else ""
     local = target.id if isinstance(target, ast.Name) else name
     if isinstance(node.op, ast.Mult) and is_gradient(target):
-        clipping_by_hand.scaled(walker, node, value, frame)
         return
     if isinstance(node.op, ast.Div | ast.Mult):
         whole = ast.BinOp(left=target, op=node.op, right=value)
         ast.copy_location(whole, node)
         loss = _scaled_in_place(node, whole, target, frame, local)
-        if loss:
+        if loss and isinstance(target, ast.Subscript):
+            _keep_entry(walker, target, loss, frame)
+        elif loss:
             keep(walker, local, loss, frame)
         return
     if not isinstance(node.op, ast.Add | ast.Sub):
@@ -275,6 +279,7 @@ def looped(target: ast.expr, iterable: ast.expr, frame: Frame) -> None:
         if isinstance(part, ast.Name):
             frame.forget(part.id)
             frame.losses.pop(part.id, None)
+            forget_entries(part.id, frame)
             frame.live.pop(part.id, None)
             path = isinstance(iterable, ast.Name | ast.Attribute) and part is target
             if path and (kind_of(iterable, frame) or is_loss_name(last_name(iterable))):

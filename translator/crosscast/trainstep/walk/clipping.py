@@ -11,7 +11,8 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Value
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.library_settings import maker_call
-from crosscast.trainstep.frames.object_kinds import kind_of, last_name
+from crosscast.trainstep.frames.object_kinds import called_name, kind_of, last_name
+from crosscast.trainstep.frames.weight_sources import holds_gradients
 from crosscast.trainstep.walk import clipping_by_hand
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _BOUND = ("max_norm", "clip_value", "clip_norm", "max_grad_norm", "clip_val", "value", "clip_coef")
 _GRADIENT = re.compile(r"grad|^gv?s?$|^g_?v?\d?$|^gv?\[", re.I)
 _GRADIENTS = re.compile(r"\bgrads?\b|\bgradients?\b|\bvariables$|\bparameters\(\)")
-_NAMED = re.compile(r"clip_?(master_)?grad|grad\w*_?clip|clip_norm|clip_value", re.I)
+_NAMED = re.compile(r"clip_?(master_)?grad|grad\w{0,60}clip|clip_norm|clip_value", re.I)
 
 
 def clipped(
@@ -163,23 +164,18 @@ def _tensorflow(kind: str) -> Callable[[Walker, ast.Call, Frame], bool]:
 
 def _clamp(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     """`p.grad.clamp_(-c, c)`."""
-    text = frame.module.text(call.func)
-    if ".grad" not in text:
-        return False
-    words = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    bound = words.get("max") or (call.args[1] if len(call.args) > 1 else None)
-    detail: dict[str, Value] = {"kind": Known("value"), "of": Known(text.partition(".grad")[0])}
-    if bound is not None:
-        detail["max"], detail["max_text"] = frame.value(bound), Known(frame.module.text(bound))
-    walker.emit("clip", call, frame, detail=detail)
-    return True
+    return clipping_by_hand.clamped(walker, call, call, frame)
 
 
-def _scaled(walker: Walker, call: ast.Call, frame: Frame) -> bool:
-    """`p.grad.mul_(coefficient)`, where the coefficient is one of clipping."""
-    if ".grad" not in frame.module.text(call.func) or not call.args:
+def multiplied(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+    """`p.grad.mul_(coefficient)`, `torch._foreach_mul_(gradients, coefficient)`."""
+    given = list(call.args)
+    if isinstance(call.func, ast.Attribute) and not call.func.attr.startswith("_foreach"):
+        given.insert(0, call.func.value)
+    if len(given) < 2 or not holds_gradients(given[0], frame.module):
         return False
-    if clipping_by_hand.scaled(walker, call, call.args[0], frame):
+    by = clipping_by_hand.divided if "div" in called_name(call) else clipping_by_hand.scaled
+    if by(walker, call, given[1], frame):
         return True
     if "clip" not in frame.module.text(call).lower():
         return False
@@ -232,5 +228,9 @@ ACTIONS: dict[str, Callable[[Walker, ast.Call, Frame], bool]] = {
     "clip_by_norm": _tensorflow("per_param_norm"),
     "clip_by_value": _tensorflow("value"),
     "clamp_": _clamp,
-    "mul_": _scaled,
+    "clip_": _clamp,
+    "mul_": multiplied,
+    "scale_": multiplied,
+    "_foreach_mul_": multiplied,
+    "_foreach_div_": multiplied,
 }

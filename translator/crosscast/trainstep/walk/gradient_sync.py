@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crosscast.trainstep.events import Context
+from crosscast.trainstep.events import ASKED_LATE, HELD_BACK, Context
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.object_kinds import kind_of
 from crosscast.trainstep.walk.conditions import PathCondition
@@ -14,27 +14,26 @@ from crosscast.trainstep.walk.conditions import PathCondition
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
 
-HELD_BACK = "require_backward_grad_sync"
-"""Name of contexts that an attribute of the model stands for."""
 
-
-def hold_back(walker: Walker, node: ast.expr, sync: ast.expr, frame: Frame) -> None:
+def hold_back(
+    walker: Walker, node: ast.expr, sync: ast.expr, frame: Frame, name: str = HELD_BACK
+) -> None:
     """Note that gradients are only reduced from here on if an expression is true."""
     literal = sync.value if isinstance(sync, ast.Constant) else None
     if literal:
-        walker.contexts = [c for c in walker.contexts if c.name != HELD_BACK]
+        walker.contexts = [c for c in walker.contexts if c.name != name]
         return
     guards = () if literal is False else (PathCondition(sync, False, frame, walker.heads).guard(),)
     subject = canonical(node, frame)
     walker.contexts.append(
-        Context(kind="no_sync", node=node, name=HELD_BACK, guards=guards, subject=subject)
+        Context(kind="no_sync", node=node, name=name, guards=guards, subject=subject)
     )
 
 
 def _hold_back(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     """`model.set_requires_gradient_sync(last)`."""
     if isinstance(call.func, ast.Attribute) and call.args:
-        hold_back(walker, call.func.value, call.args[0], frame)
+        hold_back(walker, call.func.value, call.args[0], frame, ASKED_LATE)
     return True
 
 

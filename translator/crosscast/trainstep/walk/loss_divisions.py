@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.losses import loss_of
 from crosscast.trainstep.frames.object_kinds import is_loss_name
 from crosscast.trainstep.walk.assignments import keep
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 
 def divided_in_place(walker: Walker, call: ast.Call, frame: Frame) -> bool:
-    """`loss.div_(n)` as a statement of its own."""
+    """`loss.div_(n)` or `out["loss"].div_(n)` as a statement of its own."""
     function = call.func
     if not isinstance(function, ast.Attribute) or len(call.args) != 1:
         return False
-    target = function.value
-    if not isinstance(target, ast.Name) or not is_loss_name(target.id):
-        return False
-    keep(walker, target.id, loss_of(call, frame), frame)
-    return True
+    match function.value:
+        case ast.Name(id=word):
+            name = word
+        case ast.Attribute(attr=word) | ast.Subscript(slice=ast.Constant(value=str(word))) as path:
+            name = canonical(path, frame)
+        case _:
+            return False
+    if is_loss_name(word):
+        keep(walker, name, loss_of(call, frame), frame)
+    return is_loss_name(word)

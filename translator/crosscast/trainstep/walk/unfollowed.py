@@ -53,7 +53,7 @@ def note(walker: Walker, call: ast.Call, name: str, frame: Frame) -> None:
         return
     function = call.func
     text = ""
-    if isinstance(function, ast.Attribute) and _IN_PLACE.search(name):
+    if isinstance(function, ast.Attribute):
         text = _changed_in_place(function, name, frame.module)
     if text:
         _record(walker, call, frame, "gradients" if ".grad" in text else "weights")
@@ -129,7 +129,7 @@ def _changes(function: ast.AST, module: Module) -> Iterator[Touched]:
 
 def _changed_in_place(function: ast.Attribute, name: str, module: Module) -> str:
     """Return the text of the gradient or weight that a method changes; empty if it is neither."""
-    if not _IN_PLACE.search(name) or name in _CLEARS:
+    if name in _CLEARS or not (_IN_PLACE.search(name) or name == "set_value"):
         return ""
     text = module.text(function.value)
     return text if ".grad" in text or ".data" in text else ""

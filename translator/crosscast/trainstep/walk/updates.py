@@ -103,9 +103,13 @@ def _apply(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     if not isinstance(function, ast.Attribute):
         return False
     name = last_name(function)
-    if name == "apply" and kind_of(function.value, frame) != "optimizer":
-        return False
     subject = canonical(function.value, frame)
+    kind = kind_of(function.value, frame)
+    if name == "apply" and kind == "average":  # tf.train.ExponentialMovingAverage
+        walker.emit("average_weights", call, frame, subject=subject)
+        return True
+    if name == "apply" and kind != "optimizer":
+        return False
     library = {"jax": "jax", "paddle": "paddle_static"}.get(framework(frame), "tensorflow")
     walker.emit("step", call, frame, subject=subject, library=library)
     return True

@@ -12,7 +12,15 @@ from crosscast.trainstep.frames.expression_keys import key_of
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.loops import AnyLoop, counted_to, head_of, rounds_in_strides
 from crosscast.trainstep.frames.losses import Division, loss_of
-from crosscast.trainstep.walk import actions, assignments, branches, inline, unfollowed
+from crosscast.trainstep.walk import (
+    actions,
+    assignments,
+    averages,
+    branches,
+    clipping_by_hand,
+    inline,
+    unfollowed,
+)
 from crosscast.trainstep.walk.conditions import PathCondition, settled
 from crosscast.trainstep.walk.contexts import contexts_of
 from crosscast.trainstep.walk.flow import is_main, joined, leaves, short_circuits
@@ -70,6 +78,10 @@ class ProgramWalker(Walker):
             case ast.Break() | ast.Continue() | ast.Raise():
                 self._leave(node, frame)
             case _:
+                if averages.averaged(self, node, frame):
+                    return 0
+                if clipping_by_hand.written(self, node, frame):
+                    return 0
                 self.expression(node, frame)
                 assignments.assigned(self, node, frame)
                 unfollowed.assigned(self, node, frame)

@@ -22,7 +22,7 @@ _LAST = re.compile(
 _BY_CALLER = re.compile(
     r"(need|do|is|should|will|take|apply|perform)_?(update|step|sync|apply|optim)|update_grad"
     r"|(update|sync|apply|step)_?(now|params|weights|gradients?|optimizer)|^(update|do_apply)$"
-    r"|accum\w*_(end|boundary|done|finished)|boundary|is_accumulat|grad_sync",
+    r"|accum\w{0,60}_(end|boundary|done|finished)|boundary|is_accumulat|grad_sync",
     re.I,
 )
 _CONTINUES = re.compile(r"^(do_|should_)?accumulate(_the)?_?grad(ient)?s?$", re.I)

@@ -27,7 +27,12 @@ def select_device(args: argparse.Namespace, settings: Settings) -> str:
             raise Stop("failed", 2, made_for)
         if device == "cpu":
             os.environ["PADDLE_DISTRI_BACKEND"] = "gloo"
-        paddle.distributed.init_parallel_env()
+        # What waits for a process that has ended hears no handler.
+        heard = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            paddle.distributed.init_parallel_env()
+        finally:
+            signal.signal(signal.SIGTERM, heard)
     if args.device == "gpu" and not gpus:
         raise Stop("cannot_run", 3, "--device gpu, but Paddle sees no GPU")
     if args.threads:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import compare_kinds
-from .settings import Stop
+from .settings import Stop, regular
 
 
 def needed(library: str, package: str, path: Path) -> Any:
@@ -128,7 +128,7 @@ def parquet_rows(path: Path, names: Collection[str] | None, folder: Path) -> Tab
     try:
         facts: list[Any] = [sorted(names or ())]
         for file in files:
-            stat = file.stat()
+            stat = regular(file).stat()
             facts.append((str(file.resolve()), stat.st_size, stat.st_mtime_ns))
         digest = hashlib.sha256(repr(facts).encode()).hexdigest()
         mapped = folder / f"{path.stem}-{digest[:16]}.arrow"
@@ -205,7 +205,7 @@ class Images:
     def read(self, path: Path) -> np.ndarray:
         """Read an image as float32 [height, width, 3]."""
         try:
-            with self.pil.open(path) as file:
+            with self.pil.open(regular(path)) as file:
                 deep = file.mode.startswith(("I", "F"))
                 image = file.convert("RGBA") if file.mode == "P" else file
                 image = image.convert("RGB")

@@ -9,7 +9,7 @@ import paddle
 from paddle.io import BatchSampler, DataLoader
 
 from .sources import Batch, Rows
-from .workers import Reader, read
+from .workers import Reader, read, start_worker
 
 
 class Numbers(BatchSampler):
@@ -38,6 +38,7 @@ def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Ba
         batch_sampler=Numbers(numbers),
         collate_fn=first,
         num_workers=workers,
+        worker_init_fn=start_worker,
     )
     for batch in loader:
         yield read({name: np.asarray(tensor) for name, tensor in batch.items()})

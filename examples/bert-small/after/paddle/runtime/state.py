@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -122,9 +123,16 @@ def restore_optimizer(state: TrainState, arrays: Arrays, settings: Settings) -> 
 
 
 def beta_power(beta: float, updates: int) -> paddle.Tensor:
-    """Power of a beta for the next update, rounded after every factor as Adam does."""
-    power = np.broadcast_to(np.float32(beta), [updates + 1]).prod(keepdims=True)
-    return paddle.to_tensor(power, place=paddle.CPUPlace())
+    """Power of a beta for the next update, as Adam has it."""
+    return paddle.to_tensor(rounded_power(beta, updates + 1), place=paddle.CPUPlace())
+
+
+@lru_cache(maxsize=2)
+def rounded_power(beta: float, exponent: int) -> np.ndarray:
+    """Power in float32, rounded after every factor; of those that 1 absorbs, any."""
+    factor = np.float32(beta)
+    needed = 40 / (1 - float(factor)) if factor < 1 else 1
+    return np.broadcast_to(factor, [min(exponent, int(needed))]).prod(keepdims=True)
 
 
 def scaler_counters(state: TrainState) -> dict[str, Any]:

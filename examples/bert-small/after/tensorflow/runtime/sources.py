@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import mmap
 import traceback
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,9 +14,11 @@ import numpy as np
 
 from .arrays import Batch, checked, compare_kinds, gathered, kinds_of
 from .formats import Images, image_rows, parquet_rows, saved_rows, visible
-from .settings import Settings, Stop
+from .settings import Settings, Stop, regular
 
 MOST_MAPPED = 2**28  # bytes of a file that stay in the memory of the process
+MOST_PACKED = 200  # times that arrays are larger than their npz file; zeros are 1000
+MOST_SMALL = 2**30  # bytes of arrays that may be packed in any way
 
 
 class Rows(Protocol):
@@ -190,8 +193,9 @@ def read_rows(path: Path, settings: Settings) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and the target."""
     limits = settings.limits
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(regular(path), allow_pickle=False) as file:
             names = [name for name in file.files if limits is None or name in limits]
+            check_packed(path, file.zip, names)
             rows = {name: np.asarray(file[name]) for name in names}
     except Exception as error:  # a damaged file raises any
         hint = f"\n{settings.data_hint}" if settings.data_hint else ""
@@ -201,12 +205,26 @@ def read_rows(path: Path, settings: Settings) -> Batch:
     return checked(path, rows, settings)
 
 
+def check_packed(path: Path, archive: zipfile.ZipFile, names: list[str]) -> None:
+    """Refuse arrays that are packed as small as no data can be, before they are read.
+
+    Raises:
+        ValueError: there are such arrays.
+    """
+    wanted = {*names, *(f"{name}.npy" for name in names)}
+    size = sum(m.file_size for m in archive.infolist() if m.filename in wanted)
+    packed = path.stat().st_size
+    if size > max(MOST_SMALL, MOST_PACKED * packed):
+        message = f"it unpacks {packed} bytes to {size}"
+        raise ValueError(f"{message}; if that is right, write it with numpy.savez")
+
+
 def mapped_rows(folder: Path) -> Mapped:
     """Map the npy files of a folder, each the array of its name."""
     arrays: dict[str, np.ndarray] = {}
     for path in visible(folder, "*.npy"):
         try:
-            arrays[path.stem] = np.lib.format.open_memmap(path, mode="r")
+            arrays[path.stem] = np.lib.format.open_memmap(regular(path), mode="r")
         except Exception as error:  # a damaged file raises any
             raise Stop("failed", 2, f"cannot read {path}: {error}") from error
     if not arrays:

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from .sources import Batch, Rows
-from .workers import Reader, read
+from .workers import Reader, read, start_worker
 
 
 def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Batch]:
@@ -22,6 +22,7 @@ def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Ba
         batch_size=None,
         sampler=numbers,
         num_workers=workers,
+        worker_init_fn=start_worker,
         generator=torch.Generator(),  # does not draw from the one of dropout
     )
     for batch in loader:

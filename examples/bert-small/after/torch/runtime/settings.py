@@ -1,9 +1,10 @@
-"""What train.py tells the other modules of this folder, and how they end a run."""
+"""What train.py tells the other modules of this folder; which files they take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -13,6 +14,17 @@ class Stop(Exception):
     def __init__(self, status: str, exit_code: int, message: str) -> None:
         super().__init__(message)
         self.status, self.exit_code = status, exit_code
+
+
+def regular(path: Path) -> Path:
+    """Return the path of a file; of a pipe one would wait, and a device has no end.
+
+    Raises:
+        OSError: it is there, and no regular file.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError("it is not a regular file")
+    return path
 
 
 @dataclass(frozen=True)
@@ -29,8 +41,9 @@ class Settings:
     that the loss takes; None for no such array. `classes`: whether it holds numbers of
     classes. `unlabelled`: whether one of them may be -100. `slots`: moments of the
     optimizer. `betas`: where it counts updates by their powers. `scale`: least and
-    largest loss scale, 0.0 and inf for no limit; None if no loss is scaled. `half`: the
-    type that the device must compute in; empty if any will do.
+    largest loss scale, 0.0 and inf for no limit; None if no loss is scaled. `counts`:
+    the clean and the overflowed windows at which it changes. `half`: the type that the
+    device must compute in; empty if any will do.
     """
 
     recipe: str
@@ -62,6 +75,7 @@ class Settings:
     slots: tuple[str, ...] = ()
     betas: tuple[float, ...] = ()
     scale: tuple[float, float] | None = None
+    counts: tuple[int, int] = (2**31, 2**31)
     averages: bool = False
     half: str = ""
     tf32: bool = False

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
 import numpy as np
 
 from .settings import Stop
 from .sources import Batch, Rows
 
 FAILURE = "failure of a worker"  # in place of the name of an array
+
+
+def start_worker(number: int) -> None:
+    """Prepare a process of a loader; it ends soon after the one that trains.
+
+    `number`: of this process among those of the loader.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that trains
+    started, trains = os.getppid(), multiprocessing.parent_process()
+
+    def watch() -> None:
+        while os.getppid() == started and trains is not None and trains.is_alive():
+            time.sleep(1.0)
+        os._exit(1)  # the loader would wait for ever to hand over what it has read
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class Reader:

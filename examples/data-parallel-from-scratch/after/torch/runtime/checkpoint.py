@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from .settings import Settings, Stop
+from .settings import Settings, Stop, regular
 from .state import (
     TrainState,
     ema_arrays,
@@ -26,6 +26,7 @@ from .state import (
 )
 
 Arrays = dict[str, np.ndarray]
+MOST = 2**31 - 1
 MEAN_SQUARES = ("exp_avg_sq", "row_var", "col_var", "variance")
 
 
@@ -60,13 +61,17 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, state: TrainState, settings: Settings, n_rows: int
+    path: Path, state: TrainState, settings: Settings, n_rows: int, most: int = MOST
 ) -> dict[str, Any]:
-    """Continue from a checkpoint of the same recipe and rows; return its counters."""
+    """Continue from a checkpoint of the same recipe and rows; return its counters.
+
+    `most`: windows of this run, all in all.
+    """
     arrays, metadata = read_arrays(path)
     if metadata.get("recipe") != json.dumps(settings.recipe):
         raise Stop("failed", 2, f"{path} was written by another recipe")
     counters = read_counters(path, metadata.get("counters", ""), settings, n_rows)
+    check_counters(path, counters, state, settings, most)
     weights = model_arrays(state)
     wanted = {f"model/{name}": array for name, array in weights.items()}
     if settings.averages:
@@ -140,14 +145,14 @@ def read_counters(
         windows = counters.get("windows")
     except (AttributeError, RecursionError, ValueError):
         raise Stop("failed", 2, f"{path} is damaged: it has no counters") from None
-    limits: dict[str, tuple[Any, Any]] = {"windows": (0, 2**31 - 1)}
+    limits: dict[str, tuple[Any, Any]] = {"windows": (0, MOST)}
     if settings.scale is None:
         limits["updates"] = (windows, windows)  # no window is skipped
     else:
         least, most = settings.scale
         limits |= dict.fromkeys(("updates", "stuck", "good", "bad"), (0, windows))
         limits["scale"] = (least, min(most, float(np.finfo(np.float32).max)))
-    limits["rows"] = (1, 2**31 - 1)
+    limits["rows"] = (1, MOST)
     counters.setdefault("rows", n_rows)
     for name, (least, most) in limits.items():
         value = counters.get(name)
@@ -164,10 +169,40 @@ def read_counters(
     return counters
 
 
+def check_counters(
+    path: Path,
+    counters: dict[str, Any],
+    state: TrainState,
+    settings: Settings,
+    most: int,
+) -> None:
+    """Refuse counters that no run of these settings has together."""
+    windows, updates = counters["windows"], counters["updates"]
+    if windows > most:
+        there = f"{windows} windows, and this run ends after {most}"
+        raise Stop("failed", 2, f"{path} was written after {there}: see --windows")
+    if settings.scale is None:
+        return
+    machine, skipped = getattr(state, "loss_scale", None), windows - updates
+    # The command line may have changed them.
+    interval = max(settings.counts[0], getattr(machine, "growth_interval", 0))
+    overflows = max(settings.counts[1], getattr(machine, "hysteresis", 0))
+    limits = {
+        "good": min(updates, interval - 1),  # the scale grows at this number
+        "bad": min(skipped, overflows - 1),  # and falls at this one
+        "stuck": 0 if counters["good"] else skipped,
+    }
+    for name, limit in limits.items():
+        if counters[name] > limit:
+            after = f"after {updates} updates in {windows} windows"
+            right = f"{name} must be a number from 0 to {limit} {after}"
+            raise Stop("failed", 2, f"{path} is damaged: {right}")
+
+
 def read_arrays(path: Path) -> tuple[Arrays, dict[str, str]]:
     """Read a safetensors file: its arrays by name, and its metadata."""
     try:
-        with safe_open(path, framework="np") as file:
+        with safe_open(regular(path), framework="np") as file:
             arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
             return arrays, file.metadata() or {}
     except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:

@@ -30,7 +30,12 @@ def select_device(args: argparse.Namespace, settings: Settings) -> torch.device:
             raise Stop("failed", 2, made_for)
         if on_gpu:
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
+        # What waits for a process that has ended hears no handler.
+        heard = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
+        finally:
+            signal.signal(signal.SIGTERM, heard)
     return torch.device("cuda" if on_gpu else "cpu")
 
 

@@ -7,15 +7,12 @@ import contextlib
 import itertools
 import json
 import math
-import os
 import re
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +27,7 @@ from .device import (
     select_device,
     versions,
 )
+from .folder import finite, open_trace, take_folder, write_status
 from .loader import load
 from .rows import evaluated_rows, row_numbers
 from .settings import Settings, Stop
@@ -37,6 +35,7 @@ from .sources import Batch, Rows, open_both
 from .state import TrainState, ema_arrays, model_arrays, restore_model
 
 PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
+TWICE = 5.0  # seconds within which a second signal is the same one: launchers repeat it
 
 Evaluate = Callable[[TrainState, Iterable[Batch]], dict[str, float]]
 
@@ -56,6 +55,36 @@ class Run:
         self.state: TrainState | None = None
         self.stuck = 0
         self.asked: list[int] = []  # signals that ask for a checkpoint
+        self.interrupted: float | None = None  # when a signal asked for the end
+        self.busy = False  # with a window: half of one cannot be saved
+        self.unsaved = False  # whether windows were trained since the last checkpoint
+        self.saved: int | None = None  # windows in that checkpoint
+
+    def listen(self) -> None:
+        """Take the signals of a queue, of a launcher and of Ctrl-C."""
+        signal.signal(signal.SIGUSR1, lambda number, frame: self.asked.append(number))
+        signal.signal(signal.SIGTERM, self.interrupt)
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # a shell's background
+            signal.signal(signal.SIGINT, self.interrupt)
+
+    def interrupt(self, number: int, frame: Any) -> None:
+        """End the run: between windows at once, within one at its end."""
+        now, before = time.monotonic(), self.interrupted
+        if before is None:
+            self.interrupted = now
+            # Workers may hear the signal too, and what tells of their end would raise.
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        if not self.busy if before is None else now - before > TWICE:
+            raise KeyboardInterrupt
+
+    def keep(self) -> str:
+        """Save what an interrupted run has trained; return what is to be said of it."""
+        if self.unsaved and not self.busy:
+            self.checkpoint(self.state)
+        if self.saved is None:
+            first = "anything was saved" if self.unsaved else "a window was trained"
+            return f"interrupted before {first}"
+        return f"interrupted: --resume goes on after {self.saved} windows"
 
     def windows(self, state: TrainState) -> Iterator[list[Batch]]:
         """Yield the micro-batches of every window that is left to train."""
@@ -70,11 +99,23 @@ class Run:
         if args.weights:
             load_weights(args.weights, state, settings)
         if args.resume:
-            counters = load_checkpoint(checkpoint, state, settings, self.n_rows)
+            most = args.windows
+            counters = load_checkpoint(checkpoint, state, settings, self.n_rows, most)
             self.stuck = counters.get("stuck", 0)
+            self.saved = state.windows
         self.first, self.started = state.windows, time.perf_counter()
-        with open_trace(None if self.rank else args.output, self.first) as self.trace:
-            yield from self.batches(rows, self.first)
+        left = 3 if self.rank else 1  # windows: the first process needs the others
+        batches = contextlib.closing(self.batches(rows, self.first))
+        trace = open_trace(None if self.rank else args.output, self.first)
+        with trace as self.trace, batches as windows:
+            for window in windows:
+                self.busy = True
+                yield window
+                self.busy = self.rank > 0
+                left -= self.interrupted is not None
+                if not left:
+                    raise KeyboardInterrupt
+        self.busy = False
 
     def batches(self, rows: Rows, first: int) -> Iterator[list[Batch]]:
         """Yield windows of micro-batches, from window number `first` to the last."""
@@ -90,7 +131,7 @@ class Run:
 
     def record(self, state: TrainState, row: dict[str, Any]) -> None:
         """Write the row of a window to the trace; report, save and stop where due."""
-        args = self.args
+        args, self.unsaved = self.args, True
         row |= {"scale": row.get("scale", 1.0), "skipped": row.get("skipped", False)}
         row |= peak_memory()
         print(json.dumps(finite(row)), file=self.trace, flush=True)
@@ -101,9 +142,14 @@ class Run:
         self.stop_if_hopeless(state, row)
         if last or self.asked or state.windows % args.checkpoint_every == 0:
             self.asked.clear()
-            if not self.rank:
-                path = args.output / "checkpoint.safetensors"
-                save_checkpoint(path, state, self.settings, self.n_rows, self.stuck)
+            self.checkpoint(state)
+
+    def checkpoint(self, state: TrainState) -> None:
+        """Write a checkpoint, from which the run can go on after this window."""
+        if not self.rank:
+            path = self.args.output / "checkpoint.safetensors"
+            save_checkpoint(path, state, self.settings, self.n_rows, self.stuck)
+        self.unsaved, self.saved = False, state.windows
 
     def stop_if_hopeless(self, state: TrainState, row: dict[str, Any]) -> None:
         """Stop a run that can no longer recover."""
@@ -141,6 +187,13 @@ class Run:
         restore_model(state, weights)
         return result | {f"ema_{name}": value for name, value in averages.items()}
 
+    def progress(self) -> dict[str, int]:
+        """Return how far the run came, for status.json."""
+        state = self.state
+        if state is None:
+            return {}
+        return {"windows": state.windows, "updates": state.updates}
+
     def eval_batches(self) -> Iterator[Batch]:
         """Yield the micro-batches of an evaluation."""
         numbers = evaluated_rows(len(self.eval_rows), self.settings)
@@ -168,36 +221,45 @@ def run_training(
     """
     args = parse_arguments(settings, argv, add_options)
     run = Run(settings, args)
-    if argv is None:
-        # A launcher whose other process died, or a queue, ends this one as Ctrl-C does.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.signal(signal.SIGUSR1, lambda number, frame: run.asked.append(number))
     try:
+        if argv is None:
+            run.listen()
         run.rank = process_rank()
-        args.output.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=args.output).close()  # files can be made there
-        if not run.rank:
-            (args.output / "status.json").unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
+        folder = take_folder(args.output, run.rank)
+    except (Stop, ValueError) as error:
+        print(f"failed: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"stopped: {run.keep()}", file=sys.stderr)
+        return 130
+    with folder:
+        return carry_out(run, train)
+
+
+def carry_out(run: Run, train: Callable[[Run], dict[str, float]]) -> int:
+    """Train in a folder that is taken; write status.json; return the exit code."""
+    settings, args = run.settings, run.args
     status: dict[str, Any] = {"status": "finished", "exit_code": 0, "message": ""}
     status |= {"windows": 0, "updates": 0, "eval": None}
     try:
         check_version(settings)
         run.device = select_device(args, settings)
         status |= {"device": describe_device(run.device), "versions": versions()}
-        status["eval"] = finite(train(run))
+        try:
+            status["eval"] = finite(train(run))
+        except KeyboardInterrupt:
+            raise Stop("stopped", 130, run.keep()) from None
     except Stop as stop:
         status |= {"status": stop.status, "exit_code": stop.exit_code}
         status["message"] = str(stop)
-    except KeyboardInterrupt:
-        status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
+    except KeyboardInterrupt:  # at the start, or again while the run is saved
+        status |= {"status": "stopped", "exit_code": 130}
+        status["message"] = run.keep() if run.state is None else "interrupted"
     except Exception as error:
         status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
         if not lost_process(error):
             if not run.rank:
-                write_status(args.output, status, run.state)
+                write_status(args.output, status | run.progress())
             raise  # a fault of the script or of the framework, not of its use
         reason = str(error).strip().partition("\n")[0] or repr(error)
         lost = f"another process has ended, or cannot be reached: {reason}"
@@ -205,7 +267,7 @@ def run_training(
     leave_processes(run.state, settings)
     if run.rank:
         return int(status["exit_code"])
-    write_status(args.output, status, run.state)
+    write_status(args.output, status | run.progress())
     if status["exit_code"]:
         print(f"{status['status']}: {status['message']}", file=sys.stderr)
     else:
@@ -224,41 +286,6 @@ def check_version(settings: Settings) -> None:
         raise Stop("cannot_run", 3, made_for)
 
 
-def open_trace(output: Path | None, windows: int) -> TextIO:
-    """Open the trace for appending, with the rows of the first `windows` windows.
-
-    Training does not need them: rows that are lost or damaged are told and left out.
-    Without a folder nothing is kept.
-    """
-    if output is None:
-        return open(os.devnull, "w")
-    path, kept = output / "trace.jsonl", {}
-    partial = path.with_suffix(".partial")
-    try:
-        for line in path.read_bytes().splitlines() if path.is_file() else ():
-            try:
-                number = json.loads(line.decode())["window"]
-            except (KeyError, RecursionError, TypeError, ValueError):
-                continue
-            if type(number) is int and 0 <= number < windows:
-                kept[number] = line + b"\n"
-        partial.write_bytes(b"".join(kept[number] for number in sorted(kept)))
-        os.replace(partial, path)
-        trace = path.open("a")
-    except OSError as error:
-        raise Stop("failed", 2, f"cannot write {path}: {error}") from None
-    if len(kept) < windows:
-        lost = f"{windows - len(kept)} of the rows of {windows} windows"
-        print(f"{path} lacks {lost}; going on without")
-    return trace
-
-
-def finite(row: dict[str, Any]) -> dict[str, Any]:
-    """Replace inf and nan, which JSON does not know, by null."""
-    bad = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
-    return row | dict.fromkeys(bad)
-
-
 def report(row: dict[str, Any], windows: int, speed: float) -> None:
     """Print one line of progress."""
     left = (windows - row["window"] - 1) / speed
@@ -268,14 +295,3 @@ def report(row: dict[str, Any], windows: int, speed: float) -> None:
         f"scale {row['scale']:g}  {left:.0f} s left",
         flush=True,
     )
-
-
-def write_status(
-    output: Path, status: dict[str, Any], state: TrainState | None
-) -> None:
-    """Write status.json, whole, with how far the run came."""
-    if state is not None:
-        status |= {"windows": state.windows, "updates": state.updates}
-    partial = output / "status.partial"
-    partial.write_text(json.dumps(status, indent=2) + "\n")
-    os.replace(partial, output / "status.json")

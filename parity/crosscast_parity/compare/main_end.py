@@ -1,0 +1,52 @@
+"""What the longest run leaves against what that of the reference does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast_parity.checks.check import Check
+from crosscast_parity.levels.envelope import Envelope
+from crosscast_parity.levels.losses import ENOUGH_TWINS, check_end
+from crosscast_parity.levels.statistics import check_statistics
+from crosscast_parity.levels.tensor_checks import untested
+from crosscast_parity.recordings.left_files import WEIGHTS, read_tensors
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
+
+APART = "it reads running variances that differ by n / (n - 1)"
+
+
+def end_of_main(
+    result: StageResult, made: FinishedRun, other: FinishedRun, envelope: Envelope
+) -> Iterator[Check]:
+    """Yield the checks of evaluation and running statistics after the longest run.
+
+    Args:
+        result: the stage.
+        made: the run of the program in question.
+        other: that of the reference.
+        envelope: noise of the reference.
+
+    Raises:
+        DiagnosticError: CC710 if a file of weights cannot be read.
+    """
+    ends = (run.run.outcome.status for run in (made, other))
+    ours, theirs = (status.eval if status else None for status in ends)
+    custom = result.custom
+    frameworks = [result.frameworks[run.spec.contestant] for run in (made, other)]
+    apart = custom.variances_apart(*frameworks) if custom else ()
+    for check in check_end(ours, theirs, envelope, made.spec.dtype):
+        # The files of both are judged, and each evaluation against its own files (L1d).
+        yield untested("L2", check.name, APART) if apart and check.result == "fail" else check
+    # Twins of short runs are recorded.
+    twins = [t for t in result.twins(other.spec.contestant).values() if not t.spec.record]
+    calm = envelope.horizon == len(envelope.spread) and len(twins) >= ENOUGH_TWINS
+    if custom is None or not custom.statistics or not calm:
+        return
+    ours_left, theirs_left, *near = (
+        custom.statistics_of(
+            read_tensors(run.folder / WEIGHTS), result.frameworks[run.spec.contestant]
+        )
+        for run in (made, other, *twins)
+    )
+    last = made.spec.windows - 1
+    yield check_statistics(ours_left, theirs_left, near, custom.start, last, "L2", apart=apart)

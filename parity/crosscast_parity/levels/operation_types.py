@@ -1,0 +1,144 @@
+"""Level L0d: the types of a custom model's operations, against those of the reference.
+
+A recipe says in which type products run. All else a framework decides by its autocast or policy and
+by what it is given, so it is compared with the reference, operation by operation: the calls of one
+operation whose results have one size are the same, in their order. A sum here adds two tensors of
+its own size; biases, masks and positions are broadcast.
+
+Autocasts have different lists: with the same types given, PyTorch's computes a mean in half and
+Paddle's in float32. What follows from that alone, up to the next product, is told and not judged.
+Casts to half matter where something else than a product takes what they return: a normalization in
+float32 of rounded numbers is another one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import Level
+from crosscast_parity.inside.manifest import CLASSES
+from crosscast_parity.levels.tensor_checks import untested
+from crosscast_parity.recordings.type_manifest import Manifest, OrderedCall
+
+LEVEL: Level = "L0d"
+NAME = "operations, against the reference"
+WHOLE = {"add": "sum", "sub": "sum", "mul": "product", "div": "product"}
+"""Operations that are compared where they broadcast nothing, and what they are called."""
+PRODUCTS = CLASSES["matmul"]
+LEFT_OUT = PRODUCTS | CLASSES["casts"] | CLASSES["losses"] | {"dropout"}
+"""Judged by the recipe, visible in what follows, emitted, and not called by the runs."""
+MOST_NAMED = 3
+"""Operations that are named where several differ: the first call of each."""
+Key = tuple[str, int | None]
+Placed = tuple[int, OrderedCall]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two calls that are the same and computed in other types; `number`: place in our order."""
+
+    number: int
+    key: Key
+    ours: OrderedCall
+    reference: OrderedCall
+
+    @property
+    def words(self) -> str:
+        """What differs, and where."""
+        place = f" of {self.ours.place}" if self.ours.place else ""
+        there = self.reference.place
+        other = f" ({there})" if there and there != self.ours.place else ""
+        return (
+            f"{self.key[0]}{place} in {_type(self.ours)}, in the reference{other} in"
+            f" {_type(self.reference)}"
+        )
+
+
+def _type(call: OrderedCall) -> str:
+    return f"{call.output}{' of what was cast to half' if call.narrowed else ''}"
+
+
+def _unlike(ours: OrderedCall, reference: OrderedCall) -> bool:
+    return (ours.output, ours.narrowed) != (reference.output, reference.narrowed)
+
+
+def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tuple[Check, ...]:
+    """Compare the types of a program's operations with those of the reference.
+
+    Args:
+        ours: what was recorded of the program's first forward pass.
+        reference: what was recorded of the reference's.
+    """
+    if not ours or not reference or not ours.order or not reference.order:
+        return (untested(LEVEL, NAME, "no operations were recorded"),)
+    here, there = _groups(ours.order), _groups(reference.order)
+    found: list[Difference] = []
+    open_: list[str] = []
+    alone: list[str] = []
+    compared = 0
+    for key in here.keys() | there.keys():
+        a, b = here.get(key, []), there.get(key, [])
+        if len(a) == len(b) and key[1] is not None:
+            compared += len(a)
+            pairs = zip(a, b, strict=True)
+            found += [Difference(n, key, x, y) for (n, x), (_, y) in pairs if _unlike(x, y)]
+        elif len({call.output for _, call in (*a, *b)}) > 1:
+            sides = f"{len(a)} here, {len(b)} in the reference"
+            (open_ if a and b else alone).append(f"{key[0]} ({sides})")
+    usual = ours.usual and reference.usual
+    wrong, own = _judged(sorted(found, key=lambda one: one.number), ours.order, usual)
+    closed = sorted({*ours.closed, *reference.closed})
+    checks = [_verdict(wrong, own, compared, sorted(alone))]
+    if open_ or closed:
+        words = "; ".join(("cannot be told apart: " + ", ".join(sorted(open_)),) if open_ else ())
+        inside = f"what runs inside of {', '.join(closed)} was not seen" if closed else ""
+        words = "; ".join(filter(None, (words, inside)))
+        checks.append(untested(LEVEL, f"{NAME}, the rest", words))
+    return tuple(checks)
+
+
+def _groups(order: Iterable[OrderedCall]) -> Mapping[Key, list[Placed]]:
+    found: dict[Key, list[Placed]] = defaultdict(list)
+    for number, call in enumerate(order):
+        if call.name in LEFT_OUT or (call.name in WHOLE and not call.whole):
+            continue
+        found[WHOLE.get(call.name, call.name), call.size].append((number, call))
+    return found
+
+
+def _judged(
+    found: Iterable[Difference], order: tuple[OrderedCall, ...], usual: bool
+) -> tuple[list[Difference], list[Difference]]:
+    """Return differences, and those that the frameworks make by themselves."""
+    wrong: list[Difference] = []
+    own: list[Difference] = []
+    for one in found:
+        since = max((n for n in range(one.number) if order[n].name in PRODUCTS), default=-1)
+        types = one.ours.output, one.reference.output
+        follows = any(
+            d.number > since and (d.ours.output, d.reference.output) == types for d in own
+        )
+        same = one.ours.inputs == one.reference.inputs
+        by_itself = usual and same and one.ours.narrowed == one.reference.narrowed
+        (own if by_itself or follows else wrong).append(one)
+    return wrong, own
+
+
+def _verdict(
+    wrong: list[Difference], own: list[Difference], compared: int, alone: list[str]
+) -> Check:
+    if wrong:
+        first: dict[str, Difference] = {}
+        for one in wrong:
+            first.setdefault(one.key[0], one)
+        told = [one.words for one in first.values()][:MOST_NAMED]
+        more = [f"{len(wrong) - len(told)} more"] if len(wrong) > len(told) else []
+        words = "; ".join((*told, *more))
+        return Check(level=LEVEL, name=NAME, result="fail", wording=words)
+    told = [f"by autocast or policy: {one.words}" for one in own[:1]]
+    told += [f"without counterpart: {', '.join(alone)}"] if alone else []
+    fine = "; ".join((f"{compared} operations in the types of the reference's", *told))
+    return Check(level=LEVEL, name=NAME, result="pass", wording=fine)

@@ -1,0 +1,62 @@
+"""Bugs after a resume, in lines that are the same in the scripts of every framework."""
+
+from __future__ import annotations
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.shared_products import MOMENTS
+from mutants.spelling import runtime, written
+
+SCALER = "restore_scaler(state, counters)\n"
+COUNTS = 'state.windows, state.updates = counters["windows"], counters["updates"]'
+AVERAGES = 'restore_ema(state, part_of(arrays, "ema/"))'
+STATUS = '"windows": state.windows, "updates": state.updates}'
+FIRST_SCALE = SCALER.replace("counters)", 'counters | {"scale": scaler_counters(state)["scale"]})')
+CUT = "(array.view(np.uint32) & 0xFFFF0000).view(np.float32)"
+
+
+def averages(condition: str) -> str:
+    """Return what restores the averages, but those that a condition on `n` holds for."""
+    weights = f'part_of(arrays, "model/").items() if {condition}'
+    return AVERAGES.replace('"ema/")', f'"ema/") | {{n: a for n, a in {weights}}}')
+
+
+RESUMED: tuple[Mutation, ...] = (
+    written(
+        "resumed_stuck_lost",
+        runtime("run", 'self.stuck = counters.get("stuck", 0)', "self.stuck = 0"),
+    ),
+    written("resumed_scale_first", runtime("checkpoint", SCALER, FIRST_SCALE)),
+    written(
+        "resumed_all_updates",
+        runtime("checkpoint", COUNTS, COUNTS.replace('["updates"]', '["windows"]')),
+    ),
+    written("resumed_norm_averages", runtime("checkpoint", AVERAGES, averages('"LayerNorm" in n'))),
+    written(
+        "resumed_head_averages",
+        runtime("checkpoint", AVERAGES, averages('n.startswith("classifier.")')),
+    ),
+    written(
+        "resumed_one_average",
+        runtime("checkpoint", AVERAGES, averages('n == "bert.pooler.dense.bias"')),
+    ),
+    written(
+        "checkpoint_half_moments",
+        runtime(
+            "checkpoint",
+            MOMENTS,
+            MOMENTS.replace(": array for", ": np.float32(np.float16(array)) for"),
+        ),
+    ),
+    written(
+        "checkpoint_half_squares",
+        runtime(
+            "checkpoint",
+            MOMENTS,
+            MOMENTS.replace(": array for", f': {CUT} if "_sq/" in name else array for'),
+        ),
+    ),
+    written(
+        "status_all_updates",
+        runtime("run", STATUS, STATUS.replace("state.updates", "state.windows")),
+    ),
+)
