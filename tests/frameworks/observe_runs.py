@@ -40,7 +40,12 @@ HALF_FAULTS = ("1:0=inf",)
 EDITS: dict[str, dict[str, tuple[str, str, str]]] = {
     "torch": {
         "softmax": ("model.py", "(scores + mask, dim=-1)", "((scores + mask).half(), dim=-1)"),
-        "loss": ("train.py", "logits = model(**inputs).float()", "logits = model(**inputs).half()"),
+        "loss": (
+            "train.py",
+            'return nn.functional.cross_entropy(logits, labels, reduction="sum")',
+            "with torch.autocast(logits.device.type, enabled=False):\n"
+            '        return nn.functional.cross_entropy(logits.half(), labels, reduction="sum")',
+        ),
     },
     "tensorflow": {
         "softmax": (
@@ -62,12 +67,16 @@ EDITS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "loss": (
             "train.py",
-            'logits = model(**inputs).astype("float32")\n    return',
-            'logits = model(**inputs).astype("float16")\n    return',
+            'return F.cross_entropy(logits, labels, reduction="sum")',
+            "with paddle.amp.auto_cast(enable=False):\n"
+            '        return F.cross_entropy(logits.astype("float16"), labels, reduction="sum")',
         ),
     },
 }
-"""Operations moved to half in the half script: file, what stands there, what stands instead."""
+"""Operations moved to half in the half script: file, what stands there, what stands instead.
+
+Autocast computes a loss in float32 whatever the type of the logits, so the loss leaves it.
+"""
 
 
 EVALUATIONS = {"evaluated_in_float32": "float32", "evaluated_in_other_half": "bfloat16"}

@@ -151,7 +151,7 @@ def test_what_a_killed_save_leaves_is_gone_with_the_next(framework: str, tmp_pat
         os.umask(before)
     assert (run.code, run.stderr, run.traceback) == (0, "", "")
     found = sorted(path.name for path in output.iterdir())
-    assert found == sorted([".tmpMine", *names, "status.json", "trace.jsonl"])
+    assert found == sorted([".tmpMine", *names, "lock", "status.json", "trace.jsonl"])
     modes = {path.name: path.stat().st_mode & 0o777 for path in output.iterdir()}
     del modes[".tmpMine"]
     assert set(modes.values()) == {0o640}, modes

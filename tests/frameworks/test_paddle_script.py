@@ -135,7 +135,7 @@ def test_a_scale_that_collapses_ends_the_run(lab: Lab) -> None:
 
 @pytest.mark.parametrize("sections", [{}, SCALED], ids=["float32", "float16 switched off"])
 def test_a_loss_that_is_not_finite_ends_the_run(lab: Lab, sections: dict[str, Any]) -> None:
-    script = lab.script("run", **sections, optimizer=MOMENTUM | {"learning_rate": 1e30})
+    script = lab.script("run", **sections, optimizer=MOMENTUM | {"learning_rate": 2.0**32})
     (run,) = lab.main(script, ("out", "--use_fp16=false"))
     assert (run.code, run.traceback) == (1, "")
     assert run.status["status"] == "stopped"

@@ -38,6 +38,8 @@ LEFT = {
     "checkpoint counters",
     "checkpoint moments",
     "resume",
+    "restored state",
+    "status counters",
     "evaluation loss",
     "evaluation accuracy",
     "evaluation of averages loss",
