@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 
@@ -16,7 +15,8 @@ from crosscast.lint.registry import all_rules
 from crosscast.recipe.schema import value_fields, words_of
 from crosscast.targets.backend import backend_names, find_target
 
-_KEY_SECONDS = 0.3
+MOST_MODULES = 40
+"""Of ours that a completion may import; 23 do today."""
 
 
 def completed(shell: str, line: str, *words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -128,7 +128,8 @@ def test_rules_changes_devices_and_packages() -> None:
     assert completion.complete_packages("t") == ["tensorflow", "torch"]
 
 
-def test_completion_is_fast_and_imports_no_framework() -> None:
+def test_a_completion_imports_little() -> None:
+    """A key press waits for what it imports; seconds of a machine would tell less."""
     code = (
         "import os, sys\n"
         "os.environ |= {'_CROSSCAST_COMPLETE': 'complete_fish', '_TYPER_COMPLETE_ARGS': "
@@ -137,18 +138,12 @@ def test_completion_is_fast_and_imports_no_framework() -> None:
         "from crosscast.cli import run\n"
         "try:\n    run()\n"
         "except SystemExit:\n"
-        "    heavy = {'torch', 'tensorflow', 'paddle', 'numpy', 'rich', 'crosscast_torch'}\n"
-        "    heavy |= {'crosscast.recipe.document'}\n"
-        "    assert not heavy & sys.modules.keys()\n"
+        "    print(*sys.modules, file=sys.stderr)\n"
     )
-    for _ in range(5):  # other work on the machine slows single runs
-        before = _children_cpu()
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-        if _children_cpu() - before < _KEY_SECONDS:
-            return
-    pytest.fail(f"a completion takes more than {_KEY_SECONDS} s")
-
-
-def _children_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    found = set(done.stderr.split())
+    ours = {name for name in found if name.startswith("crosscast")}
+    heavy = {"torch", "tensorflow", "paddle", "numpy", "rich", "jinja2", "ruamel"}
+    assert not found & {*heavy, "crosscast_torch", "crosscast.recipe.document"}
+    assert "crosscast.cli.completion" in ours
+    assert len(ours) <= MOST_MODULES, sorted(ours)
