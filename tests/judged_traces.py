@@ -52,7 +52,10 @@ def reported(
     """Report on made-up traces of paddle and torch; only `outcome`, of paddle, is not good."""
     recipe = make_recipe(data=FULL_WINDOWS, precision={"mode": "mixed", "compute_dtype": dtype})
     (stage,) = make_stages(recipe, "model", windows=40, twins=3)
-    result = StageResult(stage, {"torch": recipe, "paddle": recipe}, ())
+    names = ("torch", "paddle")
+    result = StageResult(
+        stage, dict.fromkeys(names, recipe), (), dict(zip(names, names, strict=True))
+    )
     traces = {("torch", "main"): reference, ("paddle", "main"): ours}
     traces |= {("torch", f"twin-{n}"): rows for n, rows in enumerate(twins, start=1)}
     for (name, kind), rows in traces.items():

@@ -154,10 +154,6 @@ def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) 
             Contestant(name="b", target="torch", recipe=own_recipe(), adapter="keras"),
             "only scripts",
         ),
-        (
-            Contestant(name="b", target="torch", recipe=own_recipe(), script=Path("x.py")),
-            "only scripts",
-        ),
         (Contestant(name="b", target="torch@2.1", recipe=own_recipe()), "only scripts"),
         (
             Contestant(
@@ -170,7 +166,7 @@ def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) 
             "its recipe must be in",
         ),
     ],
-    ids=["framework", "trainer", "script", "dialect", "loss", "folder"],
+    ids=["framework", "trainer", "dialect", "loss", "folder"],
 )
 def test_only_emitted_scripts_of_the_compared_models_take_part(
     other: Contestant, words: str, tmp_path: Path

@@ -25,8 +25,7 @@ from crosscast.messages.folder_lock import hold_folder
 
 with hold_folder(Path(sys.argv[1]), denied="CC502"):
     if not os.fork():
-        time.sleep(600)
-    print("held", flush=True)
+        print("held", flush=True)
     time.sleep(600)
 """
 

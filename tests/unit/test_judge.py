@@ -73,7 +73,9 @@ def stage_of(
     recipe = recipe or make_recipe(data={"train_rows": 640})
     (stage,) = make_stages(recipe, "model", windows=40, twins=3)
     stage = replace(stage, seed=seed)
-    result = StageResult(stage, dict.fromkeys(("torch", "paddle"), recipe), ())
+    names = ("torch", "paddle")
+    frameworks = dict(zip(names, names, strict=True))
+    result = StageResult(stage, dict.fromkeys(names, recipe), (), frameworks)
     status = Status(status="finished", eval=EVALUATION)
     for (name, run), rows in runs.items():
         spec = replace(spec_of(recipe, run, train), contestant=name)

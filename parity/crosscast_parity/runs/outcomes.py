@@ -49,7 +49,7 @@ class StageResult:
     stage: Stage
     recipes: Mapping[str, Recipe]
     faults: tuple[Fault, ...]
-    frameworks: Mapping[str, str] = field(default_factory=dict)
+    frameworks: Mapping[str, str]
     made: dict[tuple[str, str], FinishedRun] = field(default_factory=dict)
     judgements: Judgements = field(default_factory=Judgements)
     custom: CustomModels | None = None
