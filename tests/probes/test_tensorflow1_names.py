@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.migrate.codemods.tf1_numpy import BUILTINS, RENAMED
+from crosscast.migrate.keras_names.scope import ONLY_KERAS_3
 from crosscast.migrate.tensorflow1.helper_files import helper_text
 from crosscast.migrate.tensorflow1.moved_names import (
     HELPERS,
@@ -78,6 +79,13 @@ def test_layers_need_keras_2(tmp_path: Path) -> None:
     assert needs_legacy_keras("layers.dense")
     names = ["tensorflow.compat.v1.layers.dense"]
     assert missing(names, "tensorflow", tmp_path) == names
+
+
+def test_what_only_keras_3_has(tmp_path: Path) -> None:
+    new = [name.rstrip(".") for name in ONLY_KERAS_3]
+    assert missing(new, "tensorflow", tmp_path) == []
+    old = [f"tf_{name}" for name in new]
+    assert missing(old, "tf_keras", tmp_path, fork=False) == old
 
 
 def test_names_of_numpy_moved(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _VARIABLE = "TF_USE_LEGACY_KERAS"
 _SETTERS = ("setdefault", "putenv")
 _KERAS_2 = re.compile(rf"{_VARIABLE}|\btf_keras\b")
-_KERAS_3 = tuple(
+ONLY_KERAS_3 = tuple(
     f"keras.{name}"
     for name in (
         "config.", "distribution.", "dtype_policies.", "ops.", "quantizers.", "random.", "tree.",
@@ -48,7 +48,7 @@ def keeps_meanings(program: Program) -> bool:
 
 def is_for_keras_3(program: Program) -> bool:
     """Whether a program calls what only Keras 3 has, or selects a backend other than TensorFlow."""
-    return any(name.startswith(_KERAS_3) for name, _ in calls_of(program)) or any(
+    return any(name.startswith(ONLY_KERAS_3) for name, _ in calls_of(program)) or any(
         _BACKEND.search(module.source.text) for module in program.modules
     )
 
