@@ -138,6 +138,12 @@ ROWS = (
         dialects=NEW,
         adapt=TorchAdaptation.UNFUSED_BETAS,
     ),
+    Row(
+        path="optimizer.weight_decay",
+        how="the factor 1 - rate * decay, rounded to float32: at most 3e-8 off in an update",
+        probe="torch/test_optimizer.py::test_adamw_rounds_the_factor_of_its_decay",
+        step=predicates.decoupled_decay,
+    ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),
     Row(
         path="optimizer.groups",

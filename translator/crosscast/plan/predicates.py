@@ -167,6 +167,12 @@ def decays(step: Step) -> bool:
     return step.weight_decay > 0 or any(group.weight_decay for group in step.groups)
 
 
+def decoupled_decay(plan: Plan) -> bool:
+    """Whether weights shrink by a factor of their own, beside the step of the gradients."""
+    step = plan.get(Step)
+    return step.optimizer in ("adamw", "lion", "adafactor") and decays(step)
+
+
 def coupled_decay(plan: Plan) -> bool:
     """Whether weight decay is part of the gradients."""
     step = plan.get(Step)
