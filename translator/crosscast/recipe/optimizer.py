@@ -9,7 +9,6 @@ from pydantic import Field
 from crosscast.recipe.section import (
     BELOW_ONE,
     LARGEST,
-    SMALLEST,
     Fraction,
     Glob,
     Positive,
@@ -19,7 +18,9 @@ from crosscast.recipe.section import (
     Section,
 )
 
-Beta = Annotated[float, Field(ge=SMALLEST, le=BELOW_ONE)]
+# Lion takes the sign of a moment times a beta, which should not become subnormal: TensorFlow
+# computes with 0 instead.
+Beta = Annotated[float, Field(ge=2.0**-63, le=BELOW_ONE)]
 # Its square, the minimum second moment, is a normal float32 number, too.
 RootOfMoment = Annotated[float, Field(ge=2.0**-63, le=2.0**63)]
 OneToThe = Annotated[float, Field(le=0)]
