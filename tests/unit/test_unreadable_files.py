@@ -47,12 +47,20 @@ UNREADABLE: dict[str, bytes] = {
     "deep.sh": b"python train.py " + b"$(" * 5000,
     "nested.sh": b"if true; then\n" * 5000 + b"python train.py --fp16\n",
 }  # fmt: skip
+READING = (
+    ("lint",),
+    ("lift",),
+    ("explain",),
+    ("migrate",),
+    ("migrate", "--to", "paddle", "-o", "out"),
+    ("explore", "--to", "torch", "-o", "page.html"),
+)
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-@pytest.mark.parametrize("command", ["lint", "lift", "explain"])
+@pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_the_others_are_read(
-    command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: tuple[str, ...], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("good.py").write_text(
@@ -60,12 +68,16 @@ def test_the_others_are_read(
         "    scaler.scale(model(x)).backward()\n    optimizer.step()\n"
     )
     Path(name).write_bytes(UNREADABLE[name])
-    result = CliRunner().invoke(app, [command, name])
+    result = CliRunner().invoke(app, [*command, name])
     said = (name, result.exit_code, result.output[-800:], result.exception)
     assert isinstance(result.exception, SystemExit | None), said
     assert result.exit_code in (0, 1, 2), said
     assert "CC950" not in result.output, said
-    if command == "lint":
+    if command == ("migrate",):
+        done = CliRunner().invoke(app, ["migrate", "."])
+        assert isinstance(done.exception, SystemExit | None), (name, done.exception)
+        assert '+scaler = torch.amp.GradScaler("cuda")' in done.stdout, done.output
+    if command == ("lint",):
         done = CliRunner().invoke(app, ["lint", ".", "--format", "json"])
         assert isinstance(done.exception, SystemExit | None), (name, done.exception)
         found = json.loads(done.stdout)
