@@ -21,6 +21,7 @@ from crosscast.fit.outcome_tables import (
 )
 from crosscast.fit.solver import Outcome, Variant
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.terminal import escaped_in_page
 from crosscast_parity.report.figures.memory import Bar, memory_plot
 from crosscast_parity.report.figures.style import Plot
 
@@ -80,6 +81,7 @@ def page(outcomes: Sequence[Outcome], recipe: str, plot: Plot) -> str:
         loader=FileSystemLoader(template_root()),
         undefined=StrictUndefined,
         autoescape=True,
+        finalize=escaped_in_page,
         trim_blocks=True,
         lstrip_blocks=True,
     )

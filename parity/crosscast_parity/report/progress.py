@@ -18,7 +18,7 @@ from rich.progress import (
     Progress as Bar,
 )
 
-from crosscast.messages.terminal import plain_stream
+from crosscast.messages.terminal import escaped, plain_stream
 from crosscast.messages.time_left import TimeLeft
 from crosscast_parity.processes.work_done import OnProgress, Progress
 from crosscast_parity.report.terminal import plain
@@ -34,7 +34,7 @@ def progress_on(stream: TextIO) -> Iterator[OnProgress]:
         return
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
@@ -61,10 +61,11 @@ class _Display:
             self._running.remove(title)
         outcome = progress.outcome
         if outcome and not outcome.complete:
-            self._bar.console.print(f"{title}: {outcome.kind}: {outcome.message}", markup=False)
+            said = escaped(f"{title}: {outcome.kind}: {outcome.message}")
+            self._bar.console.print(said, markup=False)
         self._bar.update(
             self._task,
-            description=", ".join(self._running[:2]) or "starting a process",
+            description=escaped(", ".join(self._running[:2])) or "starting a process",
             completed=progress.done,
             total=progress.total,
             left=self._time_left.words(progress.done, progress.total),

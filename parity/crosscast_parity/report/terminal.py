@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from crosscast.messages.terminal import escaped
+from crosscast.messages.terminal import escaped, styled_stream
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import Pair, ParityReport
@@ -60,7 +60,8 @@ def print_summary(report: ParityReport, *, files: Sequence[Path] = ()) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    stream = styled_stream(sys.stdout)
+    console = Console(file=stream, highlight=False, markup=False, soft_wrap=True)
     for line in lines:
         text = Text(escaped(line))
         for pattern, style in _STYLES:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from crosscast.messages.terminal import plain_stream
+from crosscast.messages.terminal import escaped, plain_stream
 from crosscast.messages.time_left import TimeLeft, duration
 from crosscast_parity.sweep.cell import TRACE
 from crosscast_parity.sweep.driver import Watch
@@ -156,7 +156,7 @@ class _Above:
 
     def write(self, text: str) -> None:
         if text.strip():
-            self._console.print(text.rstrip("\n"), soft_wrap=True)  # type: ignore[attr-defined]
+            self._console.print(escaped(text.rstrip("\n")), soft_wrap=True)  # type: ignore[attr-defined]
 
     def flush(self) -> None:
         """A console does not wait."""

@@ -169,6 +169,7 @@ def test_switches_of_a_program_that_evaluates(command: str, told: bool) -> None:
 
 def test_processes_of_a_machine_times_machines_are_both_read() -> None:
     found = lifted(
+        "",
         "import torch\n"
         "import torch.distributed as dist\n"
         "import torch.multiprocessing as mp\n"
@@ -181,7 +182,7 @@ def test_processes_of_a_machine_times_machines_are_both_read() -> None:
         "        optimizer.zero_grad()\n"
         "        torch.nn.functional.cross_entropy(model(inputs), labels).backward()\n"
         "        optimizer.step()\n"
-        "mp.spawn(train, nprocs=gpus)\n"
+        "mp.spawn(train, nprocs=gpus)\n",
     )
     fields = found.fields
     assert fields["distributed.processes_per_node"].value == 8

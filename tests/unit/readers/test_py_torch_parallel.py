@@ -122,6 +122,7 @@ def test_the_rest_of_a_run() -> None:
         "framework": "pytorch",
         "batch.micro_batch_size": 8,
         "batch.drop_last": "no",
+        "data.shuffle": "no",
         "seed": 7,
         "run.epochs": 3,
         "data.sequence_length": 128,

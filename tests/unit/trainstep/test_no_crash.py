@@ -62,7 +62,7 @@ def test_strange_programs(steps: Find, text: str) -> None:
 
 
 def test_deep_nesting(steps: Find) -> None:
-    deep = "loss" + ".mean()" * 150 + " / n"
+    deep = "loss" + ".mean()" * 95 + " / n"
     steps(f"for x in y:\n    loss = {deep}\n    loss.backward()\n    opt.step()\n")
     inner = "    " * 18 + "loss.backward()\n"
     steps("".join("    " * i + f"if a{i}:\n" for i in range(18)) + inner)

@@ -6,6 +6,7 @@ import html
 from collections.abc import Collection, Iterable, Sequence
 
 from crosscast.messages.diagnostics import Diagnostic, render, sort_key
+from crosscast.messages.terminal import escaped
 
 MARKS = {
     "exact": "good",
@@ -39,17 +40,17 @@ def block(*parts: str) -> str:
 
 def paragraph(text: str) -> str:
     """Return a paragraph with the lines of a text."""
-    return f'<p style="{_LINES}">{html.escape(text)}</p>'
+    return f'<p style="{_LINES}">{_text(text)}</p>'
 
 
 def pre(text: str) -> str:
     """Return a text as it is, such as a recipe or a diff."""
-    return f'<pre style="{_PRE}">{html.escape(text)}</pre>'
+    return f'<pre style="{_PRE}">{_text(text)}</pre>'
 
 
 def folded(title: str, body: str) -> str:
     """Return a part that opens when its title is chosen."""
-    return f"<details><summary>{html.escape(title)}</summary>{body}</details>"
+    return f"<details><summary>{_text(title)}</summary>{body}</details>"
 
 
 def table(
@@ -62,7 +63,7 @@ def table(
         rows: cells of one row each.
         long: names of columns with sentences, which may be wrapped.
     """
-    heads = "".join(f'<th style="{_CELL}">{html.escape(name)}</th>' for name in columns)
+    heads = "".join(f'<th style="{_CELL}">{_text(name)}</th>' for name in columns)
     lines = (
         "".join(_cell(text, name in long) for name, text in zip(columns, row, strict=True))
         for row in rows
@@ -71,10 +72,14 @@ def table(
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def _text(text: str) -> str:
+    return html.escape(escaped(text))
+
+
 def _cell(text: str, long: bool) -> str:
     mark = MARKS.get(text.lower())
     style = f"{_CELL};{_LINES if long else _WORD}"
-    shown = html.escape(text)
+    shown = _text(text)
     if mark:
         shown = f'<b style="color:{_COLOURS[mark]}">{shown}</b>'
     return f'<td style="{style}">{shown}</td>'

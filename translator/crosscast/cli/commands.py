@@ -12,6 +12,7 @@ from typer.main import get_group
 from crosscast.cli.error_handling import guarded
 from crosscast.cli.language import accept_language
 from crosscast.cli.parameters import Command, Group, conventional
+from crosscast.messages.terminal import escaping
 
 NAMES = (
     "compile",
@@ -185,3 +186,11 @@ class CommandGroup(Group):
     def __init__(self, **settings: Any) -> None:
         shared = [option for option in settings["params"] if option.name == "lang"]
         super().__init__(**settings | {"commands": _Commands(shared)})
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; what is printed is escaped, also what is said of wrong arguments.
+
+        Those and the help are printed by typer, which styles them.
+        """
+        with escaping(styled=True):
+            return super().main(*args, **kwargs)

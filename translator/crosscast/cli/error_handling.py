@@ -17,7 +17,7 @@ import typer
 
 from crosscast.messages.console import EXIT_INTERRUPTED, print_diagnostics
 from crosscast.messages.diagnostics import DiagnosticError, os_failure, refuse_null
-from crosscast.messages.terminal import escaping
+from crosscast.messages.terminal import escaping, plain_stream
 
 LARGEST = 2**31 - 1
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -28,8 +28,9 @@ def guarded(command: Command) -> Command:
 
     @functools.wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> None:
-        if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may be in no encoding
-            sys.stdout.reconfigure(errors="backslashreplace")
+        stream = plain_stream(sys.stdout)
+        if isinstance(stream, io.TextIOWrapper):  # names of files may be in no encoding
+            stream.reconfigure(errors="backslashreplace")
         with escaping():
             code = run(*args, **kwargs)
         raise typer.Exit(code)

@@ -23,7 +23,7 @@ from crosscast.messages.console import (
 )
 from crosscast.messages.diagnostics import DiagnosticError, failure
 from crosscast.messages.language import WORDINGS, Language, spoken
-from crosscast.messages.terminal import escaped, print_document
+from crosscast.messages.terminal import escaped, print_document, styled_stream
 
 if TYPE_CHECKING:
     from crosscast.api.linting import Lint
@@ -205,7 +205,8 @@ def _print_text(text: str) -> None:
     for severity, style in (("error", "bold red"), ("warning", "yellow"), ("note", "cyan")):
         styled.highlight_regex(rf"(?m)(?<=: ){words[severity]} CL\d+", style)
     styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
-    Console(soft_wrap=True, highlight=False).print(styled, end="")
+    stream = styled_stream(sys.stdout)
+    Console(file=stream, soft_wrap=True, highlight=False).print(styled, end="")
 
 
 def _write(path: str, text: str) -> None:

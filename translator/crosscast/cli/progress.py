@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from crosscast.messages.terminal import plain_stream
+from crosscast.messages.terminal import escaped, plain_stream
 from crosscast.messages.time_left import Clock, TimeLeft
 
 if TYPE_CHECKING:
@@ -92,5 +92,5 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
     with Progress(
         *columns, console=Console(file=plain_stream(sys.stderr)), transient=True
     ) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda now: shown.update(task, description=now)
+        task = shown.add_task(escaped(what), total=None)
+        yield lambda now: shown.update(task, description=escaped(now))

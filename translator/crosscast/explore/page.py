@@ -19,6 +19,7 @@ from crosscast.explore.page_data import Row, embedded, page_data, rows_of
 from crosscast.explore.panes import Pane, script_panes, source_pane
 from crosscast.explore.subject import Script, Side, scripts_of
 from crosscast.messages.diagnostics import Diagnostic, render
+from crosscast.messages.terminal import escaped_in_page
 
 TEMPLATE = "explore/page.html.j2"
 STYLE = "explore/page.css"
@@ -167,6 +168,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(template_root()),
         undefined=StrictUndefined,
         autoescape=True,
+        finalize=escaped_in_page,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -12,6 +12,7 @@ from crosscast.explore.dark_lines import UNCHANGED, meaning_of
 from crosscast.explore.panes import Pane
 from crosscast.explore.subject import Origin, Script, Side
 from crosscast.lift.annotated_yaml import scalar
+from crosscast.messages.terminal import escaped_in_page
 from crosscast.plan.operations import OPS
 from crosscast.recipe.docstrings import field_docs
 from crosscast.recipe.section import Section
@@ -253,5 +254,14 @@ def _meaning(sides: Sequence[Side], path: str) -> str:
 
 def embedded(data: Mapping[str, Any]) -> str:
     """Return data as JSON that can stand in a script element, whatever texts are in it."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(_escaped(data), ensure_ascii=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _escaped(value: Any) -> Any:
+    """Return data with the controls in its texts as on a terminal."""
+    if isinstance(value, Mapping):
+        return {name: _escaped(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escaped(part) for part in value]
+    return escaped_in_page(value)

@@ -89,6 +89,7 @@ def _fill_in(
 ) -> None:
     """Mark the values that gave way to defaults, and those that nothing in the draft speaks of."""
     values = flat(recipe)
+    draft.said = frozenset()  # whoever said it, what is not possible gives way
     for path, problem in problems.items():
         shown = f"{scalar(given[path].value)} is not possible: {problem.message}"
         draft.assume(path, values.get(path), shown, places=given[path].places)

@@ -161,6 +161,7 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
         draft.notes = [note for note in draft.notes if note.path != "accumulation"]
     if "distributed.processes_per_node" in direct:
         run_sections.spread(step_sections.looking(analysis.settled), draft)
+    draft.said = frozenset(direct)
 
 
 def _given(analysis: Analysis, recipe: Recipe) -> Lifted:

@@ -45,9 +45,14 @@ class Draft:
     """Defaults of the library that runs the loop."""
     unknown: Mapping[str, Fact] = field(default_factory=dict)
     """Fields that a source sets to something that cannot be known: no default holds for them."""
+    said: frozenset[str] = frozenset()
+    """Fields that a source names as the recipe does, as emitted scripts do: nothing that is read
+    of the loop replaces them."""
 
     def put(self, path: str, value: Any, fact: Fact | None = None, **more: Any) -> None:
         """Fill a field; `fact` gives places and confidence."""
+        if path in self.said:
+            return
         filled = self._of_fact(value, fact) if fact is not None else Filled(value=value)
         self.fields[path] = replace(filled, **more)
 
@@ -69,6 +74,8 @@ class Draft:
         places: tuple[Span, ...] = (),
     ) -> None:
         """Fill a field with a value that no source says: it is left to the user."""
+        if path in self.said:
+            return
         at = places or (fact.places if fact is not None else ())
         self.fields[path] = Filled(
             value=value, how="assumed", places=at, confidence="guess", note=note

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from crosscast.messages.diagnostics import Diagnostic, Severity, render, sort_key
 from crosscast.messages.language import WORDINGS, spoken
 from crosscast.messages.screens import Head, Line, Part, fitted, screen
-from crosscast.messages.terminal import escaped, print_document
+from crosscast.messages.terminal import escaped, print_document, styled_stream
 
 
 class Exit(IntEnum):
@@ -85,12 +85,13 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], *, as_json: bool = Fals
     from rich.console import Console
     from rich.text import Text
 
-    styled = Text(text)
+    styled = Text(escaped(text))
     for severity, style in _STYLES.items():
         word = WORDINGS[language].severities[severity]
         styled.highlight_regex(rf"(?m)(^|: ){word} CC\d+", style)
     styled.highlight_regex(r"(?m)^    \s*\^+$", "bold magenta")
-    Console(stderr=True, soft_wrap=True, highlight=False).print(styled)
+    stream = styled_stream(sys.stderr)
+    Console(file=stream, soft_wrap=True, highlight=False).print(styled)
 
 
 def print_json(data: Any) -> None:
@@ -137,7 +138,7 @@ def _print_lines(lines: Iterable[Line], stream: TextIO) -> None:
         return
     from rich.console import Console
 
-    console = Console(file=stream, highlight=False, markup=False)
+    console = Console(file=styled_stream(stream), highlight=False, markup=False)
     for line in lines:
         if line.bold:
             console.print(escaped(line.text), style="bold", soft_wrap=True)
@@ -158,7 +159,8 @@ def print_diff(text: str) -> None:
         return
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    stream = styled_stream(sys.stdout)
+    console = Console(file=stream, highlight=False, markup=False, soft_wrap=True)
     for line in escaped(text).splitlines(keepends=True):
         style = next((s for start, s in _DIFF_STYLES.items() if line.startswith(start)), None)
         console.print(line, style=style, end="")

@@ -29,23 +29,30 @@ def escaped(text: str) -> str:
     return _ESCAPED.sub(_escape, text)
 
 
+def escaped_in_page(value: Any) -> Any:
+    """Return a value of an HTML template with controls as on a terminal; markup stays markup."""
+    if not isinstance(value, str):
+        return value
+    text = escaped(value)
+    return type(value)(text) if hasattr(value, "__html__") else text
+
+
 def _escape(found: re.Match[str]) -> str:
     return found.group().encode("unicode_escape").decode("ascii")
 
 
 class EscapingStream:
-    """A text stream that writes what is printed without control characters.
+    """A text stream that writes what is printed without control characters."""
 
-    Only a terminal is given styles; text of others is escaped before it is styled.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, styled: bool = False) -> None:
         self.stream = stream
         """What it writes to."""
+        self.styled = styled
+        """Whether a terminal is given styles, for text that was escaped before it was styled."""
 
     def write(self, text: str) -> int:
         """Write a text; return its length, as text streams do."""
-        if self.stream.isatty():
+        if self.styled and self.stream.isatty():
             self.stream.write(_UNSTYLED.sub(lambda found: found[1] or _escape(found), text))
         else:
             self.stream.write(escaped(text))
@@ -65,17 +72,25 @@ def plain_stream(stream: TextIO) -> TextIO:
     return stream.stream if isinstance(stream, EscapingStream) else stream
 
 
+def styled_stream(stream: TextIO) -> TextIO:
+    """Return the stream for the styles of text that is escaped already."""
+    return cast(TextIO, EscapingStream(plain_stream(stream), styled=True))
+
+
 def print_document(text: str) -> None:
     """Print a document to stdout: exactly into a pipe or a file, escaped on a terminal."""
     print(text, end="", file=sys.stdout if sys.stdout.isatty() else plain_stream(sys.stdout))
 
 
 @contextmanager
-def escaping() -> Iterator[None]:
-    """Escape what is printed to stdout and stderr meanwhile."""
+def escaping(*, styled: bool = False) -> Iterator[None]:
+    """Escape what is printed to stdout and stderr meanwhile; `styled` as for the streams."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
-        cast(TextIO, stream if stream is None else EscapingStream(plain_stream(stream)))
+        cast(
+            TextIO,
+            stream if stream is None else EscapingStream(plain_stream(stream), styled=styled),
+        )
         for stream in before
     )
     try:

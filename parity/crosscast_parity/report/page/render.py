@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crosscast.emit.render import template_root
+from crosscast.messages.terminal import escaped_in_page
 from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.report.figures.style import Plot
 from crosscast_parity.report.page.blocks import VERDICT_TONES, Block, Figure, Section, Text, Tone
@@ -81,6 +82,7 @@ def render_view(
         loader=FileSystemLoader(template_root()),
         undefined=StrictUndefined,
         autoescape=True,
+        finalize=escaped_in_page,
         trim_blocks=True,
         lstrip_blocks=True,
     )

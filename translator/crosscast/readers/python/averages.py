@@ -84,9 +84,9 @@ def _unlike_recipe(event: Event, step: TrainingStep) -> str:
     steps = [other for other in step.inside("step") if other.by_default]
     if steps and event.order < steps[0].order:
         return "weights are averaged before the step"
-    owner = str(content(event.detail.get("of")) or "").partition(".")[0]
-    if owner and any(other.subject.partition(".")[0] == owner for other in step.inside("forward")):
-        return f"{owner} is an average of the weights and is run in the loop itself"
+    model = str(content(event.detail.get("of")) or "")
+    if model and any(_is_part(model, other.subject) for other in step.inside("forward")):
+        return f"{model} is an average of the weights and is run in the loop itself"
     shared = {id(guard.node) for other in (*steps, *step.of("backward")) for guard in other.guards}
     inner = _own_loop(event)
     for guard in event.guards:
@@ -96,6 +96,11 @@ def _unlike_recipe(event: Event, step: TrainingStep) -> str:
             continue
         return f"weights are averaged if {guard.text if guard.holds else f'not {guard.text}'}"
     return ""
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Whether one of two paths is the other or within it: `slow` and `slow.encoder`."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def _own_loop(event: Event) -> set[int]:

@@ -13,6 +13,7 @@ from crosscast.pysource.programs.program import Program
 from crosscast.trainstep.frames.object_kinds import (
     called_name,
     is_gradient,
+    is_model_name,
     kind_by_name,
     last_name,
 )
@@ -65,7 +66,7 @@ class Index:
     hot_names: set[str]
     """Names of functions that are worth following."""
     model_names: set[str]
-    """Variables whose parameters are trained, switched to training or synchronized."""
+    """Variables whose parameters are trained, switched to training or synchronized; copies."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Variables that hold a function, a partial of one or an object to call, and its name."""
     reaching: set[Owner] = field(default_factory=set)
@@ -160,6 +161,8 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
             index.hot.add(owner)
         elif name in _OF_MODELS and isinstance(function, ast.Attribute):
             models.add(last_name(function.value))
+        elif name == "deepcopy" and node.args and is_model_name(last_name(node.args[0])):
+            models.update(last_name(target) for target in getattr(here, "targets", ()))
     index.hot.update(
         owner
         for assignment in _assignments(module)

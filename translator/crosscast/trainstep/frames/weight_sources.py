@@ -35,6 +35,8 @@ _LISTS = frozenset(
     }
 )
 """Methods of a model that return its weights."""
+_ALIASES = _LISTS - {"get_weights"}
+"""Those that return no copies."""
 _ATTRIBUTES = frozenset({"trainable_variables", "trainable_weights", "weights", "variables"})
 _WRAPS = frozenset({"list", "tuple", "dict", "sorted", "filter", "chain", "OrderedDict", "islice"})
 _VIEWS = frozenset({"items", "values", "keys"})
@@ -140,13 +142,45 @@ def _iterated(iterable: ast.expr, path: tuple[int, ...]) -> ast.expr:
 
 def owner_of(node: ast.expr, module: Module) -> str:
     """Return what an element is taken from, as text: `average` of `average[name]`."""
+    collection, where = _collection_of(node, module)
+    return where.text(collection)
+
+
+def model_of(node: ast.expr, module: Module) -> ast.expr:
+    """Return the model whose weight an element is, or else the collection that it is taken from.
+
+    `slow` of an element of `slow.parameters()`, `state.average` of `state.average[name]`.
+    """
+    collection, where = _collection_of(node, module)
+    for here, _ in chase(collection, where):
+        model = _listed(here)
+        if model is not here:
+            return model
+    return collection
+
+
+def _collection_of(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
     node = plain(node)
     if isinstance(node, ast.Subscript):
-        return module.text(node.value)
+        return node.value, module
     if isinstance(node, ast.Name):
-        for collection, where in _elements(node, module):
-            return where.text(collection)
-    return module.text(node)
+        for place in _elements(node, module):
+            return place
+    return node, module
+
+
+def _listed(node: ast.expr) -> ast.expr:
+    """Return `model` of `list(model.state_dict().items())` and of `model.weights`."""
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _ALIASES | _VIEWS:
+                node = inner
+            case ast.Attribute(value=inner, attr=name) if name in _ATTRIBUTES:
+                node = inner
+            case ast.Call(func=function, args=[inner, *_]) if identifier(function) in _WRAPS:
+                node = inner
+            case _:
+                return node
 
 
 def is_gradient_like(node: ast.expr, module: Module) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.weight_averages import WeightAverage, average_of
-from crosscast.trainstep.frames.weight_sources import owner_of
+from crosscast.trainstep.frames.weight_sources import model_of
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
@@ -24,8 +24,8 @@ def averaged(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
     found = average_of(node, frame.module)
     if found is None:
         return False
-    owner = owner_of(found.target, frame.module)
-    detail: dict[str, Value] = {"by_hand": Known(True), "of": Known(owner)}
+    model = canonical(model_of(found.target, frame.module), frame)
+    detail: dict[str, Value] = {"by_hand": Known(True), "of": Known(model)}
     decay = _decay(found, frame)
     if decay is not None:
         detail["decay"] = decay
