@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import starmap
 
@@ -32,16 +31,6 @@ def _writes(program: Program) -> dict[str, list[tuple[ast.AST, Function | None]]
     return found
 
 
-def _functions_around(step: TrainingStep, trees: Iterable[ast.AST]) -> Iterator[Function]:
-    """Yield the functions that some nodes stand in, outer ones too."""
-    for tree in trees:
-        module = step.module.owner_of(tree)
-        function = tree if isinstance(tree, Function) else module.function_of(tree)
-        while function is not None:
-            yield function
-            function = module.function_of(function)
-
-
 class RunModes:
     """The modes in which a training loop can run: branches that all rounds take alike."""
 
@@ -58,7 +47,11 @@ class RunModes:
                 if not any(id(part) in loops for part in walk(function)):
                     trees[id(function)] = function
         self._inside = frozenset(id(node) for tree in trees.values() for node in walk(tree))
-        self._around = frozenset(_functions_around(step, trees.values()))
+        self._around = frozenset(
+            function
+            for tree in trees.values()
+            for function in step.module.owner_of(tree).functions_around(tree)
+        )
         self._program = step.module.program
 
     def exclude(self, event: Event, other: Event) -> bool:

@@ -153,14 +153,9 @@ def _additions(module: Module) -> dict[tuple[Function | None, str], list[ast.Dic
             case _:
                 continue
         parts = [e for part in given for e in (part.elts if isinstance(part, ast.List) else [part])]
-        function = module.function_of(node)
-        homes = [function]
-        while function is not None:
-            function = module.function_of(function)
-            homes.append(function)
-        for home in homes:
+        for function in module.functions_around(node):
             groups = (part for part in parts if isinstance(part, ast.Dict))
-            found.setdefault((home, name), []).extend(groups)
+            found.setdefault((function, name), []).extend(groups)
     return found
 
 
