@@ -132,7 +132,7 @@ def _start(node: ast.AST) -> tuple[int, int]:
 
 def _end(node: ast.AST) -> tuple[int, int]:
     line = getattr(node, "end_lineno", None) or getattr(node, "lineno", 0)
-    return line, getattr(node, "end_col_offset", None) or 0
+    return int(line or 0), getattr(node, "end_col_offset", None) or 0
 
 
 def _ancestors(use: ast.AST, module: Module) -> dict[ast.AST, ast.AST]:

@@ -26,7 +26,9 @@ def are_unused(made: Sequence[Call], program: Program) -> bool:
         return False
     makers = {inner for call in made for inner in walk(call.node.func)}
     for module in program.modules:
-        for node in (*module.every(ast.Name), *module.every(ast.Attribute)):
+        nodes: list[ast.Name | ast.Attribute] = [*module.every(ast.Name)]
+        nodes += module.every(ast.Attribute)
+        for node in nodes:
             if not isinstance(node.ctx, ast.Load):
                 continue
             word = identifier(node)
