@@ -61,6 +61,18 @@ def test_a_companion_that_does_the_missing_step_counts() -> None:
     assert found(imports, Source("helpers.py", companion)) == set()
 
 
+def test_a_companion_that_is_called_counts() -> None:
+    rule = next(rule for rule in RULES if rule.code == "CL604")
+    companion = "def begin(optimizer, sampler, epoch):\n    sampler.set_epoch(epoch)\n"
+    head = "for epoch in range(3):\n"
+    assert head in rule.wrong
+    begun = rule.wrong.replace(head, f"{head}    helpers.begin(optimizer, sampler, epoch)\n")
+    imports = Source("train.py", f"import helpers\n{begun}")
+    assert found(imports, Source("helpers.py", companion)) == set()
+    idle = companion.replace("sampler.set_epoch(epoch)", "print(epoch)")
+    assert {code for code, _, _ in found(imports, Source("helpers.py", idle))} == {"CL604"}
+
+
 READINGS = Path(__file__).parents[1] / "readings"
 
 

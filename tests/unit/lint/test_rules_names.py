@@ -224,6 +224,52 @@ def test_ranks(before: str, size: str, rank: str, found: bool) -> None:
     assert ("CL607" in codes(text)) is found
 
 
+STARTED = """\
+import os
+
+import torch
+import torch.distributed as dist
+
+
+def worker(rank, options, size, place):
+    dist.init_process_group("gloo", f"file://{place}", rank=rank, world_size=options.processes)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+
+def main():
+    options = parser.parse_args()
+    options.processes = int(os.environ.get("WORLD_SIZE", options.processes))
+    options.here = options.processes // options.nodes
+    size = options.processes
+    torch.multiprocessing.spawn(worker, (options, size, "store"), options.processes)
+"""
+SIZE, NUMBER = "world_size=options.processes", '"store"), options.processes)'
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ((), False),
+        (((SIZE, "world_size=size"),), False),
+        ((('f"file://{place}"', '"tcp://127.0.0.1:29500"'),), False),
+        (((NUMBER, '"store"), size)'),), False),
+        (((NUMBER, '"store"), options.here)'),), True),
+        (((NUMBER, '"store"), torch.cuda.device_count())'),), True),
+        (((NUMBER, '"store"), 2)'), (SIZE, "world_size=2 * options.nodes")), True),
+        (((SIZE, "world_size=options.processes * options.nodes"),), True),
+    ],
+)
+def test_ranks_of_processes_that_are_all_started_here(
+    changes: tuple[tuple[str, str], ...], found: bool
+) -> None:
+    assert ("CL607" in codes(swap(STARTED, *changes))) is found
+
+
 def test_a_group_without_a_rank() -> None:
     text = RANKS.replace("{before}", "pass").replace("{size}", "args.world_size")
     assert "CL607" not in codes(swap(text, (", rank={rank}", "")))

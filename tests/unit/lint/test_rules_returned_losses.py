@@ -99,6 +99,7 @@ OTHER_FILE = "from project.network import Net\n"
     "loss",
     [
         "_, loss = model(x, y)",
+        "_, loss = model(x, y)  # not of num_tokens",
         "loss = model(x, y)",
         "loss = model(x, labels=y).loss",
         "output = model(x, labels=y)\n    loss = output.loss",
@@ -123,7 +124,7 @@ def test_models_of_other_files_are_taken_to_return_means(loss: str) -> None:
         ("loss = model(x, y)['other']", "model = Net()", OTHER_FILE),
         ("loss = model(x, y).other", "model = Net()", OTHER_FILE),
         ("loss = model()", "model = Net()", OTHER_FILE),
-        ("_, loss = model(x, y)  # num_tokens", "model = Net()", OTHER_FILE),
+        ("_, loss = model(x, y, num_tokens)", "model = Net()", OTHER_FILE),
         ("_, loss = model(x, y)", "model = Net(reduction='sum')", OTHER_FILE),
     ],
 )

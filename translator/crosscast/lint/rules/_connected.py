@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.programs.program import Program
+from crosscast.sources.prefilter import may_train
 
 
 def connected(module: Module) -> frozenset[Module]:
     """Return the modules that use what a module defines, or that it uses, through any number.
 
-    A file that is imported without a use of what it defines is none of them.
+    A file that is imported without a visible use of what it defines is one of them only if it has
+    nothing of a training program: it may be imported for what its import does.
     """
     return _groups(module.program)[module]
 
@@ -39,12 +41,11 @@ def _used(module: Module) -> Iterator[Module]:
         base = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
-            if not _is_used(name, module):
-                continue
+            used = _is_used(name, module)
             joined = f"{base}{alias.name}" if base.endswith(".") else f"{base}.{alias.name}"
             for dotted in (base, joined) if base else (alias.name,):
                 found = module.program.find_module(dotted, module)
-                if found is not None:
+                if found is not None and (used or not may_train(found.source)):
                     yield found
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from itertools import starmap
 
 from crosscast.lint.rules._loop import compatible
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.once import once
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Event, TrainingStep
@@ -15,6 +18,17 @@ from crosscast.trainstep.events import Event, TrainingStep
 _HOPS = 6
 _PURE = frozenset({"bool", "getattr", "hasattr", "isinstance", "is_available", "is_enabled"})
 """Last parts of the names of functions whose result depends on their arguments alone."""
+
+
+@once
+def _writes(program: Program) -> dict[str, list[tuple[ast.AST, Function | None]]]:
+    """Return where a program assigns to attributes, by their names, and in which function."""
+    found: dict[str, list[tuple[ast.AST, Function | None]]] = {}
+    for module in program.modules:
+        for node in module.every(ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                found.setdefault(node.attr, []).append((node, module.function_of(node)))
+    return found
 
 
 class RunModes:
@@ -33,24 +47,26 @@ class RunModes:
                 if not any(id(part) in loops for part in walk(function)):
                     trees[id(function)] = function
         self._inside = frozenset(id(node) for tree in trees.values() for node in walk(tree))
-        self._written = frozenset(
-            node.attr
-            for module in step.module.program.modules
-            for node in module.every(ast.Attribute)
-            if isinstance(node.ctx, ast.Store) and self._may_run_in_loop(node, module)
+        self._around = frozenset(
+            function
+            for tree in trees.values()
+            for function in step.module.owner_of(tree).functions_around(tree)
         )
+        self._program = step.module.program
 
     def exclude(self, event: Event, other: Event) -> bool:
         """Whether no run has both events, because a condition that no round changes parts them."""
         return not compatible(self._in_modes(event), self._in_modes(other))
 
-    def _may_run_in_loop(self, node: ast.AST, module: Module) -> bool:
-        function = module.function_of(node)
+    def _is_written(self, attribute: str) -> bool:
+        """Whether code that may run in the loop assigns to an attribute of a name."""
+        places = _writes(self._program).get(attribute, ())
+        return any(starmap(self._may_run_in_loop, places))
+
+    def _may_run_in_loop(self, node: ast.AST, function: Function | None) -> bool:
         if id(node) in self._inside or function is None:
             return id(node) in self._inside
-        return function.name != "__init__" and not any(
-            id(part) in self._inside for part in walk(function)
-        )
+        return function.name != "__init__" and function not in self._around
 
     def _in_modes(self, event: Event) -> Event:
         kept = (
@@ -73,7 +89,7 @@ class RunModes:
             case ast.Call() | ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
                 return False
             case ast.Attribute(attr=name):
-                return name not in self._written
+                return not self._is_written(name)
             case ast.Name(id=name):
                 found = definitions(part, module)
                 return all(self._is_binding_kept(each, name, hops) for each in found)

@@ -61,11 +61,14 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
     ]
     if any(call.has_star for call in made):
         return ""
-    if any(_switches(call) for call in made):  # what it gets may depend on the type
-        forward = [(event, c) for event, c in forward if c.guards or _guards(event) or _on(c)]
     on = _scaler_on(scaled, made)
-    find = _setting if made else _one_switch
-    found = {find(event, context, on) for event, context in forward}
+    own = any(map(_switches, made))
+    found = set()
+    for event, context in forward:
+        # The switch of a scaler may depend on the type; it says nothing where autocast has none.
+        alone = own and not (context.guards or _guards(event) or _on(context))
+        switch = "" if alone else _one_switch(event, context, on)
+        found.add(switch or (_setting(event, context, on) if made else ""))
     return found.pop() if len(found) == 1 else ""
 
 
@@ -91,10 +94,9 @@ def _on(context: Context) -> bool:
 
 def _setting(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
     """Return the setting with which a forward pass is in bfloat16 while the scaler is on."""
-    found = _one_switch(event, context, scaled)
     dtype, on = _region(event, context)
-    if found or dtype is None:
-        return found
+    if dtype is None:
+        return ""
     runs = _guards(event)
     parts = [part for part, _ in (*runs, *on)]
     for name, value in _choices(dtype, [*parts, *(part for part, _ in scaled)]):

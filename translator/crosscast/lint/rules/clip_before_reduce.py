@@ -15,7 +15,8 @@ _REDUCE = (
     "        torch.distributed.all_reduce(parameter.grad, op=torch.distributed.ReduceOp.AVG)\n"
 )
 _CLIP = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
-_RIGHT = changed(PLAIN, (_CLIP, _REDUCE + _CLIP))
+_SEEDED = changed(PLAIN, ("import torch\n\n", "import torch\n\ntorch.manual_seed(0)\n"))
+_RIGHT = changed(_SEEDED, (_CLIP, _REDUCE + _CLIP))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -53,7 +54,7 @@ RULE = Rule(
     why="The update uses the mean of clipped gradients instead of the clipped mean. Its norm "
     "depends on how much the gradients differ between processes, and a run on a single "
     "device clips differently.",
-    wrong=changed(PLAIN, (_CLIP, _CLIP + _REDUCE)),
+    wrong=changed(_SEEDED, (_CLIP, _CLIP + _REDUCE)),
     right=_RIGHT,
     check=check,
     hints=("all_reduce", "allreduce", "reduce_grad", "average_grad"),

@@ -12,6 +12,7 @@ from crosscast.lint.rules._loop import compatible, eager_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.value_flow import value_in
 from crosscast.sources.subject import Subject
@@ -111,6 +112,7 @@ def _hidden(step: TrainingStep) -> bool:
     return bool(step.unfollowed) or bool(step.inside("leave"))
 
 
+@once
 def _may_freeze(module: Module) -> bool:
     """Whether something may keep gradients away from a model that a loss runs through."""
     for node in module.every(ast.Assign):

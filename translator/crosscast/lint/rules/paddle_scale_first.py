@@ -16,16 +16,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if not scalers(program):
         return
-    regions = [call for call, _ in casts(program)]
+    mine = [call for call, _ in casts(program)]
+    homes = {(region.module, region.module.function_of(region.node)) for region in mine}
     for call in methods(program, "scale"):
         module = call.module
-        function = module.function_of(call.node)
-        mine = [
-            region
-            for region in regions
-            if region.module is module and module.function_of(region.node) is function
-        ]
-        if len(mine) != len(regions) or not mine:
+        if homes != {(module, module.function_of(call.node))}:
             continue
         if all(line(call.node, module) < line(region.node, module) for region in mine):
             yield Finding(

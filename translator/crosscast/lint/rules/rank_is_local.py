@@ -11,7 +11,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding, path_of
-from crosscast.readers.torch.spawned import Spawn, node_factor, spawns
+from crosscast.readers.torch.spawned import Spawn, node_factor, spawns, starts_all
 from crosscast.sources.subject import Subject
 
 _LOCAL = re.compile(r"(^|[._\"'\[])local_?rank[\"'\]]*$", re.I)
@@ -62,6 +62,8 @@ def _counts_nodes(node: ast.expr, module: Module, spawned: Spawn | None) -> bool
     """Whether a number of processes is a product with the nodes, or that of the launcher."""
     if spawned is not None and node_factor(node, module, spawned) is not None:
         return True
+    if spawned is not None and starts_all(node, module, spawned):
+        return False
     for value, where in _values(node, module):
         text = where.text(value)
         factors = [value.left, value.right] if isinstance(value, ast.BinOp) else []

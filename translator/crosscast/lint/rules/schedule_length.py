@@ -39,6 +39,8 @@ from crosscast.lint.rules._sum_lengths import lengths_in_batches
 from crosscast.lint.rules._warmup_units import warmups_in_epochs
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
 from crosscast.messages.diagnostics import Severity, Span
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import target_of
@@ -195,12 +197,12 @@ def _of_warmups(program: Program) -> Iterator[Finding]:
 def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
     """Find lengths in epochs of schedules that advance for every batch, and the reverse."""
     around = [event for event in step.around("schedule") if _is_plain(event, late=True)]
-    for call, node in advanced(program):
-        name = target_of(call.node, call.module).rpartition(".")[2]
-        inside = [e for e in step.inside("schedule") if _is_plain(e) or moves_with_count(e, call)]
-        mine, ends = ([e for e in found if _same(e, name)] for found in (inside, around))
-        text = call.module.text(node)
-        if mine and not ends and counts_epochs(call, node) and _run_over(mine, text):
+    every = [(event, _is_plain(event)) for event in step.inside("schedule")]
+    for call, node, name, epochs in _in_units(program):
+        mine = [e for e, plain in every if _same(e, name) if plain or moves_with_count(e, call)]
+        ends = [event for event in around if _same(event, name)]
+        text = call.module.text(node) if mine or ends else ""
+        if mine and not ends and epochs and _run_over(mine, text):
             yield Finding(
                 span=call.module.span(node),
                 message=f"{text} counts epochs, but the schedule advances after every batch",
@@ -214,6 +216,16 @@ def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
                 hint="count epochs, or step the schedule after every batch",
                 related=(ends[0].span,),
             )
+
+
+@once
+def _in_units(program: Program) -> list[tuple[Call, ast.expr, str, bool]]:
+    """Return the lengths in epochs or batches, their schedules, and whether they count epochs."""
+    return [
+        (call, node, target_of(call.node, call.module).rpartition(".")[2], epochs)
+        for call, node in advanced(program)
+        if (epochs := counts_epochs(call, node)) or _counts_batches(spelled_out(node, call.module))
+    ]
 
 
 def _of_updates(step: TrainingStep, program: Program) -> Iterator[Finding]:

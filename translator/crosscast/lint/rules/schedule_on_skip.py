@@ -11,6 +11,8 @@ from crosscast.lint.rules._loop import compatible, eager_steps, plain_scaler
 from crosscast.lint.rules._schedules import is_schedule
 from crosscast.lint.rules._windows import modules_of
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
 from crosscast.sources.subject import Subject
 
 _NOTICES = re.compile(r"get_scale\(|_scale\b.*[<>]|found_inf|step_was_skipped|skipped|overflow")
@@ -32,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules next to a scaler's step that do not check whether it was skipped."""
     for step in eager_steps(subject):
         applied = [candidate for candidate in step.inside("step") if plain_scaler(candidate)]
-        if not applied or any(_NOTICES.search(m.code) for m in modules_of(step)):
+        if not applied or any(map(_notices, modules_of(step))):
             continue
         for event in step.inside("schedule"):
             before = [e for e in applied if e.order < event.order and compatible(e, event)]
@@ -44,6 +46,12 @@ def check(subject: Subject) -> Iterator[Finding]:
                     related=(before[0].span,),
                 )
                 break
+
+
+@once
+def _notices(module: Module) -> bool:
+    """Whether a module may find out that a step was skipped."""
+    return _NOTICES.search(module.code) is not None
 
 
 RULE = Rule(

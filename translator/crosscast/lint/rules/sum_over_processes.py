@@ -18,8 +18,9 @@ _REDUCE = (
     "        torch.distributed.all_reduce(parameter.grad)\n"
 )
 _CLIP = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+_SEEDED = changed(PLAIN, ("import torch\n\n", "import torch\n\ntorch.manual_seed(0)\n"))
 _RIGHT = changed(
-    PLAIN,
+    _SEEDED,
     (_CLIP, f"{_REDUCE}        parameter.grad /= torch.distributed.get_world_size()\n{_CLIP}"),
 )
 
@@ -70,7 +71,7 @@ RULE = Rule(
     why="DistributedDataParallel averages gradients. A sum over W processes is W times as large: "
     "SGD takes steps that are W times as long, and clipping starts at gradients that are W "
     "times smaller.",
-    wrong=changed(PLAIN, (_CLIP, _REDUCE + _CLIP)),
+    wrong=changed(_SEEDED, (_CLIP, _REDUCE + _CLIP)),
     right=_RIGHT,
     check=check,
     hints=("all_reduce",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.classes import fields, initializer
@@ -58,7 +58,7 @@ def call_sites(program: Program, module: Module, function: Function) -> Iterator
     last = function.name
     made: set[str] = set()
     if last == "__init__" and scope is not None and scope.parent and scope.parent.is_class:
-        made = set(_made_by(program, module, function))
+        made = set(_made_by(program).get(function, ()))
     words = {last}
     for called in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
         words |= {called, *_aliases(program, called)}
@@ -81,13 +81,21 @@ def by_written_name(modules: Sequence[Module]) -> dict[str, list[tuple[int, int]
     return found
 
 
-def _made_by(program: Program, module: Module, function: Function) -> Iterator[str]:
-    """Yield the classes whose `__init__` a function is, including subclasses that inherit it."""
-    for other in program.modules:
-        for qualname, node in other.classes.items():
-            made = initializer(other.scopes[node])
-            if made is not None and made[1] is function:
-                yield f"{other.source.name}:{qualname}"
+def _made_by(program: Program) -> Mapping[Function, Sequence[str]]:
+    """Return the classes whose `__init__` a function is, including subclasses that inherit it."""
+    if _made_by in program.kept:
+        known: Mapping[Function, Sequence[str]] = program.kept[_made_by]
+        return known
+    before = program.meanings.cuts
+    found: dict[Function, list[str]] = {}
+    for module in program.modules:
+        for qualname, node in module.classes.items():
+            made = initializer(module.scopes[node])
+            if made is not None:
+                found.setdefault(made[1], []).append(f"{module.source.name}:{qualname}")
+    if program.meanings.cuts == before:
+        program.kept[_made_by] = found
+    return found
 
 
 def _inside(node: ast.AST, function: Function, module: Module) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 MOST = 60
-"""A name with more assignments is not looked into: any of them may hold."""
+"""Where more assignments than these may hold at a use, any assignment to the name may."""
 _TRANSPARENT = (ast.With, ast.AsyncWith)
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def reaching(bindings: Sequence[Binding], use: ast.AST | None, module: Module) -> Sequence[Binding]:
@@ -25,12 +27,13 @@ def reaching(bindings: Sequence[Binding], use: ast.AST | None, module: Module) -
         use: the node that reads it; None: whoever reads it does so when the scope has run.
         module: of both.
     """
-    if len(bindings) == 1 or len(bindings) > MOST:
+    if len(bindings) == 1:
         return bindings
     found: list[Binding] = []
     later: list[Binding] = []
     ancestors = _ancestors(use, module) if use is not None else None
-    for binding in bindings:
+    near = bindings if len(bindings) <= MOST else _near(bindings, use, ancestors, module)
+    for binding in near:
         if use is not None and not _before(binding.node, use):
             later.append(binding)
             continue
@@ -47,13 +50,43 @@ def reaching(bindings: Sequence[Binding], use: ast.AST | None, module: Module) -
     return found or bindings
 
 
+def _near(
+    bindings: Sequence[Binding],
+    use: ast.AST | None,
+    ancestors: dict[ast.AST, ast.AST] | None,
+    module: Module,
+) -> Sequence[Binding]:
+    """Return those of many bindings that matter; none if they are still many.
+
+    They begin with the last one that surely has run before the use, and end with the loops around
+    the use. What they cost does not depend on the number of bindings: a file may hold hundreds of
+    loops that share a name.
+    """
+    first = last = len(bindings)
+    if use is not None:
+        first = bisect_right(bindings, _start(use), key=lambda each: _start(each.node))
+        loops = [each for each in ancestors or () if isinstance(each, _LOOPS)]
+        end = _end(loops[-1]) if loops else _start(use)
+        last = max(first, bisect_right(bindings, end, key=lambda each: _start(each.node)))
+    for place in range(first - 1, max(first - 1 - MOST, -1), -1):
+        binding = bindings[place]
+        if binding.kind == "augment" or (use is not None and not _before(binding.node, use)):
+            continue
+        if _side(_statement(binding.node, module), ancestors, module) == "sure":
+            first = place
+            break
+    else:
+        first = 0
+    return bindings[first:last] if last - first <= MOST else ()
+
+
 def _comes_round(
     later: Binding, found: list[Binding], ancestors: dict[ast.AST, ast.AST], module: Module
 ) -> bool:
     """Whether what a loop assigns below a use is seen by the use in the next round."""
     here = module.parents.get(later.node)
     while here is not None:
-        if here in ancestors and isinstance(here, ast.For | ast.While | ast.AsyncFor):
+        if here in ancestors and isinstance(here, _LOOPS):
             if ancestors[here] not in here.body:
                 return False
             return not any(_is_renewed(b, here, ancestors, module) for b in found)
@@ -90,9 +123,16 @@ def condition_of(
 
 
 def _before(node: ast.AST, use: ast.AST) -> bool:
+    return _end(node) <= _start(use)
+
+
+def _start(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
     line = getattr(node, "end_lineno", None) or getattr(node, "lineno", 0)
-    column = getattr(node, "end_col_offset", None) or 0
-    return (line, column) <= (getattr(use, "lineno", 0), getattr(use, "col_offset", 0))
+    return int(line or 0), getattr(node, "end_col_offset", None) or 0
 
 
 def _ancestors(use: ast.AST, module: Module) -> dict[ast.AST, ast.AST]:

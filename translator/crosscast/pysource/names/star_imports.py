@@ -54,7 +54,7 @@ def may_be_rebound(node: ast.expr, module: Module) -> bool:
     """Whether a star import of a file that is not given may give `torch` of `torch.x` to it."""
     while isinstance(node, ast.Attribute):
         node = node.value
-    if not isinstance(node, ast.Name):
+    if not isinstance(node, ast.Name) or not module.star_imports:
         return False
     lines = [_line(binding.node) for binding in module.scope.bindings.get(node.id, ())]
     inside = module.scope_of(node) is module.scope

@@ -40,6 +40,11 @@ class Memo(Generic[_Result]):
         """Whether no look-up is in progress, so that results are final."""
         return not self._busy
 
+    @property
+    def cuts(self) -> int:
+        """How many look-ups were cut off so far; what none was cut off in is final."""
+        return self._cuts
+
     def get(self, node: ast.expr, module: Module) -> _Result:
         """Return the result for a node; `cut` if it depends on itself."""
         found = self._kept.get(node)

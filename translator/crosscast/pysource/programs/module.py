@@ -198,6 +198,13 @@ class Module:
         found = self.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
         return found if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) else None
 
+    def functions_around(self, node: ast.AST) -> list[Function | None]:
+        """Return every `def` around a node, inner ones first, and None for the module."""
+        found: list[Function | None] = [self.function_of(node)]
+        while (function := found[-1]) is not None:
+            found.append(self.function_of(function))
+        return found
+
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """Return the class around a node."""
         return self.enclosing(node, ast.ClassDef)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.decay_by_hand import DecayByHand, decay_by_hand
@@ -45,6 +46,7 @@ from crosscast.readers.python.seeds import seed_facts
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
 NAME = "paddle-optimizers"
@@ -74,6 +76,7 @@ _FUNCTIONS = {
     "clip_grad_value_": ("value", "clip_value"),
 }
 _UNSEEN = Unknown("", "the call shows no limit")
+_FILTER = re.compile(r"exclude\w*decay|no_decay|skip_decay")
 _FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
 
 
@@ -206,9 +209,14 @@ def _whole(optimizer: OptimizerCall, by_hand: DecayByHand | None) -> Iterator[Fa
 
 def _spares(optimizer: OptimizerCall) -> bool:
     """Whether a filter of the optimizer, or a function for decay by hand, spares some weights."""
-    return any(name in optimizer.call.bound() for name in _FILTERS) or any(
-        re.search(r"exclude\w*decay|no_decay|skip_decay", name) for name in _names(optimizer.call)
-    )
+    call = optimizer.call
+    return any(name in call.bound() for name in _FILTERS) or _has_filter(call.module)
+
+
+@once
+def _has_filter(module: Module) -> bool:
+    """Whether a function of a module is named after weights without decay."""
+    return any(_FILTER.search(name.rpartition(".")[2]) for name in module.functions)
 
 
 def _decay_filter(optimizer: OptimizerCall) -> Iterator[Fact]:
@@ -217,10 +225,6 @@ def _decay_filter(optimizer: OptimizerCall) -> Iterator[Fact]:
         yield fact_of(
             "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
         )
-
-
-def _names(call: Call) -> list[str]:
-    return [name.rpartition(".")[2] for name in call.module.functions]
 
 
 def _clips(program: Program) -> Iterator[Fact]:

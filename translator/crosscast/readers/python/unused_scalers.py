@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import target_of
 
 if TYPE_CHECKING:
@@ -24,13 +24,16 @@ def are_unused(made: Sequence[Call], program: Program) -> bool:
     names = {target_of(call.node, call.module).rpartition(".")[2] for call in made}
     if not made or not all(names):
         return False
+    makers = {inner for call in made for inner in walk(call.node.func)}
     for module in program.modules:
-        for node in module.nodes:
-            if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        nodes: list[ast.Name | ast.Attribute] = [*module.every(ast.Name)]
+        nodes += module.every(ast.Attribute)
+        for node in nodes:
+            if not isinstance(node.ctx, ast.Load):
                 continue
             word = identifier(node)
             named = "scaler" in word.lower() or word in names
-            if not named or _is_not_used(node, module) or _makes(node, made):
+            if not named or node in makers or _is_not_used(node, module):
                 continue
             if not _scales_to_show(node, module):
                 return False
@@ -65,8 +68,3 @@ def _scales_to_show(node: ast.AST, module: Module) -> bool:
 def _is_shown(node: ast.AST, module: Module) -> bool:
     around = module.parent(node)
     return isinstance(around, ast.Call) and identifier(around.func) in _SHOWS
-
-
-def _makes(node: ast.AST, made: Sequence[Call]) -> bool:
-    """Whether a node is the class in a call that creates a scaler."""
-    return any(inner is node for call in made for inner in ast.walk(call.node.func))

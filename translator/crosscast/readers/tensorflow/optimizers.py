@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Instance, Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import is_sure
@@ -215,11 +216,23 @@ def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
                 "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
             )
             return
-    for call in optimizer.call.module.program.calls():
-        if call.method == "exclude_from_weight_decay" and call.receiver is not None:
-            span, yes = call.module.span(call.node), Known("yes")
-            yield fact_of("optimizer.no_decay", yes, span, subject=optimizer.subject, reader=NAME)
-            return
+    call = _exclusion(optimizer.call.module.program)
+    if call is not None:
+        span, yes = call.module.span(call.node), Known("yes")
+        yield fact_of("optimizer.no_decay", yes, span, subject=optimizer.subject, reader=NAME)
+
+
+@once
+def _exclusion(program: Program) -> Call | None:
+    """Return the first call that keeps some weights from the decay of an optimizer."""
+    return next(
+        (
+            call
+            for call in program.calls()
+            if call.method == "exclude_from_weight_decay" and call.receiver is not None
+        ),
+        None,
+    )
 
 
 def _by_name(program: Program, others: bool) -> Iterator[Fact]:

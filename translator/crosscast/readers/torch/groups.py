@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
-    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.module import Function, Module
 
 _HELPERS = frozenset(
     {
@@ -91,8 +91,8 @@ def add_later(found: Groups, call: Call, subject: str, *, decays: bool) -> None:
     """
     base = call.argument("weight_decay")
     bare = _zero(base) if base is not None else not decays
-    for other in call.module.calls:
-        if other.method != "add_param_group" or other.receiver_text != subject:
+    for other in later_groups(call.module):
+        if other.receiver_text != subject:
             continue
         for given in other.node.args:
             decay = entries_of(given).get("weight_decay") if isinstance(given, ast.Dict) else None
@@ -101,6 +101,12 @@ def add_later(found: Groups, call: Call, subject: str, *, decays: bool) -> None:
                 found.decays.append((value, decay, other.module))
                 found.place = found.place or (given, other.module)
                 found.spared = found.spared or bare != _zero(value)
+
+
+@once
+def later_groups(module: Module) -> list[Call]:
+    """Return the calls that add groups to an optimizer that was made before."""
+    return [call for call in module.calls if call.method == "add_param_group"]
 
 
 def _zero(value: Value) -> bool:
@@ -129,24 +135,28 @@ def entries_of(node: ast.Dict) -> dict[str, ast.expr]:
 
 def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module]]:
     """Yield groups that `groups.append({...})` and `groups += [{...}]` add."""
-    if not isinstance(node, ast.Name):
-        return
-    scope: ast.AST = module.function_of(node) or module.tree
-    for statement in walk(scope):
-        given: list[ast.expr] = []
-        if isinstance(statement, ast.Call) and isinstance(statement.func, ast.Attribute):
-            if (
-                statement.func.attr in ("append", "extend")
-                and module.text(statement.func.value) == node.id
-            ):
-                given = list(statement.args)
-        elif isinstance(statement, ast.AugAssign) and module.text(statement.target) == node.id:
-            given = [statement.value]
-        for part in given:
-            listed = part.elts if isinstance(part, ast.List) else [part]
-            for inner in listed:
-                if isinstance(inner, ast.Dict):
-                    yield inner, module
+    if isinstance(node, ast.Name):
+        for inner in _additions(module).get((module.function_of(node), node.id), ()):
+            yield inner, module
+
+
+@once
+def _additions(module: Module) -> dict[tuple[Function | None, str], list[ast.Dict]]:
+    """Return the groups that are added to lists, by the functions around and the name."""
+    found: dict[tuple[Function | None, str], list[ast.Dict]] = {}
+    for node in module.nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend")):
+                given = node.args
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                given = [value]
+            case _:
+                continue
+        parts = [e for part in given for e in (part.elts if isinstance(part, ast.List) else [part])]
+        for function in module.functions_around(node):
+            groups = (part for part in parts if isinstance(part, ast.Dict))
+            found.setdefault((function, name), []).extend(groups)
+    return found
 
 
 def _helper(node: ast.expr, module: Module) -> tuple[ast.Call, Module] | None:

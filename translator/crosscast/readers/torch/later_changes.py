@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.once import once
 from crosscast.readers.python.fact_writer import FactWriter
 from crosscast.readers.python.library_calls import target_of
-from crosscast.readers.torch.groups import entries_of
+from crosscast.readers.torch.groups import entries_of, later_groups
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -36,7 +37,7 @@ def tell_changes(writer: FactWriter, call: Call, subject: str) -> None:
     """Record which settings of the optimizer that a call makes are changed later."""
     program = call.module.program
     variable = target_of(call.node, call.module)
-    found = list(_assigned(program))
+    found = [*_assigned(program)]
     found += _added(program, variable.rpartition(".")[2])
     for field in dict.fromkeys(change.field for change in found):
         mine = [change for change in found if change.field == field]
@@ -60,8 +61,10 @@ class _Change(NamedTuple):
     """Whether a function of the program returns the new value."""
 
 
-def _assigned(program: Program) -> Iterator[_Change]:
-    """Yield the settings that assignments to groups of parameters change."""
+@once
+def _assigned(program: Program) -> list[_Change]:
+    """Return the settings that assignments to groups of parameters change."""
+    found = []
     for module in program.modules:
         targets: list[tuple[ast.stmt, ast.expr]] = [
             *((node, node.targets[0]) for node in module.every(ast.Assign)),
@@ -71,7 +74,8 @@ def _assigned(program: Program) -> Iterator[_Change]:
             field = _of_group(target, module)
             if field and not module.is_dead(node):
                 computed = isinstance(node, ast.Assign) and _is_computed(node.value, module)
-                yield _Change(field, module.span(node), module.text(node)[:80], computed)
+                found.append(_Change(field, module.span(node), module.text(node)[:80], computed))
+    return found
 
 
 def _is_computed(value: ast.expr, module: Module) -> bool:
@@ -94,8 +98,8 @@ def _of_group(target: ast.expr, module: Module) -> str:
 def _added(program: Program, variable: str) -> Iterator[_Change]:
     """Yield the settings of groups that are added to an optimizer later."""
     for module in program.modules:
-        for call in module.calls:
-            if call.method != "add_param_group" or not call.receiver_text.endswith(variable):
+        for call in later_groups(module):
+            if not call.receiver_text.endswith(variable):
                 continue
             for given in call.node.args:
                 for name in entries_of(given) if isinstance(given, ast.Dict) else ():

@@ -85,6 +85,15 @@ def node_factor(size: ast.expr, module: Module, spawn: Spawn) -> _Place | None:
     return None
 
 
+def starts_all(size: ast.expr, module: Module, spawn: Spawn) -> bool:
+    """Whether the size of a group is the number of processes that are started on this machine."""
+    processes = spawn.call.bound().get("nprocs")
+    if processes is None:
+        return False
+    started = set(_texts(processes, spawn.call.module, spawn))
+    return not started.isdisjoint(_texts(size, module, spawn))
+
+
 def _is_one(node: ast.expr, module: Module) -> bool:
     match evaluate(node, module):
         case Known(value=1, flag=""):
