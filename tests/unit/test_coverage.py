@@ -17,7 +17,7 @@ from coverage_page import LOOKED_AT, OWN, coverage_page, runs_of
 from crosscast.recipe.document import Recipe
 from crosscast_parity.bisect.unobservable_fields import hidden_in
 from crosscast_parity.checks.check import Check
-from crosscast_parity.checks.kinds import LEVELS, ON
+from crosscast_parity.checks.kinds import LEVELS, ON, Level
 from crosscast_parity.checks.table import GAPS, KINDS, RECORDING, find_kind
 from crosscast_parity.compare.paired_seeds import seed_checks
 from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage_envelope
@@ -25,6 +25,7 @@ from crosscast_parity.inputs.shared import write_inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Run
 from crosscast_parity.levels.operation_types import compare_operations
+from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.runs import RunSpec, Stage, plain_runs, twin_runs
 from crosscast_parity.planning.stages import make_stages, own_stage, toy_stages
@@ -200,10 +201,15 @@ def test_every_row_of_the_table_is_made_by_some_check(stand_ins: list[StandIn]) 
         size=8,
         whole=True,
         narrowed=False,
+        usual=True,
         place="",
     )
     own_model = Manifest(autocast=None, operations={}, order=(sum_,), closed=("a function",))
     walked += [(c.level, c.name) for c in compare_operations(own_model, own_model)]
+    levels: tuple[Level, ...] = ("L1a", "L2")
+    moved, start = {"mean": np.ones(2)}, {"mean": np.zeros(2)}
+    statistics = (check_statistics(moved, moved, [moved], start, 3, level) for level in levels)
+    walked += [(check.level, check.name) for check in statistics]
     found = [kind for kind in (find_kind(*named) for named in (*literals(), *walked)) if kind]
     made = {(kind.level, kind.name) for kind in found}
     assert KINDS.keys() - made == set()

@@ -135,6 +135,18 @@ def test_the_first_input_decides_for_a_reduction() -> None:
     assert mixed.dtype == F32
 
 
+def test_a_normalization_may_get_its_input_by_name() -> None:
+    def scaled(weight: Any, x: Any) -> Any:
+        return x * weight
+
+    class OfGpu(Arrays):
+        def casts_to(self, name: str) -> str | None:
+            return "float32"
+
+    given = {"weight": array(1 + 2**-12), "x": array(1.0, dtype=F16)}
+    assert call(OfGpu(), "layer_norm", scaled, (), given).tolist() == [1 + 2**-12]
+
+
 def test_what_is_in_no_class_is_left_to_the_framework() -> None:
     x = array(1.0, dtype=F16)
     assert call(Arrays("float16"), "reshape", lambda value: value, (x,), {}) is x

@@ -101,7 +101,9 @@ def main(argv):
             run.stuck = json.loads(file.metadata()["counters"])["stuck"]
         # began
     while state.windows < windows:
+        before = state.windows
         train_window(state, [])
+        state.windows = before + 1
         save(path, state)
         path.with_suffix(".json").write_text(json.dumps(counters(state)))
     return 0
@@ -217,6 +219,13 @@ def test_a_lost_count_of_overflows_at_the_lowest_scale_is_named(tmp_path: Path) 
     check = restored(tmp_path, "        # began", "        run.stuck = 0", window=2)
     assert (check.result, check.window) == ("fail", 2)
     assert check.wording == "window 2, after a resume: stuck is 0, it was 1"
+
+
+def test_windows_that_are_counted_elsewhere_are_not_tested(tmp_path: Path) -> None:
+    """Then the window before the resume is not found, although the script tells its state."""
+    check = restored(tmp_path, "    state.windows += 1\n", "")
+    assert check.result == "not tested"
+    assert "ended with 3 windows counted" in check.wording
 
 
 def test_a_script_that_tells_nothing_is_not_tested(tmp_path: Path) -> None:

@@ -146,10 +146,10 @@ def statistics(factor: float) -> dict[str, np.ndarray]:
     return {"variance": KEPT * START + (1 - KEPT) * factor * ADDED}
 
 
-def checked(ours: dict[str, np.ndarray], apart: tuple[str, ...]) -> str:
+def checked(ours: dict[str, np.ndarray], apart: tuple[str, ...], rows: int = 2) -> str:
     reference, start = statistics(1.0), {"variance": START}
     shifted = {"variance": reference["variance"] * (1 + 1e-9)}
-    return check_statistics(ours, reference, [shifted], start, 3, apart=apart).result
+    return check_statistics(ours, reference, [shifted], start, 3, apart=apart, fewest=rows).result
 
 
 @pytest.mark.parametrize("count", [2, 16, 1024])
@@ -157,6 +157,18 @@ def test_running_variances_are_compared_without_the_factor(count: int) -> None:
     ours = statistics((count - 1) / count)
     assert checked(ours, ()) == "fail"
     assert checked(ours, ("variance",)) == "pass"
+    assert checked(ours, ("variance",), rows=count) == "pass"
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 1.9])
+def test_a_factor_of_fewer_values_than_a_micro_batch_has_is_a_difference(factor: float) -> None:
+    assert checked(statistics(factor), ("variance",)) == "pass"
+    assert checked(statistics(factor), ("variance",), rows=16) == "fail"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_variances_that_are_not_finite_differ(value: float) -> None:
+    assert checked({"variance": np.full(32, value)}, ("variance",)) == "fail"
 
 
 @pytest.mark.parametrize("wrong", ["another momentum", "never moved", "other values", "no values"])

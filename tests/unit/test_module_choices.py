@@ -86,6 +86,19 @@ def test_a_size_that_is_rounded_up_is_told_from_padding(kind: str) -> None:
     assert named == Named("ceil mode of a pooling", *words)
 
 
+def test_a_pooling_without_padding_is_not_called_the_same_size() -> None:
+    x = IMAGE[:, :, :8, :8]
+
+    def made(size: int, pad: int) -> Step:
+        y = formulas.pooled(x, (size, size), (2, 2), [(pad, pad)] * 2, kind="max")
+        settings = {"kernel_size": size, "stride": 2, "padding": pad}
+        return step("max pool", y, x, settings=settings)
+
+    named = explained(made(2, 0), made(3, 1))
+    assert named is not None
+    assert (named.ours, named.theirs) == ("window 2x2, none", "window 3x3, all sides")
+
+
 def test_the_last_windows_of_a_pooling_do_not_count_what_is_beyond() -> None:
     x = np.ones((1, 1, 4, 4), np.float32)
     y = formulas.pooled(x, (3, 3), (2, 2), [(0, 0)] * 2, kind="all", beyond=(1, 1))

@@ -307,9 +307,10 @@ def test_the_final_evaluation_is_judged_as_the_last_window() -> None:
         assert tuple(found[name][0] for name in names) == results, losses
 
 
-def test_a_final_evaluation_without_measured_noise_is_not_judged() -> None:
-    assert ends(9.0, twins=2) == {}
-    assert ends(9.0, horizon=39) == {}
+def test_a_final_evaluation_without_measured_noise_is_not_tested() -> None:
+    names = ("final evaluation", "final evaluation of averages")
+    for found in (ends(9.0, twins=2), ends(9.0, horizon=39)):
+        assert found == dict.fromkeys(names, ("not tested", None))
     still = Envelope((0.0,) * 40, 40, 3)
     assert not list(check_end(None, Evaluation(loss=1.0, accuracy=1.0), still, "float32"))
 

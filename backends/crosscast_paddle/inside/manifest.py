@@ -30,10 +30,10 @@ def autocast() -> str | None:
 
 
 def usual() -> bool:
-    """Whether the surrounding auto_cast is that of level O1 with Paddle's own lists."""
+    """Whether there is an auto_cast of level O1 with Paddle's own lists."""
     tracer, dtype = paddle.framework._dygraph_tracer(), autocast()
     if dtype is None:
-        return True
+        return False
     own = tuple(names()[dtype]["O1"] for names in (white_list, black_list))
     lists = tuple(map(set, tracer._get_amp_op_list()))
     return tracer._amp_level == paddle.base.core.AmpLevel.O1 and lists == own
@@ -50,6 +50,7 @@ class PaddleTap:
         if self._patches.made:
             return
         recorder.autocast = autocast()
+        recorder.is_usual = usual
         named = getattr(model, "named_sublayers", None)
         recorder.places = (
             {id(layer): path for path, layer in named(include_self=True)} if named else {}
@@ -69,7 +70,6 @@ class PaddleTap:
 
 def _wrapped(recorder: Recorder, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def operation(*args: Any, **kwargs: Any) -> Any:
-        recorder.usual = recorder.usual and usual()
         return recorder.call(kind, name, function, args, kwargs)
 
     return operation

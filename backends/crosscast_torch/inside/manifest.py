@@ -43,6 +43,7 @@ class TorchTap:
         """Enter the mode; a compiled model would be compiled together with it, or not at all."""
         if self._mode is None and getattr(model, "_compiled_call_impl", None) is None:
             recorder.autocast = autocast()
+            recorder.is_usual = lambda: autocast() == recorder.autocast
             named = getattr(model, "named_modules", dict[str, Any]().items)
             recorder.places = {id(module): path for path, module in named()}
             self._mode = _mode(recorder)

@@ -26,13 +26,13 @@ TYPES = (
         " the reference; what follows from the lists of an autocast or a policy alone is told",
         "half",
         basis="equality; operations are the same by name, size of the result and order",
-        untested="no operation was seen, as for `operations`",
+        untested="no operation was seen, as for `operations`, or none has a counterpart",
     ),
     Kind(
         "L0d",
         "operations, against the reference, the rest",
-        "nothing: the reference has another number of such operations in several types, or a"
-        " function of PyTorch hides its own",
+        "nothing: the reference has none of such operations in half precision, or another number of"
+        " them in several types, or a function of PyTorch hides its own",
         "half",
         limit=None,
         untested="always",
@@ -140,12 +140,13 @@ TRACES = (
         Kind(
             "L2",
             f"final {what}",
-            f"the loss of {of} after the longest run, if the envelope reaches its end",
+            f"the loss of {of} after the longest run",
             "main",
             "trace",
             limit=1.0,
             unit="the limit of the trajectory in the last window",
             basis="measured in the same comparison",
+            untested="rounding moves the reference's own loss too far before the end",
         )
         for what, of in (
             ("evaluation", "the evaluation"),
@@ -161,7 +162,8 @@ TRACES = (
         limit=1e-4,
         unit="of how far they have moved",
         basis="at least 20 times the largest difference of the perturbed runs",
-        untested="the model has none",
+        untested="the model has none, or rounding moves the reference's own loss too far before the"
+        " end",
     ),
     Kind(
         "result",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from crosscast_parity.checks.check import Check
+from crosscast_parity.compare.running_statistics import fewest_rows
 from crosscast_parity.levels.envelope import Envelope
-from crosscast_parity.levels.losses import ENOUGH_TWINS, check_end
+from crosscast_parity.levels.losses import check_end, doubt_of_end
 from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.left_files import WEIGHTS, read_tensors
@@ -37,10 +39,13 @@ def end_of_main(
     for check in check_end(ours, theirs, envelope, made.spec.dtype):
         # The files of both are judged, and each evaluation against its own files (L1d).
         yield untested("L2", check.name, APART) if apart and check.result == "fail" else check
+    if custom is None or not custom.statistics:
+        return
     # Twins of short runs are recorded.
     twins = [t for t in result.twins(other.spec.contestant).values() if not t.spec.record]
-    calm = envelope.horizon == len(envelope.spread) and len(twins) >= ENOUGH_TWINS
-    if custom is None or not custom.statistics or not calm:
+    doubt = doubt_of_end(replace(envelope, twins=len(twins)))
+    if doubt:
+        yield untested("L2", "running statistics", doubt)
         return
     ours_left, theirs_left, *near = (
         custom.statistics_of(
@@ -49,4 +54,8 @@ def end_of_main(
         for run in (made, other, *twins)
     )
     last = made.spec.windows - 1
-    yield check_statistics(ours_left, theirs_left, near, custom.start, last, "L2", apart=apart)
+    yield check_statistics(
+        *(ours_left, theirs_left, near, custom.start, last, "L2"),
+        apart=apart,
+        fewest=fewest_rows(made),
+    )

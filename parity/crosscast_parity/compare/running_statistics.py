@@ -28,4 +28,11 @@ def after_short_run(
     frameworks = [result.frameworks[run.spec.contestant] for run in ends]
     apart = custom.variances_apart(*frameworks)
     last = made.spec.windows - 1
-    yield check_statistics(ours, theirs, [moved], weights, last, apart=apart)
+    fewest = fewest_rows(made)
+    yield check_statistics(ours, theirs, [moved], weights, last, apart=apart, fewest=fewest)
+
+
+def fewest_rows(made: FinishedRun) -> int:
+    """Return the rows of the smallest micro-batch of a run."""
+    size = made.spec.recipe.batch.micro_batch_size
+    return min((row.rows - (row.n_micro - 1) * size for row in made.run.rows), default=size)

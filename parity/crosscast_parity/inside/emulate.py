@@ -103,11 +103,14 @@ def call(
     if target is None or kwargs.get("dtype") is not None:
         return function(*args, **kwargs)
 
+    named = (kwargs.get("input"), kwargs.get("x"))
+    first = next((value for value in (*args, *named) if tensors.kind(value)), None)
+
     def lower(value: Any) -> Any:
         kind = tensors.kind(value)
         if kind is None:
             return value
-        weight = name in NORMALIZATIONS and value is not args[0]  # which autocast leaves alone
+        weight = name in NORMALIZATIONS and value is not first  # which autocast leaves alone
         if cast and kind != target and not weight:
             value = tensors.cast(value, target)
         return tensors.cast(value, "float32")

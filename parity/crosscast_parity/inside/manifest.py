@@ -54,8 +54,8 @@ def canonical(name: str) -> str | None:
 class Recorder:
     """Counts operations by name and types, and keeps their order.
 
-    `autocast`: the half type of autocast or policy; `usual`: whether its lists are those that the
-    framework has by itself. `places`: path of each module of the model by `id`.
+    `autocast`: the half type of autocast or policy. `is_usual`: whether it is in force, with the
+    lists that the framework has by itself. `places`: path of each module of the model by `id`.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Recorder:
         self._narrowed: dict[int, Any] = {}
         self._depth = 0
         self.autocast: str | None = None
-        self.usual = True
+        self.is_usual: Callable[[], bool] = lambda: True
         self.places: Mapping[int, str] = {}
 
     @property
@@ -87,7 +87,7 @@ class Recorder:
         closed = sorted(self._closed)
         if len(self._order) >= MOST_CALLS:
             closed.append(f"what follows {MOST_CALLS} operations")
-        return {"usual": self.usual, "order": self._order, "closed": closed}
+        return {"order": self._order, "closed": closed}
 
     def close(self, name: str) -> None:
         """Note a function whose operations are not seen."""
@@ -135,9 +135,9 @@ class Recorder:
     def _append(self, name: str, inputs: list[str], output: str, given: Any, result: Any) -> None:
         sizes = [size_of(value) for value in given]
         size = next((n for n in map(size_of, emulate.flat(result)) if n is not None), None)
-        call = {"name": name, "in": inputs, "out": output, "size": size}
+        call: dict[str, Any] = {"name": name, "in": inputs, "out": output, "size": size}
         call["whole"] = size is not None and sizes.count(size) > 1
-        call["narrowed"] = self._are_narrowed(given)
+        call |= {"narrowed": self._are_narrowed(given), "usual": self.is_usual()}
         self._order.append({**call, "place": self._place()})
 
     def _are_narrowed(self, given: Iterable[Any]) -> bool:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
+from crosscast_parity.inside.emulate import HALF
 from crosscast_parity.inside.manifest import CLASSES
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.type_manifest import Manifest, OrderedCall
@@ -76,27 +77,34 @@ def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tup
         return (untested(LEVEL, NAME, "no operations were recorded"),)
     here, there = _groups(ours.order), _groups(reference.order)
     found: list[Difference] = []
-    open_: list[str] = []
+    mixed: list[str] = []
     alone: list[str] = []
     compared = 0
     for key in here.keys() | there.keys():
         a, b = here.get(key, []), there.get(key, [])
-        if len(a) == len(b) and key[1] is not None:
+        outputs = {call.output for _, call in (*a, *b)}
+        sides = f"{key[0]} ({len(a)} here, {len(b)} in the reference)"
+        if not a or not b:
+            alone += [sides] * bool(outputs & {*HALF})
+        elif len(a) == len(b) and key[1] is not None:
             compared += len(a)
             pairs = zip(a, b, strict=True)
             found += [Difference(n, key, x, y) for (n, x), (_, y) in pairs if _unlike(x, y)]
-        elif len({call.output for _, call in (*a, *b)}) > 1:
-            sides = f"{len(a)} here, {len(b)} in the reference"
-            (open_ if a and b else alone).append(f"{key[0]} ({sides})")
-    usual = ours.usual and reference.usual
-    wrong, own = _judged(sorted(found, key=lambda one: one.number), ours.order, usual)
+        elif len(outputs) > 1:
+            mixed.append(sides)
+        else:  # one type on both sides, whichever belong together
+            compared += min(len(a), len(b))
+    wrong, own = _judged(sorted(found, key=lambda one: one.number), ours.order)
+    checks = [_verdict(wrong, own, compared)]
     closed = sorted({*ours.closed, *reference.closed})
-    checks = [_verdict(wrong, own, compared, sorted(alone))]
-    if open_ or closed:
-        words = "; ".join(("cannot be told apart: " + ", ".join(sorted(open_)),) if open_ else ())
-        inside = f"what runs inside of {', '.join(closed)} was not seen" if closed else ""
-        words = "; ".join(filter(None, (words, inside)))
-        checks.append(untested(LEVEL, f"{NAME}, the rest", words))
+    rest = (
+        ("cannot be told apart: {}", mixed),
+        ("without counterpart: {}", alone),
+        ("what runs inside of {} was not seen", closed),
+    )
+    words = [text.format(", ".join(sorted(names))) for text, names in rest if names]
+    if words:
+        checks.append(untested(LEVEL, f"{NAME}, the rest", "; ".join(words)))
     return tuple(checks)
 
 
@@ -110,7 +118,7 @@ def _groups(order: Iterable[OrderedCall]) -> Mapping[Key, list[Placed]]:
 
 
 def _judged(
-    found: Iterable[Difference], order: tuple[OrderedCall, ...], usual: bool
+    found: Iterable[Difference], order: tuple[OrderedCall, ...]
 ) -> tuple[list[Difference], list[Difference]]:
     """Return differences, and those that the frameworks make by themselves."""
     wrong: list[Difference] = []
@@ -121,15 +129,16 @@ def _judged(
         follows = any(
             d.number > since and (d.ours.output, d.reference.output) == types for d in own
         )
-        same = one.ours.inputs == one.reference.inputs
-        by_itself = usual and same and one.ours.narrowed == one.reference.narrowed
+        same = (one.ours.inputs, one.ours.narrowed) == (
+            one.reference.inputs,
+            one.reference.narrowed,
+        )
+        by_itself = same and one.ours.usual and one.reference.usual
         (own if by_itself or follows else wrong).append(one)
     return wrong, own
 
 
-def _verdict(
-    wrong: list[Difference], own: list[Difference], compared: int, alone: list[str]
-) -> Check:
+def _verdict(wrong: list[Difference], own: list[Difference], compared: int) -> Check:
     if wrong:
         first: dict[str, Difference] = {}
         for one in wrong:
@@ -138,7 +147,8 @@ def _verdict(
         more = [f"{len(wrong) - len(told)} more"] if len(wrong) > len(told) else []
         words = "; ".join((*told, *more))
         return Check(level=LEVEL, name=NAME, result="fail", wording=words)
+    if not compared:
+        return untested(LEVEL, NAME, "no operation has a counterpart")
     told = [f"by autocast or policy: {one.words}" for one in own[:1]]
-    told += [f"without counterpart: {', '.join(alone)}"] if alone else []
-    fine = "; ".join((f"{compared} operations in the types of the reference's", *told))
+    fine = "; ".join((f"{compared} operations in the types of the reference", *told))
     return Check(level=LEVEL, name=NAME, result="pass", wording=fine)

@@ -25,8 +25,11 @@ def check_restored(resumed: Resumed | None, plan: Plan, rows: Sequence[Row]) -> 
         plan: of the recipe.
         rows: the trace of the run.
     """
-    if resumed is None or not resumed.tensors:
+    if resumed is None or not (resumed.tensors or resumed.off):
         return untested("L1d", NAME, "the script does not tell its state")
+    if not resumed.tensors:
+        words = f"no `train_window` ended with {resumed.window} windows counted in its state"
+        return untested("L1d", NAME, words)
     problem = _changed(resumed)
     if not problem and resumed.next is not None:
         until = rows[: resumed.window + 1]

@@ -18,8 +18,8 @@ from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors
 
 Arrays = Mapping[str, np.ndarray]
 NOTHING = "rounding decides about all"
-MOST_APART = (0.49, 2.05)
-"""The factor n / (n - 1) of two values, and its inverse, with room for rounding."""
+ROUNDING = 1e-2
+"""Share by which a fitted factor may be over n / (n - 1)."""
 MOST_KEPT = 0.999
 """Share of the start that may have stayed; it is 1 if another momentum made the difference."""
 
@@ -33,6 +33,7 @@ def check_statistics(
     level: Level = "L1a",
     *,
     apart: Collection[str] = (),
+    fewest: int = 2,
 ) -> Check:
     """Compare statistics by name, as a share of how far the reference's have moved.
 
@@ -47,9 +48,12 @@ def check_statistics(
         apart: running variances to which one adds the biased variance of a batch and the other the
             unbiased one, which is n / (n - 1) times as large. They are compared without that
             factor.
+        fewest: rows of the smallest micro-batch, which has at least as many values per channel: a
+            variance is apart by n / (n - 1) of that many at most.
     """
     room = ROOM if level == "L1a" else FACTOR
-    ours, factors = _with_factors(ours, reference, start, apart)
+    most = max(2, fewest) / (max(2, fewest) - 1) * (1 + ROUNDING)
+    ours, factors = _with_factors(ours, reference, start, apart, most)
     noise = {
         each: room * max(_off(other, reference, start, each) for other in near)
         for each in reference
@@ -62,10 +66,7 @@ def check_statistics(
         for each in known
     ]
     limit = max([limit_of(level, "running statistics"), *(noise[each] for each in known)])
-    if level == "L2":
-        check = judge_tensors("L2", "running statistics", errors, limit, nothing=NOTHING)
-    else:
-        check = judge_tensors("L1a", "running statistics", errors, limit, nothing=NOTHING)
+    check = judge_tensors(level, "running statistics", errors, limit, nothing=NOTHING)
     lost = len(noise) - len(known)
     if lost and check.result == "pass":
         words = f"{check.wording}; rounding decides about {lost} of {len(noise)} tensors"
@@ -79,18 +80,20 @@ def check_statistics(
 
 
 def _with_factors(
-    ours: Arrays, reference: Arrays, start: Arrays, apart: Collection[str]
+    ours: Arrays, reference: Arrays, start: Arrays, apart: Collection[str], most: float
 ) -> tuple[Arrays, dict[str, float]]:
     """Return statistics with the factor of the reference, and by how much each factor is not 1.
 
     After any number of batches of n values, with the share k of the start that has stayed, they are
     `k start + v` and `k start + f v`, so one is `f` times the other plus a share of the start.
     Both are fitted, f alone if k would be negative. A short batch has another n, so what is left
-    may be as large as `f - 1`.
+    may be as large as `f - 1`. Both `f` and its inverse are at most `most`.
     """
     found, factors = dict(ours), {}
     for name in apart:
         if name not in ours or name not in reference or ours[name].shape != reference[name].shape:
+            continue
+        if not all(np.isfinite(each[name]).all() for each in (ours, reference, start)):
             continue
         columns = np.stack([ours[name].reshape(-1), start[name].reshape(-1)], 1).astype(np.float64)
         fitted, *_ = np.linalg.lstsq(columns, reference[name].reshape(-1), rcond=None)
@@ -99,7 +102,7 @@ def _with_factors(
             ours_alone, theirs = columns[:, 0], reference[name].reshape(-1).astype(np.float64)
             factor, rest = float(ours_alone @ theirs / (ours_alone @ ours_alone)), 0.0
         stayed = rest * (1 - factor) <= MOST_KEPT * (1 - factor) ** 2
-        if MOST_APART[0] <= factor <= MOST_APART[1] and stayed:
+        if 1 / most <= factor <= most and stayed:
             fitted = np.array([factor, rest])
             found[name] = (columns @ fitted).reshape(ours[name].shape)
             factors[name] = abs(factor - 1)

@@ -88,15 +88,15 @@ def _stripped(x: np.ndarray) -> tuple[np.ndarray, formulas.Pads]:
 
 def _pads(shape: Sizes, size: Sizes, stride: Sequence[int]) -> dict[str, formulas.Pads]:
     same = list(formulas.same_pads(shape, size, stride))
+    none: formulas.Pads = [(0, 0) for _ in size]
     named: dict[str, formulas.Pads] = {
         "all sides": [(k // 2, k // 2) for k in size],
         "more at the end (`same`)": same,
         "more at the beginning": [(b, a) for a, b in same],
-        "none": [(0, 0) for _ in size],
     }
     for width in range(1, max(size) + 1):
         named[f"{width} on every side"] = [(width if k > 1 else 0,) * 2 for k in size]
-    return named
+    return {"none": none, **{name: pads for name, pads in named.items() if pads != none}}
 
 
 def _fitting(

@@ -34,7 +34,9 @@ class OrderedCall:
 
     `size`: elements of its result; None if not known. `whole`: whether several of its inputs are of
     that size, so that nothing is broadcast. `narrowed`: whether one of them comes from a cast of
-    float32 to half, at most cast back in between. `place`: path of the module that calls it.
+    float32 to half, at most cast back in between. `usual`: whether the autocast around it is the
+    one of the forward pass, with the lists of its framework. `place`: path of the module that calls
+    it.
     """
 
     name: str
@@ -43,6 +45,7 @@ class OrderedCall:
     size: int | None
     whole: bool
     narrowed: bool
+    usual: bool
     place: str
 
 
@@ -52,15 +55,13 @@ class Manifest:
 
     `autocast`: the half type of the autocast, or of the policy of Keras, around it. `evaluation`:
     operations of the evaluations; empty if none were seen. `order`: the calls of the forward pass.
-    `usual`: whether the autocast has the lists of its framework. `closed`: functions whose
-    operations were not seen.
+    `closed`: functions whose operations were not seen.
     """
 
     autocast: str | None
     operations: Mapping[str, tuple[Operation, ...]]
     evaluation: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
     order: tuple[OrderedCall, ...] = ()
-    usual: bool = True
     closed: tuple[str, ...] = ()
 
 
@@ -84,7 +85,6 @@ def read_manifest(path: Path) -> Manifest:
         operations=_classes(path, "operations", document.get("operations")),
         evaluation=_classes(path, "evaluation", document.get("evaluation", {})),
         order=tuple(_call(path, entry) for entry in _list(path, "order", document)),
-        usual=document.get("usual") is not False,
         closed=tuple(map(str, _list(path, "closed", document))),
     )
 
@@ -105,6 +105,7 @@ def _call(path: Path, entry: Any) -> OrderedCall:
             "size": int() | None as size,
             "whole": bool(whole),
             "narrowed": bool(narrowed),
+            "usual": bool(usual),
             "place": str(place),
         } if all(isinstance(dtype, str) for dtype in inputs):
             return OrderedCall(
@@ -114,6 +115,7 @@ def _call(path: Path, entry: Any) -> OrderedCall:
                 size=size,
                 whole=whole,
                 narrowed=narrowed,
+                usual=usual,
                 place=place,
             )
     _refuse(path, "an entry of `order` is not a call of an operation")
