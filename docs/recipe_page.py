@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from crosscast.recipe.bounds import bound_text
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import recipe_schema
 from crosscast.recipe.section import BELOW_ONE, LARGEST, SMALLEST
@@ -22,8 +23,10 @@ def recipe_page() -> str:
         'Values are not converted: `4` is not `"4"`. `crosscast show FILE` prints all defaults.',
         "Integers are at most 2147483647 (int32); paths have at most 255 characters.",
         "Frameworks compute in float32, and many kernels take subnormal numbers for 0: `> 0` means",
-        "at least 2^-126 (1.18e-38), `< 1` at most 1 - 2^-24, and no number is above 2^126",
-        "(8.51e37), unless the table says so.",
+        f"at least 2^-126 ({bound_text(SMALLEST, lower=True)}), `< 1` at most 1 - 2^-24 "
+        f"({bound_text(BELOW_ONE, lower=False)}),",
+        f"and no number is above 2^126 ({bound_text(LARGEST, lower=False)}), unless the table says "
+        "so.",
         "",
         *_table(schema, schema),
     ]
@@ -125,9 +128,12 @@ def _type(schema: dict[str, Any], field: dict[str, Any]) -> str:
         "exclusiveMaximum": "< {}",
     }
     limits = [
-        _OF_FLOAT32.get((key, field[key]), text.format(f"{field[key]:g}"))
+        _OF_FLOAT32.get(
+            (key, field[key]),
+            text.format(bound_text(field[key], lower=key.lower().endswith("minimum"))),
+        )
         for key, text in bounds.items()
         if key in field
     ]
-    limits = [text for text in limits if text not in ("", "≤ 2.14748e+09")]
+    limits = [text for text in limits if text not in ("", "≤ 2147483647")]
     return " ".join([f"{field.get('type', 'mapping')}", *limits])

@@ -10,7 +10,7 @@ class TorchOverrides(Section):
 
     fused_optimizer: bool = True
     """Use the fused kernels of the optimizer where the dialect has them, except for scaled momentum
-    (CC315)."""
+    (CC315) and for Adam and AdamW with betas close to 1 (CC399)."""
     compile: bool = False
     """Compile the model with torch.compile, which gains nothing for small models on a CPU
     (docs/explanation/performance.md); refused for a step, which is given its model."""

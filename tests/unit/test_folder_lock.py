@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -109,3 +110,44 @@ def test_a_lock_that_was_removed_meanwhile_is_no_lock(
     with hold_folder(tmp_path, denied="CC708"):
         assert len(taken) == 2
         assert (tmp_path / "lock").read_text().startswith("process ")
+
+
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("step", ["open", "truncate", "write"])
+def test_a_full_disk_is_one_message_and_leaves_no_new_folder(
+    step: str, made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    if made:
+        folder.mkdir()
+    real = Path.open
+
+    class Full:
+        """A file on a full disk."""
+
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def __getattr__(self, name: str) -> Any:
+            return no_space if name == step else getattr(self.file, name)
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *reason: Any) -> None:
+            self.file.close()
+
+    def no_space(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def opened(path: Path, *arguments: Any, **options: Any) -> Any:
+        if step == "open":
+            no_space()
+        return Full(real(path, *arguments, **options))
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(DiagnosticError) as caught, hold_folder(folder, denied="CC502"):
+        pytest.fail("it is held")
+    (found,) = caught.value.diagnostics
+    assert (found.code, "No space left on device" in found.message) == ("CC502", True)
+    assert folder.exists() is made

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from crosscast.cli import app
 from crosscast.messages.source import Source
+from crosscast.messages.source_codes import SOURCE_CODES
 from crosscast.pysource.syntax.parse import MAX_DEPTH, parse_source
 from recipe_texts import text_of
 
@@ -172,6 +173,19 @@ def test_a_deep_expression_is_refused_with_its_line(name: str) -> None:
     assert tree is None
     assert problem is not None
     assert problem.code == "CC903"
+
+
+def test_the_help_of_depth_is_true() -> None:
+    """What it says is flat is read; each `elif` is within the one before."""
+    help_text = next(code.help for code in SOURCE_CODES if code.code == "CC903")
+    assert f" {MAX_DEPTH} " in help_text
+    assert all(word in help_text for word in ("elif", "match", "dict"))
+    values = range(MAX_DEPTH + 100)
+    elifs = "if x:\n    y\n" + "".join(f"elif x == {n}:\n    y\n" for n in values)
+    cases = "match x:\n" + "".join(f"    case {n}:\n        y\n" for n in values)
+    entries = f"x = {dict.fromkeys(values, 1)}\n"
+    refused = [parse_source(Source("a.py", text))[0] is None for text in (elifs, cases, entries)]
+    assert refused == [True, False, False]
 
 
 def test_usual_depth_is_read() -> None:

@@ -275,7 +275,10 @@ def test_no_time_is_told(recipe: str) -> None:
     printed = plan(recipe, *words).stdout
     header = next(line for line in printed.splitlines() if line.startswith("answer "))
     assert header.split()[-1] == "simple"
-    assert "(estimated; times are not: ordered by the peak rates of H100)" in printed
+    order = "(memory estimated; times are not estimated:\nanswers are ordered by the peak rates of"
+    assert f"{order} H100)" in printed
+    assumed = plan(recipe, "--to", "torch", "--memory", "16GiB").stdout
+    assert f"{order} A100-40, since no --device is given)" in assumed
     (target,) = plan_json(recipe, *words)["targets"]
     assert {answer["precision"]["compute_dtype"] for answer in target["answers"]} > {"bfloat16"}
     for way in (target["now"], *target["answers"]):

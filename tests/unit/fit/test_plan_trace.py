@@ -183,8 +183,8 @@ def test_other_frameworks_are_measured(tracer: Tracer, runs: Runs) -> None:
     found = plan(*words)
     assert found.exit_code == 0, found.output
     assert "torch: the unchanged recipe needs" in found.stdout
-    assert "(traced; times are not" in found.stdout
-    assert "(measured; times are not" in found.stdout
+    assert "(memory traced; times are not estimated" in found.stdout
+    assert "(memory measured; times are not estimated" in found.stdout
     first, second = json.loads(plan(*words, "--json").stdout)["targets"]
     assert (first["now"]["evidence"], second["now"]["evidence"]) == ("traced", "measured")
     sizes = {part["name"]: part["bytes"] for part in second["now"]["components"]}

@@ -141,24 +141,28 @@ def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
     # raise their own kinds of errors on damaged ones.
     except Exception as error:
         reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise _error(
-            "CC602",
-            f"{path} is not a readable .npz data set: {reason}",
-            "write it with `crosscast data` or with numpy.savez_compressed",
-        ) from error
+        hint = "write it with `crosscast data` or with numpy.savez_compressed"
+        if isinstance(error, _PackedError):
+            hint = "if that is right, write it with numpy.savez, which does not compress"
+        message = f"{path} is not a readable .npz data set: {reason}"
+        raise _error("CC602", message, hint) from error
+
+
+class _PackedError(ValueError):
+    """Arrays are packed as small as no data can be."""
 
 
 def _check_packed(archive: zipfile.ZipFile | None, names: Collection[str], packed: int) -> None:
     """Refuse arrays that are packed as small as no data can be, before they are read.
 
     Raises:
-        ValueError: there are such arrays.
+        _PackedError: there are such arrays.
     """
     wanted = {*names, *(f"{name}.npy" for name in names)}
     members = archive.infolist() if archive is not None else ()
     size = sum(member.file_size for member in members if member.filename in wanted)
     if size > max(MOST_SMALL, MOST_PACKED * packed):
-        raise ValueError(f"it unpacks {packed} bytes to {size}; numpy.savez writes such arrays")
+        raise _PackedError(f"it unpacks {packed} bytes to {size}")
 
 
 def check_arrays(arrays: Mapping[str, Any], name: str) -> None:

@@ -95,10 +95,11 @@ def outcome_parts(outcomes: Sequence[Outcome], device: str, *, all: bool) -> Ite
         device: name of the GPU; empty if none was given.
         all: also the memory of every component.
     """
-    rates = device or f"{ASSUMED}: no --device"
+    rates = device or f"{ASSUMED}, since no --device is given"
     for outcome in outcomes:
         evidence = outcome.now.estimate.evidence
-        words = f"({evidence}; times are not: ordered by the peak rates of {rates})"
+        order = f"answers are ordered by the peak rates of {rates}"
+        words = f"(memory {evidence}; times are not estimated:\n{order})"
         title = f"{fit_words(outcome)}\n{words}"
         yield Table(ANSWERS, answer_rows(outcome), title=title)
         if all:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from crosscast.messages.diagnostics import failure
+from crosscast.messages.diagnostics import DiagnosticError, failure
 
 LOCK = "lock"
 
@@ -35,12 +35,18 @@ def hold_folder(folder: Path, *, denied: str) -> Iterator[None]:
     try:
         lock = _opened(folder)
     except OSError as error:
-        raise failure(denied, f"{error.filename or folder}: {error.strerror or error}") from None
+        if created:
+            with suppress(OSError):
+                folder.rmdir()
+        raise _denied(denied, folder, error) from None
     with lock:
         os.register_at_fork(after_in_child=lock.close)  # a child may outlive the command
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} of {socket.gethostname()}\n".encode())
         try:
+            try:
+                lock.truncate(0)
+                lock.write(f"process {os.getpid()} of {socket.gethostname()}\n".encode())
+            except OSError as error:
+                raise _denied(denied, folder, error) from None
             yield
         except BaseException:
             if created and [path.name for path in folder.iterdir()] == [LOCK]:
@@ -48,6 +54,10 @@ def hold_folder(folder: Path, *, denied: str) -> Iterator[None]:
                 with suppress(OSError):
                     folder.rmdir()
             raise
+
+
+def _denied(code: str, folder: Path, error: OSError) -> DiagnosticError:
+    return failure(code, f"{error.filename or folder}: {error.strerror or error}")
 
 
 def _opened(folder: Path) -> BinaryIO:

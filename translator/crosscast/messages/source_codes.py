@@ -14,7 +14,9 @@ SOURCE_CODES = (
     Code(
         "CC903",
         "source file too large or too deep",
-        "The file is too large or too deeply nested for a program.",
+        "The file is too large or too deeply nested for a program: at most 200 nodes of its syntax "
+        "tree may be within each other. Each `elif`, and each operator, attribute or call of a "
+        "chain adds at least one; the cases of `match` and the entries of a dict do not.",
     ),
     Code("CC904", "not a notebook", "An .ipynb file must be JSON with a list of cells."),
     Code("CC905", "merge conflict", "The first side was read. Resolve the conflict."),

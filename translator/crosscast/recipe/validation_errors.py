@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from crosscast.messages.diagnostics import Diagnostic
+from crosscast.recipe.bounds import bound_hint, bound_sentence
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
 from crosscast.recipe.metrics import METRIC_PATTERN
@@ -40,6 +41,7 @@ PATTERNS = {
 """Pattern to description, for messages."""
 _KEY = "[key]"
 """The last part of pydantic's path where a key is wrong."""
+_BOUNDS = {"greater_than_equal": "ge", "less_than_equal": "le"}
 _MAPPING_TYPES = ("dict_type", "model_type", "model_attributes_type")
 
 
@@ -99,6 +101,10 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
         message, hint = _sentence(detail, lookup(data, path)), ""
         if kind in _MAPPING_TYPES and len(path) == 1:
             hint = hint_of_scalar(str(path[0]), lookup(data, path))
+        if kind in _BOUNDS:
+            field = ".".join(str(key) for key in path if isinstance(key, str))
+            bound, lower = _bound(detail)
+            hint = bound_hint(lookup(data, path), bound, field, lower=lower)
     return Diagnostic(
         code=code,
         message=message,
@@ -106,6 +112,12 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
         span=document.span(path, of_key=of_key),
         hint=hint,
     )
+
+
+def _bound(detail: ErrorDetails) -> tuple[float, bool]:
+    """Return a limit, and whether it is a lower one."""
+    key = _BOUNDS[detail["type"]]
+    return detail["ctx"][key], key == "ge"
 
 
 def _tag_name(detail: ErrorDetails) -> str:
@@ -148,6 +160,9 @@ def _sentence(detail: ErrorDetails, value: Any) -> str:
         return f"must have {limit} {bound} items, got {context['actual_length']}"
     if kind == "string_pattern_mismatch":
         return f"must be {PATTERNS[context['pattern']]}"
+    if kind in _BOUNDS:
+        bound, lower = _bound(detail)
+        return f"{bound_sentence(bound, lower=lower)}, got {given}"
     text = detail["msg"]
     for start in ("Input should ", "String should "):
         if text.startswith(start):

@@ -184,14 +184,13 @@ def check_counters(
     if settings.scale is None:
         return
     machine, skipped = getattr(state, "loss_scale", None), windows - updates
-    # The command line may have changed them.
-    interval = max(settings.counts[0], getattr(machine, "growth_interval", 0))
-    overflows = max(settings.counts[1], getattr(machine, "hysteresis", 0))
-    limits = {
-        "good": min(updates, interval - 1),  # the scale grows at this number
-        "bad": min(skipped, overflows - 1),  # and falls at this one
-        "stuck": 0 if counters["good"] else skipped,
-    }
+    limits = {"good": updates, "bad": skipped, "stuck": skipped}
+    # Where the command line sets them, that of the run before may have differed.
+    if not hasattr(machine, "growth_interval"):
+        interval, overflows = settings.counts
+        limits["good"] = min(updates, interval - 1)  # the scale grows at this number
+        limits["bad"] = min(skipped, overflows - 1)  # and falls at this one
+        limits["stuck"] = 0 if counters["good"] else skipped
     for name, limit in limits.items():
         if counters[name] > limit:
             after = f"after {updates} updates in {windows} windows"
