@@ -63,7 +63,7 @@ def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
 
 def _facts(step: TrainingStep) -> Iterator[Fact]:
     moved = any(
-        event.library == "tensorflow" and perturbs_weights(event.node, event.module)
+        event.library in ("tensorflow", "", "torch") and perturbs_weights(event.node, event.module)
         for event in step.of("backward")
     )
     if windows.is_present(step) and not moved:

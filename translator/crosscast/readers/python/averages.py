@@ -92,8 +92,6 @@ def _unlike_recipe(event: Event, step: TrainingStep) -> str:
     steps = [other for other in step.inside("step") if other.by_default]
     if steps and event.order < steps[0].order:
         return "weights are averaged before the step"
-    if windows_of(step) and event.window is None and not event.guards:
-        return "weights are averaged with every micro-batch, not once a window"
     model = _model(event)
     if model and any(_is_part(model, other.subject) for other in step.inside("forward")):
         return f"{model} is an average of the weights and is run in the loop itself"
@@ -105,6 +103,8 @@ def _unlike_recipe(event: Event, step: TrainingStep) -> str:
         if guard.by_default is True or guard.at_end:
             continue
         return f"weights are averaged if {guard.text if guard.holds else f'not {guard.text}'}"
+    if windows_of(step) and all(guard.window is None for guard in event.guards):
+        return "weights are averaged with every micro-batch, not once a window"
     return ""
 
 

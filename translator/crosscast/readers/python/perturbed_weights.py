@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.once import once
+from crosscast.trainstep.frames.weight_sources import is_gradient_like
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
@@ -20,15 +21,23 @@ def perturbs_weights(node: ast.AST, module: Module) -> bool:
     return module.function_of(node) in _perturbing(module)
 
 
+_ADDS = frozenset({"assign_add", "add_"})
+_TAKES_OFF = frozenset({"assign_sub", "sub_"})
+
+
 @once
 def _perturbing(module: Module) -> frozenset[Function | None]:
     """Return the functions that move weights there and back, None for the whole module."""
-    moved: dict[str, set[tuple[Function | None, str]]] = {"assign_add": set(), "assign_sub": set()}
+    there: set[tuple[Function | None, str]] = set()
+    back: set[tuple[Function | None, str]] = set()
     for node in module.every(ast.Call):
         match node:
-            case ast.Call(
-                func=ast.Attribute(value=weight, attr="assign_add" | "assign_sub" as way), args=[by]
-            ) if module.text(weight) != module.text(by):
+            case ast.Call(func=ast.Attribute(value=weight, attr=way), args=[by]) if (
+                way in _ADDS | _TAKES_OFF and module.text(weight) != module.text(by)
+            ):
+                if is_gradient_like(weight, module):
+                    continue
                 for function in module.functions_around(node):
-                    moved[way].add((function, f"{module.text(weight)} {module.text(by)}"))
-    return frozenset(function for function, _ in moved["assign_add"] & moved["assign_sub"])
+                    moved = (function, f"{module.text(weight)} {module.text(by)}")
+                    (there if way in _ADDS else back).add(moved)
+    return frozenset(function for function, _ in there & back)

@@ -24,6 +24,7 @@ from crosscast.readers.torch.scalers import (
     given_scalers,
     of_helper,
     returned_scalers,
+    runs_in_full,
     scaled_under,
 )
 from crosscast.targets.parameter_words import scaling_words
@@ -207,6 +208,11 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
             writer,
             [Use(place_of(c), of_helper(c, program), ("float16",), "float16") for c in helpers],
         )
+    if runs_in_full(program):
+        reason = "a loss scale without half precision"
+        for name in ("precision.mode", "precision.compute_dtype"):
+            writer.unknown(name, reason, *map(place_of, scalers))
+        return True
     uses = []
     for call in scalers:
         decision = _decision(call)
