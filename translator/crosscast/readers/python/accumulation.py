@@ -62,10 +62,10 @@ def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
 
 
 def _facts(step: TrainingStep) -> Iterator[Fact]:
-    moved = any(
-        event.library in ("tensorflow", "", "torch") and perturbs_weights(event.node, event.module)
-        for event in step.of("backward")
-    )
+    passes = step.of("backward")
+    moved = [event for event in passes if perturbs_weights(event.node, event.module)]
+    if moved:
+        yield from _said("run.besides", windows.answer("moved_weights", *moved))
     if windows.is_present(step) and not moved:
         yield from _windows(step)
     yield from losses_of(step, NAME)

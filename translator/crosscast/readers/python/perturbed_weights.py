@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.once import once
-from crosscast.trainstep.frames.weight_sources import is_gradient_like
+from crosscast.trainstep.frames.weight_sources import is_gradient_like, is_weight
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
@@ -40,4 +41,24 @@ def _perturbing(module: Module) -> frozenset[Function | None]:
                 for function in module.functions_around(node):
                     moved = (function, f"{module.text(weight)} {module.text(by)}")
                     (there if way in _ADDS else back).add(moved)
-    return frozenset(function for function, _ in there & back)
+    return frozenset({function for function, _ in there & back} | set(_restoring(module)))
+
+
+def _restoring(module: Module) -> Iterator[Function | None]:
+    """Yield the functions that move weights between two passes and copy the old ones back."""
+    by_function: dict[Function | None, list[tuple[int, str, str]]] = {}
+    for node in module.every(ast.Call):
+        match node.func:
+            case ast.Attribute(value=on, attr="add_" | "copy_" | "backward" as what):
+                if what == "backward" or (node.args and is_weight(on, module)):
+                    found = by_function.setdefault(module.function_of(node), [])
+                    found.append((node.lineno, what, "" if what == "backward" else module.text(on)))
+    for function, calls in by_function.items():
+        passes = [line for line, what, _ in calls if what == "backward"]
+        moved = [(line, on) for line, what, on in calls if what == "add_"]
+        for line, what, on in calls:
+            if what == "copy_" and any(
+                on == weight and any(p < at for p in passes) and any(at < p < line for p in passes)
+                for at, weight in moved
+            ):
+                yield function

@@ -209,9 +209,7 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
             [Use(place_of(c), of_helper(c, program), ("float16",), "float16") for c in helpers],
         )
     if runs_in_full(program):
-        reason = "a loss scale without half precision"
-        for name in ("precision.mode", "precision.compute_dtype"):
-            writer.unknown(name, reason, *map(place_of, scalers))
+        writer.say("run.besides", "idle_loss_scale", *map(place_of, scalers))
         return True
     uses = []
     for call in scalers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
@@ -100,13 +101,23 @@ def scaled_under(program: Program) -> Decision | None:
 
 def runs_in_full(program: Program) -> bool:
     """Whether all models that training steps run are seen, and nothing names a half precision."""
-    if any(_HALF.search(module.source.text) for module in program.modules):
+    if any(_HALF.search(word) for module in program.modules for word in _words(module)):
         return False
     passes = [event for step in training_steps(program) for event in step.inside("forward")]
     return bool(passes) and all(
         isinstance(event.node, ast.Call) and _is_seen(event.node.func, event.module)
         for event in passes
     )
+
+
+def _words(module: Module) -> Iterator[str]:
+    """Yield names and texts of a module; comments and docstrings are not among them."""
+    for node in module.nodes:
+        match node:
+            case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word):
+                yield word
+            case ast.Constant(value=str(word)) if not isinstance(module.parent(node), ast.Expr):
+                yield word
 
 
 def _is_seen(model: ast.expr, module: Module) -> bool:
