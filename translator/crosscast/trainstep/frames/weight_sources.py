@@ -43,7 +43,9 @@ _VIEWS = frozenset({"items", "values", "keys"})
 _OF_LAYERS = frozenset({"weight", "bias", "kernel"})
 _GRADIENT = re.compile(r"(^|_)grads?($|_)|gradients?$|^g$|^d_p$|^dp$", re.I)
 _DIFFERENTIATES = frozenset({"torch.autograd.grad", "paddle.grad", "paddle.autograd.grad"})
-_FILLED = re.compile(r"(zeros|ones|empty|full|randn?|normal|uniform)(_like)?|new_(zeros|ones|empty)")
+_FILLED = re.compile(
+    r"(zeros|ones|empty|full|randn?|normal|uniform)(_like)?|new_(zeros|ones|empty)"
+)
 _DEPTH = 4
 
 
