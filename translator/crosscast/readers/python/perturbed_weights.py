@@ -38,6 +38,8 @@ def _perturbing(module: Module) -> frozenset[Function | None]:
             ):
                 if is_gradient_like(weight, module):
                     continue
+                if way == "add_" and not is_weight(weight, module):
+                    continue
                 for function in module.functions_around(node):
                     moved = (function, f"{module.text(weight)} {module.text(by)}")
                     (there if way in _ADDS else back).add(moved)
