@@ -125,7 +125,7 @@ def _of_other_weights(event: Event, step: TrainingStep) -> str:
         return "it is an average of some of the weights"
     models = [module.text(model_of(name, module)) for name in names if is_weight(name, module)]
     for whole in {other.subject for other in step.inside("forward")} - {"", "self"}:
-        if any(model.startswith(f"{whole}.") for model in models):
+        if any(model.startswith(f"{whole}.") and "(" not in model for model in models):
             return f"it is an average of some of the weights of {whole}"
     if any(starts_filled(model_of(name, module), module) for name in names):
         return "the average does not start as a copy of the weights"

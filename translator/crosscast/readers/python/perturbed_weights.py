@@ -23,6 +23,7 @@ def perturbs_weights(node: ast.AST, module: Module) -> bool:
 
 
 _ADDS = frozenset({"assign_add", "add_"})
+_MOVES = frozenset({"add_", "copy_", "backward"})
 _TAKES_OFF = frozenset({"assign_sub", "sub_"})
 
 
@@ -41,8 +42,8 @@ def _perturbing(module: Module) -> frozenset[Function | None]:
                 if way == "add_" and not is_weight(weight, module):
                     continue
                 for function in module.functions_around(node):
-                    moved = (function, f"{module.text(weight)} {module.text(by)}")
-                    (there if way in _ADDS else back).add(moved)
+                    move = (function, f"{module.text(weight)} {module.text(by)}")
+                    (there if way in _ADDS else back).add(move)
     return frozenset({function for function, _ in there & back} | set(_restoring(module)))
 
 
@@ -51,15 +52,16 @@ def _restoring(module: Module) -> Iterator[Function | None]:
     by_function: dict[Function | None, list[tuple[int, str, str]]] = {}
     for node in module.every(ast.Call):
         match node.func:
-            case ast.Attribute(value=on, attr="add_" | "copy_" | "backward" as what):
-                if what == "backward" or (node.args and is_weight(on, module)):
+            case ast.Attribute(value=target, attr=what) if what in _MOVES:
+                if what == "backward" or (node.args and is_weight(target, module)):
                     found = by_function.setdefault(module.function_of(node), [])
-                    found.append((node.lineno, what, "" if what == "backward" else module.text(on)))
+                    found.append((node.lineno, what, module.text(target)))
     for function, calls in by_function.items():
         passes = [line for line, what, _ in calls if what == "backward"]
         moved = [(line, on) for line, what, on in calls if what == "add_"]
-        for line, what, on in calls:
-            if what == "copy_" and any(
+        copied = [(line, on) for line, what, on in calls if what == "copy_"]
+        for line, on in copied:
+            if any(
                 on == weight and any(p < at for p in passes) and any(at < p < line for p in passes)
                 for at, weight in moved
             ):
