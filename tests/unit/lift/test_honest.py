@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.drafting import NAMES
+from crosscast.lift.analysis import analyse, together
+from crosscast.lift.drafting import NAMES, lift
 from crosscast.lift.effective_fields import meaning
 from crosscast.lift.flat_recipe import flat
 from crosscast.lift.recipe_draft import KINDS, Filled
+from crosscast.messages.source import Source
 from torch_loops import lifted, program
 
 
@@ -75,7 +77,8 @@ def test_whether_rows_are_shuffled_is_read_of_the_loader(given: str) -> None:
 
 
 def test_an_average_kept_by_hand_is_read() -> None:
-    found = lifted(after="average.lerp_(model.weight.detach(), 0.01)")
+    pairs = "zip(average.parameters(), model.parameters())"
+    found = lifted(after=f"for kept, new in {pairs}: kept.lerp_(new.detach(), 0.01)")
     assert (found.fields["ema.decay"].value, found.fields["ema.decay"].how) == (0.99, "derived")
 
 
@@ -308,3 +311,38 @@ def test_no_value_of_a_recipe_is_without_a_kind() -> None:
             and not any(filled.startswith(f"{path}.") for filled in found.fields)
         }
         assert left == set()
+
+
+BY_HAND = """\
+import lightning as L
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = AUTOMATIC
+        self.net = nn.Linear(8, 2)
+
+    def training_step(self, batch, number):
+        x, y = batch
+        optimizer = self.optimizers()
+        self.manual_backward(nn.functional.cross_entropy(self.net(x), y) / 4)
+        if (number + 1) % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+L.Trainer(max_steps=1000).fit(Net(), DataLoader(rows, batch_size=16, shuffle=True))
+"""
+
+
+@pytest.mark.parametrize(("automatic", "how"), [("False", "assumed"), ("True", "default")])
+def test_a_library_whose_module_steps_by_hand_has_no_default_of_the_tail(
+    automatic: str, how: str
+) -> None:
+    draft = lift(analyse(together([Source("train.py", BY_HAND.replace("AUTOMATIC", automatic))])))
+    assert draft.fields["accumulation.tail"].how == how

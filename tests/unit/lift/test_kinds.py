@@ -107,6 +107,7 @@ def test_a_default_is_certain_if_the_version_is_named_or_all_have_it() -> None:
         loss="torch.nn.functional.cross_entropy(model(inputs), labels)",
     ).replace("loss.backward()", "scaler.scale(loss).backward()")
     text = text.replace("optimizer.step()", "scaler.step(optimizer); scaler.update()")
+    text = text.replace("loss = ", "with torch.cuda.amp.autocast(): loss = ", 1)
     unnamed = lift(analyse([Source("train.py", text)])).fields["loss_scaling.init_scale"]
     assert (unnamed.how, unnamed.confidence) == ("default", "likely")
     named = lift(analyse([Source("train.py", text)], {"torch": "2.13.0"}))

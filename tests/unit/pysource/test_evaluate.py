@@ -6,6 +6,7 @@ import pytest
 
 from crosscast.pysource.evaluation.conditions import truth
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values.combine import settled
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 from .conftest import Build, last_use
@@ -222,3 +223,21 @@ def test_a_dataclass_in_a_dataclass(build: Build, factory: str, rate: float) -> 
     value = evaluate(*last_use(program, "config.optim.lr"))
     assert isinstance(value, Known)
     assert value.value == rate
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("x = 8 if args.long else 4", 4),
+        ("x = 2 * (8 if args.long else 4)", 8),
+        ("x = 8 if load() else 4", None),
+        ("x = (8 if args.long else 4) * (1 if load() else 2)", None),
+    ],
+)
+def test_the_defaults_of_flags_settle_a_choice(build: Build, text: str, wanted: object) -> None:
+    parsed = (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--long', action='store_true')\nargs = parser.parse_args()\n"
+    )
+    value = settled(value_of(build, parsed + text))
+    assert (value.value if isinstance(value, Known) else None) == wanted

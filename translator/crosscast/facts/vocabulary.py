@@ -310,7 +310,7 @@ VOCABULARY: dict[str, Field] = {
     ),
     "run.epochs": Field(values=NUMBER, meaning="epochs of the run"),
     "run.besides": Field(
-        values=("grouped_rows", "embedding_noise"),
+        values=("grouped_rows", "embedding_noise", "idle_loss_scale", "moved_weights"),
         meaning="what changes the updates and no recipe can say",
         many=True,
     ),

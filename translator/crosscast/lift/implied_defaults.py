@@ -78,7 +78,7 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
     fact = look("framework")
     framework = framework_of(str(fact.value) if fact is not None else UNSAID)
     for api in apis:
-        if api in TRAINERS and (found := find(TRAINERS[api], versions)):
+        if draft.library.label and api in TRAINERS and (found := find(TRAINERS[api], versions)):
             _library(*found, draft)
     if draft.value("loss_scaling.mode") == "dynamic":
         _scaling(_scalers(look, apis), draft, versions)

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from crosscast.pysource.programs.program import Program
+from crosscast.readers.torch.lightning import steps_by_hand
 from crosscast.targets.defaults import Defaults, find_defaults
 
 _FORMS = {
@@ -109,6 +110,8 @@ def trainer_of(apis: tuple[str, ...], versions: Mapping[str, str], program: Prog
         name.rpartition(".")[2] in _HOOKS for module in program.modules for name in module.functions
     )
     for api in apis:
+        if api == "lightning" and steps_by_hand(program):
+            return Library()
         if api in TRAINERS and (found := find(TRAINERS[api], versions)):
             entry, whose = found
             values: dict[str, Any] = {}

@@ -28,6 +28,8 @@ _ALONE = _BY_OTHERS | {"none"}
 _BESIDES = {
     "grouped_rows": ("data.shuffle", "rows of like length stand together in a batch"),
     "embedding_noise": ("model", "noise is added to the embeddings while it trains (NEFTune)"),
+    "idle_loss_scale": ("loss_scaling", "a loss scale without half precision"),
+    "moved_weights": ("optimizer", "weights are moved for a second pass and moved back (SAM, FGM)"),
 }
 _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""

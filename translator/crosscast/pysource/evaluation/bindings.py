@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.evaluation.choices import Option, choice
 from crosscast.pysource.evaluation.configurables import configured
 from crosscast.pysource.flags import reading as flags
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.names.reaching_assignments import condition_of
 from crosscast.pysource.names.resolution import imported, meanings_of_binding
 from crosscast.pysource.programs.evaluate import evaluate
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
+
+_CALLED = "it changes with every call of its method"
 
 
 def of_binding(binding: Binding) -> Value:
@@ -43,6 +46,8 @@ def of_binding(binding: Binding) -> Value:
         return _augmented(binding, module)
     if _carried(binding, module):
         return Unknown(module.text(binding.node)[:200], "it changes in every round of a loop")
+    if any(_builds_on_itself(binding, part, module) for part in walk(binding.value)):
+        return Unknown(module.text(binding.node)[:200], _CALLED)
     if (field := _field_to_set(binding)) is not None:
         return field
     value = evaluate(binding.value, module)
@@ -107,6 +112,8 @@ def _augmented(binding: Binding, module: Module) -> Value:
     text = module.text(node)
     if _in_loop(binding, module):
         return Unknown(text[:200], "it changes in every round of a loop")
+    if _builds_on_itself(binding, node.target, module):
+        return Unknown(text[:200], _CALLED)
     before = evaluate(node.target, module)
     kind = type(node.op)
     values = [before, evaluate(node.value, module)]
@@ -121,6 +128,18 @@ def _carried(binding: Binding, module: Module) -> bool:
     text = module.text(target)
     assert binding.value is not None
     return any(isinstance(n, type(target)) and module.text(n) == text for n in walk(binding.value))
+
+
+def _builds_on_itself(binding: Binding, part: ast.AST, module: Module) -> bool:
+    """Whether a part of what an assignment gives `self.x` is `self.x` of the call before."""
+    match binding.node, part:
+        case (
+            ast.AugAssign(target=ast.Attribute() as target)
+            | ast.Assign(targets=[ast.Attribute() as target]),
+            ast.Attribute(),
+        ) if module.text(part) == module.text(target):
+            return any(one.node is binding.node for one in definitions(part, module))
+    return False
 
 
 def _in_loop(binding: Binding, module: Module) -> bool:

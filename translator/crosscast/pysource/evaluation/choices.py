@@ -47,7 +47,8 @@ def choice(options: Sequence[Option], module: Module, places: Sequence[str] = ()
         else:
             flat.append((likely, words, value))
     flat.sort(key=lambda option: not option[0])
-    return Choice(tuple((words, value) for _, words, value in flat[:32]))
+    decided = flat[0][0] and not any(isinstance(v, Choice) and not v.decided for _, _, v in options)
+    return Choice(tuple((words, value) for _, words, value in flat[:32]), decided)
 
 
 def _otherwise(conditions: Sequence[tuple[ast.expr, bool]], module: Module) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _MAX_BASES = 12
+_BUILDERS = ("__init__", "__post_init__")
 
 
 def bases(scope: Scope) -> tuple[Meaning, ...]:
@@ -57,8 +58,8 @@ def attribute_bindings(
 ) -> Sequence[Binding]:
     """Return the assignments to an attribute; of the nearest class that has it.
 
-    Of each method the ones that hold after it has run; of the method that `use` is in those that
-    hold there, and only those if one of them surely ran.
+    Of each method the ones that hold after it has run; of the method that `use` is in also those
+    that hold there, and only those if one of them surely ran.
     """
     for here in lineage(program, scope):
         found = here.attributes.get(name)
@@ -82,7 +83,8 @@ def _of_methods(
         seen = [b for b in reaching(by_method[here], use, module) if _ends(b) <= _starts(use)]
         if seen and module.parents.get(_statement(seen[0], module)) is here.node:
             return seen
-        by_method[here] = seen
+        left = () if _only_builds(here) else reaching(by_method[here], None, module)
+        by_method[here] = list(dict.fromkeys([*seen, *left]))
     held: list[Binding] = []
     for scope, ones in by_method.items():
         held += ones if scope is here else reaching(ones, None, module)
@@ -90,6 +92,17 @@ def _of_methods(
     if initial and not any(b.scope.qualname.endswith("__init__") for b in held):
         held = [*initial, *held]
     return held
+
+
+def _only_builds(scope: Scope) -> bool:
+    """Whether a method runs once for each object: no earlier call of it left anything."""
+    if scope.qualname.endswith(_BUILDERS):
+        return True
+    module, program = scope.module, scope.module.program
+    word = scope.qualname.rpartition(".")[2]
+    written = [program.modules[m].calls[c] for m, c in program.calls_written(word)]
+    around = [module.qualname(f) for f in (c.module.function_of(c.node) for c in written) if f]
+    return 0 < len(written) == len([name for name in around if name.endswith(_BUILDERS)])
 
 
 def _statement(binding: Binding, module: Module) -> ast.AST:

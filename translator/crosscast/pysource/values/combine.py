@@ -17,6 +17,16 @@ def plain(value: Value) -> object:
     return value.value if isinstance(value, Known) else value
 
 
+def settled(value: Value) -> Value:
+    """Return the option that holds with the defaults of flags, if they decide a choice."""
+    match value:
+        case Choice(options=((_, first), *_), decided=True):
+            return first
+        case Choice(options=((_, Known(flag=flag) as first), *_)) if flag:
+            return first
+    return value
+
+
 def operand(value: Value) -> tuple[bool, object]:
     """Return whether there is something to compute with, and what: a default counts."""
     if isinstance(value, Known):
@@ -80,9 +90,11 @@ def spread(text: str, values: Sequence[Value], compute: Callable[..., object]) -
     if total > MAX_OPTIONS:
         return Unknown(text[:200], "it depends on conditions", names=names_of(values))
     found: list[tuple[str, Value]] = []
+    decided = all(v.decided for v in values if isinstance(v, Choice))
     for combination in product(*options):
         conditions = tuple(dict.fromkeys(c for c, _ in combination if c))
         if any(f"not {c}" in conditions or f"not ({c})" in conditions for c in conditions):
+            decided = decided and bool(found)
             continue
         result = derived(text, [v for _, v in combination], compute)
         found.append((" and ".join(conditions), result))
@@ -90,7 +102,7 @@ def spread(text: str, values: Sequence[Value], compute: Callable[..., object]) -
         return Unknown(text[:200], "it depends on conditions", names=names_of(values))
     if same([v for _, v in found]):
         return found[0][1]
-    return Choice(tuple(found))
+    return Choice(tuple(found), decided)
 
 
 def _no_parts(content: object) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from crosscast.facts.fact import Origin
@@ -45,6 +45,8 @@ class Choice:
 
     options: tuple[tuple[str, Value], ...]
     """Condition as text (`args.fp16`, `not args.fp16`) and value."""
+    decided: bool = field(default=False, compare=False)
+    """Whether the first option is the one that holds with the defaults of the flags."""
 
 
 @dataclass(frozen=True, slots=True)

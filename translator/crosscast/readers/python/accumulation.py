@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.pysource.values.combine import settled
+from crosscast.pysource.values.value import Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.averages import averages_of
 from crosscast.readers.python.fused_clips import clipped_again
@@ -61,10 +62,10 @@ def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
 
 
 def _facts(step: TrainingStep) -> Iterator[Fact]:
-    moved = any(
-        event.library == "tensorflow" and perturbs_weights(event.node, event.module)
-        for event in step.of("backward")
-    )
+    passes = step.of("backward")
+    moved = [event for event in passes if perturbs_weights(event.node, event.module)]
+    if moved:
+        yield from _said("run.besides", windows.answer("moved_weights", *moved))
     if windows.is_present(step) and not moved:
         yield from _windows(step)
     yield from losses_of(step, NAME)
@@ -182,16 +183,14 @@ def _first(step: TrainingStep) -> tuple[Span, ...]:
 
 def _number(value: Value) -> Value:
     """Return the default value of a limit."""
-    match value:
-        case Choice(options=((_, first), *_)):
-            return _number(first)
+    match settled(value):
         case Symbol(name=name):
             return Unknown(name, "its assignment was not found")
-        case Known(value=int() | float() | None):
-            return value
+        case Known(value=int() | float() | None) as number:
+            return number
         case Known(value=content):
             return Unknown(str(content), "it is not a number")
-    return value
+    return settled(value)
 
 
 def _passed(value: Value, event: Event) -> Value:

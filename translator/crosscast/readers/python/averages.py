@@ -12,11 +12,19 @@ from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.combine import settled
 from crosscast.pysource.values.value import Instance, Known, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.fact_writer import content, settled
+from crosscast.readers.python.fact_writer import content
 from crosscast.readers.python.library_calls import last
+from crosscast.trainstep.answers.windows import windows_of
 from crosscast.trainstep.frames.weight_averages import decay_of_function
+from crosscast.trainstep.frames.weight_sources import (
+    is_of_layer,
+    is_weight,
+    model_of,
+    starts_filled,
+)
 
 if TYPE_CHECKING:
     from crosscast.trainstep.events import Event, TrainingStep
@@ -65,7 +73,7 @@ def averages_of(steps: Sequence[TrainingStep], reader: str) -> Iterator[Fact]:
 
 def _fact(event: Event, step: TrainingStep) -> Fact:
     value, reason = _decay(event)
-    odd = _unlike_recipe(event, step)
+    odd = _unlike_recipe(event, step) or _of_other_weights(event, step)
     if value is None or odd:
         return Fact(
             field="ema.decay",
@@ -84,7 +92,7 @@ def _unlike_recipe(event: Event, step: TrainingStep) -> str:
     steps = [other for other in step.inside("step") if other.by_default]
     if steps and event.order < steps[0].order:
         return "weights are averaged before the step"
-    model = str(content(event.detail.get("of")) or "")
+    model = _model(event)
     if model and any(_is_part(model, other.subject) for other in step.inside("forward")):
         return f"{model} is an average of the weights and is run in the loop itself"
     shared = {id(guard.node) for other in (*steps, *step.of("backward")) for guard in other.guards}
@@ -95,7 +103,37 @@ def _unlike_recipe(event: Event, step: TrainingStep) -> str:
         if guard.by_default is True or guard.at_end:
             continue
         return f"weights are averaged if {guard.text if guard.holds else f'not {guard.text}'}"
+    if windows_of(step) and all(guard.window is None for guard in event.guards):
+        return "weights are averaged with every micro-batch, not once a window"
     return ""
+
+
+def _of_other_weights(event: Event, step: TrainingStep) -> str:
+    """Return why what a program averages itself is no average of all weights since their start."""
+    if "by_hand" not in event.detail:
+        return ""
+    others = [
+        other
+        for other in step.of("average_weights")
+        if _model(other) != _model(event) and _decay(other) != _decay(event)
+    ]
+    if others and not any(other.excludes(event) for other in others):
+        return f"several averages of the weights are kept: {_model(event)}, {_model(others[0])}"
+    module = event.module
+    names = [n for n in walk(event.node) if isinstance(n, ast.Name | ast.Attribute)]
+    if any(is_of_layer(name, module) for name in names):
+        return "it is an average of some of the weights"
+    models = [module.text(model_of(name, module)) for name in names if is_weight(name, module)]
+    for whole in {other.subject for other in step.inside("forward")} - {"", "self"}:
+        if any(model.startswith(f"{whole}.") and "(" not in model for model in models):
+            return f"it is an average of some of the weights of {whole}"
+    if any(starts_filled(model_of(name, module), module) for name in names):
+        return "the average does not start as a copy of the weights"
+    return ""
+
+
+def _model(event: Event) -> str:
+    return str(content(event.detail.get("of")) or "")
 
 
 def _is_part(one: str, other: str) -> bool:

@@ -15,6 +15,7 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.combine import settled
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.frameworks import framework_of
@@ -109,14 +110,6 @@ class FactWriter:
         )
 
 
-def settled(value: Value) -> Value:
-    """Return the option that holds with the defaults of flags, if they decide a choice."""
-    match value:
-        case Choice(options=((_, Known(flag=flag) as first), *_)) if flag:
-            return first
-    return value
-
-
 def flag_of(value: Value | None) -> str:
     """Return the flag that gives a known value, empty if none does."""
     return value.flag if isinstance(value, Known) else ""
@@ -129,15 +122,13 @@ def is_number(value: object) -> bool:
 
 def content(value: Value | None) -> object:
     """Return the content or default of a value; None if unknown."""
-    match value:
+    match settled(value) if value is not None else None:
         case Known(value=plain):
             return plain
         case Unknown(default=plain, has_default=True):
             return plain
         case Symbol(name=name):
             return last(name)
-        case Choice(options=((_, first), *_)):
-            return content(first)
     return None
 
 

@@ -15,6 +15,7 @@ from crosscast.readers.python.fact_writer import FactWriter, content, place_of, 
 from crosscast.readers.python.library_calls import last, matching, uses
 from crosscast.readers.python.seeds import first_argument, seed_facts
 from crosscast.readers.python.shuffling import tell_of_loader
+from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -80,13 +81,35 @@ def batch_facts(program: Program, reader: str) -> Iterator[Fact]:
     yield from writer.facts
 
 
+_CUTS = re.compile(
+    r"\.(split|chunk|tensor_split)\(|\b(split|chunk|tensor_split|array_split)\("
+    r"|range\(0, (len\(\w+\)|\w+\.(shape\[0\]|size\(0\))), "
+)
+
+
+def _cut(program: Program) -> str | None:
+    """Return what a loop over micro-batches cuts a batch into, as text; None if it does not."""
+    overs = [
+        loop.over
+        for step in training_steps(program)
+        for event in step.inside("backward")
+        for loop in event.loops
+        if loop.role == "micro" and _CUTS.search(loop.over)
+    ]
+    return overs[0] if overs else None
+
+
 def _batch(writer: FactWriter, program: Program) -> None:
     """Record the batch size of the first loader that is not for evaluation."""
     loaders = list(_loaders(program))
     if not loaders:
         return
     call = loaders[0]
-    writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
+    if (cut := _cut(program)) is not None:
+        reason = "micro-batches are cut from a batch"
+        writer.unknown("batch.micro_batch_size", reason, place_of(call), expression=cut)
+    else:
+        writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
     tell_of_loader(writer, call)
     if len({_kept(loader) for loader in loaders}) == 1:
         _last(writer, call)

@@ -24,6 +24,7 @@ from crosscast.readers.torch.scalers import (
     given_scalers,
     of_helper,
     returned_scalers,
+    runs_in_full,
     scaled_under,
 )
 from crosscast.targets.parameter_words import scaling_words
@@ -207,6 +208,9 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
             writer,
             [Use(place_of(c), of_helper(c, program), ("float16",), "float16") for c in helpers],
         )
+    if runs_in_full(program):
+        writer.say("run.besides", "idle_loss_scale", *map(place_of, scalers))
+        return True
     uses = []
     for call in scalers:
         decision = _decision(call)

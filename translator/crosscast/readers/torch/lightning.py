@@ -218,13 +218,21 @@ def _module(writer: FactWriter, module: Module, function: Function, program: Pro
 def _by_hand(module: Module, function: Function) -> bool:
     """Whether the module steps its optimizers itself."""
     owner = module.class_of(function)
-    for node in walk(owner) if owner is not None else ():
-        match node:
-            case ast.Assign(
-                targets=[ast.Attribute(attr="automatic_optimization"), *_],
-                value=ast.Constant(value=False),
-            ):
-                return True
+    return owner is not None and any(map(_switches_off, walk(owner)))
+
+
+def steps_by_hand(program: Program) -> bool:
+    """Whether a Lightning module of the program steps its optimizers itself."""
+    return any(map(_switches_off, (n for m in program.modules for n in m.every(ast.Assign))))
+
+
+def _switches_off(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(
+            targets=[ast.Attribute(attr="automatic_optimization"), *_],
+            value=ast.Constant(value=False),
+        ):
+            return True
     return False
 
 

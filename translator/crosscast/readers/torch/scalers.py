@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import Condition, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
     from crosscast.pysource.programs.scopes import Binding
 
+_HALF = re.compile(r"autocast|float16|fp16|bf16|\bhalf\b|apex|set_default_dtype", re.I)
+_WRAPPERS = ("torch.nn.parallel.", "torch.nn.DataParallel", "torch.compile")
 _SWITCHES = ("use_amp", "amp", "fp16", "use_fp16", "mixed_precision", "use_mixed_precision")
 """Arguments that pass a switch on."""
 
@@ -90,3 +97,34 @@ def scaled_under(program: Program) -> Decision | None:
         if found.who != "always":
             return found
     return None
+
+
+def runs_in_full(program: Program) -> bool:
+    """Whether all models that training steps run are seen, and nothing names a half precision."""
+    if any(_HALF.search(word) for module in program.modules for word in _words(module)):
+        return False
+    passes = [event for step in training_steps(program) for event in step.inside("forward")]
+    return bool(passes) and all(
+        isinstance(event.node, ast.Call) and _is_seen(event.node.func, event.module)
+        for event in passes
+    )
+
+
+def _words(module: Module) -> Iterator[str]:
+    """Yield names and texts of a module; comments and docstrings are not among them."""
+    for node in module.nodes:
+        match node:
+            case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word):
+                yield word
+            case ast.Constant(value=str(word)) if not isinstance(module.parent(node), ast.Expr):
+                yield word
+
+
+def _is_seen(model: ast.expr, module: Module) -> bool:
+    """Whether a model is of the program or a layer of the library, also wrapped."""
+    match evaluate(model, module):
+        case Instance(made_by=name, call=Call() as call) if name.startswith(_WRAPPERS):
+            return bool(call.node.args) and _is_seen(call.node.args[0], call.module)
+        case Instance(made_by=name):
+            return ":" in name or name.startswith("torch.nn.")
+    return False

@@ -39,6 +39,9 @@ _PARTS = re.compile(
 _OTHER = re.compile(r"world|rank|gpu|replica|device|scale|proc|temperature|shape|size\(", re.I)
 """Words of numbers that are not the length of a window."""
 
+_ROWS_OF = re.compile(r"len\([\w.]+\)|[\w.]+\.(shape\[0\]|size\(0\))|[\w.]+\.size\(dim=0\)")
+"""The rows of a batch or of a part of it."""
+
 _ROWS = re.compile(r"size|rows|batch|shape|total", re.I)
 """Words of a number that may be the rows of a batch."""
 
@@ -93,10 +96,12 @@ def _divided(
 ) -> tuple[str, list[Event]]:
     at = backward.detail.get("divided_at")
     mine = [divisions[n] for n in getattr(at, "value", ()) if n in divisions]
+    slices = _slices(backward)
+    if not slices and any(_weighs_rows(e, backward) for e in mine):
+        return "", mine  # by the rows of a part of a batch, whose lengths are not seen
     fitting = [e for e in mine if _fits(e, tests, step)]
     if fitting:
         return "yes", fitting
-    slices = _slices(backward)
     if mine and slices:
         shares = [e for e in mine if _is_batch(e.detail, slices, backward.module)]
         return ("yes", shares) if shares else ("", mine)
@@ -115,6 +120,16 @@ def _may_be_length(division: Event) -> bool:
     """Whether a divisor of which nothing is known may be the length of a window."""
     text = str(getattr(division.detail["by_text"], "value", ""))
     return isinstance(division.detail["by"], Unknown | Choice) and not _OTHER.search(text)
+
+
+def _weighs_rows(division: Event, backward: Event) -> bool:
+    """Whether `loss * len(part) / len(batch)` is the loss of a part that a loop cuts."""
+    if not in_micro_loop(backward):
+        return False
+    whole = _ROWS_OF.fullmatch(str(getattr(division.detail["by_text"], "value", "")))
+    times = str(getattr(division.detail.get("times"), "value", ""))
+    factors = [times, *getattr(backward.detail.get("multiplied"), "value", ())]
+    return whole is not None and any(_ROWS_OF.fullmatch(text) for text in factors)
 
 
 def _slices(backward: Event) -> list[ast.expr]:

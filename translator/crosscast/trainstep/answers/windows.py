@@ -12,6 +12,7 @@ from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.combine import settled
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.trainstep.answers.opening import clears_first
 from crosscast.trainstep.answers.reductions import held_back, is_certain
@@ -69,9 +70,7 @@ def in_micro_loop(event: Event) -> bool:
 
 def steps_value(step: TrainingStep) -> Value | None:
     """Return the number of micro-batches of a window."""
-    value = step.steps
-    if isinstance(value, Choice) and value.options:
-        value = value.options[0][1]
+    value = None if step.steps is None else settled(step.steps)
     if isinstance(value, Symbol):
         value = Unknown(value.name, "its assignment was not found")
     if isinstance(value, Known) and not isinstance(value.value, int | float):
@@ -96,7 +95,9 @@ def _given_to_library(step: TrainingStep, owner: str) -> Value | None:
 def steps_under(step: TrainingStep) -> tuple[str, ...]:
     """Return the condition under which the window has its length, if it has another otherwise."""
     value = step.steps
-    if not isinstance(value, Choice) or len({other for _, other in value.options}) < 2:
+    if not isinstance(value, Choice) or settled(value) is value:
+        return ()
+    if len({other for _, other in value.options}) < 2:
         return ()
     return (value.options[0][0],)
 
@@ -117,8 +118,7 @@ def _by_division(step: TrainingStep) -> Value | None:
     for event in step.of("divide_loss"):
         if in_micro_loop(event) or step.of("accumulate"):
             by = event.detail.get("by")
-            if isinstance(by, Choice) and by.options:
-                by = by.options[0][1]
+            by = None if by is None else settled(by)
             if isinstance(by, Unknown) or (isinstance(by, Known) and isinstance(by.value, int)):
                 return by
     return None

@@ -43,6 +43,9 @@ _VIEWS = frozenset({"items", "values", "keys"})
 _OF_LAYERS = frozenset({"weight", "bias", "kernel"})
 _GRADIENT = re.compile(r"(^|_)grads?($|_)|gradients?$|^g$|^d_p$|^dp$", re.I)
 _DIFFERENTIATES = frozenset({"torch.autograd.grad", "paddle.grad", "paddle.autograd.grad"})
+_FILLED = re.compile(
+    r"(zeros|ones|empty|full|randn?|normal|uniform)(_like)?|new_(zeros|ones|empty)"
+)
 _DEPTH = 4
 
 
@@ -157,6 +160,24 @@ def model_of(node: ast.expr, module: Module) -> ast.expr:
         if model is not here:
             return model
     return collection
+
+
+def is_of_layer(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is one weight of a layer by its name: `model.fc.bias`."""
+    found = (plain(here) for here, _ in chase(plain(node), module))
+    return any(isinstance(here, ast.Attribute) and here.attr in _OF_LAYERS for here in found)
+
+
+def starts_filled(collection: ast.expr, module: Module) -> bool:
+    """Whether a collection is made of zeros, ones or random numbers: `[zeros_like(p) for p in …]`.
+
+    A copy of the weights is not.
+    """
+    return any(
+        isinstance(part, ast.Call) and _FILLED.fullmatch(identifier(part.func))
+        for here, _ in chase(collection, module)
+        for part in ast.walk(here)
+    )
 
 
 def _collection_of(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
