@@ -7,7 +7,7 @@ loop that multiplies it, or that of all of them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
@@ -15,6 +15,7 @@ from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.weight_sources import holds_gradients, plain
+from crosscast.trainstep.walk import clip_limits
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -109,15 +110,33 @@ def clamped(walker: Walker, node: ast.AST, call: ast.Call, frame: Frame) -> bool
         given.insert(0, call.func.value)
     if not given or not holds_gradients(given[0], frame.module):
         return False
-    words = {keyword.arg: keyword.value for keyword in call.keywords}
-    bound = words.get("max") or words.get("clip_value_max")
-    bound = bound or (given[2] if len(given) > 2 else None)
+    bound, symmetric = limits_of(call, given[1:], frame)
     of = frame.module.text(given[0]).partition(".grad")[0]
-    detail: dict[str, Value] = {"kind": Known("value"), "of": Known(of)}
+    detail: dict[str, Value] = {"of": Known(of)}
+    if symmetric:
+        part = clip_limits.is_part(given[0], frame.module)
+        detail["kind"] = Known(clip_limits.PARTIAL if part else "value")
     if bound is not None:
         detail["max"], detail["max_text"] = frame.value(bound), Known(frame.module.text(bound))
     walker.emit("clip", node, frame, detail=detail)
     return True
+
+
+def limits_of(
+    call: ast.Call, given: Sequence[ast.expr], frame: Frame
+) -> tuple[ast.expr | None, bool]:
+    """Return the upper limit of a clamp, and whether the lower one is its negation.
+
+    Args:
+        call: the clamp.
+        given: its arguments behind what is clamped.
+        frame: of the call.
+    """
+    words = {keyword.arg: keyword.value for keyword in call.keywords}
+    low = words.get("min") or words.get("clip_value_min") or (given[0] if given else None)
+    high = words.get("max") or words.get("clip_value_max")
+    high = high or (given[1] if len(given) > 1 else None)
+    return high, clip_limits.is_symmetric(low, high, frame)
 
 
 def scaled(
@@ -172,14 +191,34 @@ def _limited(
     bounds = _BOUNDS_OF_DIVISORS if inverse else _BOUNDS
     if found is not None and _is_bounded(node, parts, found[0], module, bounds):
         limit, norm = found
-        detail["kind"] = Known(
-            "per_param_norm" if _of_one(within, norms, module) else "global_norm"
-        )
+        kind = "per_param_norm" if _of_one(within, norms, module) else "global_norm"
+        for each in norms:
+            kind = kind and clip_limits.kind_of_norm(
+                kind, clip_limits.type_of_norm(each, frame), frame
+            )
+        target = _target_of(node)
+        if kind and target is not None and clip_limits.is_part(target, module):
+            kind = clip_limits.PARTIAL
+        if kind:
+            detail["kind"] = Known(kind)
         detail["max"] = frame.value(limit)
         detail["max_text"] = Known(module.text(limit))
         detail["eps"] = _epsilon(norm, frame)
     walker.emit("clip", node, frame, detail=detail)
     return True
+
+
+def _target_of(node: ast.AST) -> ast.expr | None:
+    """Return what a call or statement changes."""
+    match node:
+        case ast.AugAssign(target=target):
+            return target
+        case ast.Assign() | ast.Expr():
+            found = _target_and_value(node)
+            return found[0] if found is not None else None
+        case ast.Call(func=ast.Attribute(value=target, attr=name), args=given):
+            return given[0] if name.startswith("_foreach") and given else target
+    return None
 
 
 def _epsilon(norm: ast.expr, frame: Frame) -> Value:
@@ -209,6 +248,11 @@ def _parts(node: ast.expr, module: Module, depth: int) -> Iterator[ast.AST]:
                 here = binding.module is module and binding.kind in ("assign", "augment")
                 if here and value is not None and part not in walk(value):
                     yield from _parts(value, module, depth + 1)
+
+
+def holds_norm(node: ast.AST, module: Module) -> bool:
+    """Whether an expression is a norm or a name for what holds one."""
+    return isinstance(node, ast.expr) and any(_is_norm(part) for part in _parts(node, module, 0))
 
 
 def _is_norm(node: ast.AST) -> bool:
