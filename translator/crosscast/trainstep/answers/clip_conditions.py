@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosscast.pysource.names.containers import chase, definitions
-from crosscast.pysource.programs.scopes import path_of
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Event, Guard, TrainingStep
@@ -63,8 +64,13 @@ def _changes(guard: Guard, clip: Event) -> bool:
             found = [binding for name, where in names for binding in definitions(name, where)]
             if any(id(b.node) in inside and b.kind in ("augment", "loop") for b in found):
                 return True
-        elif isinstance(part, ast.Attribute):
-            homes = clip.module.path_homes.get(path_of(part) or (), ())
-            if any(binding.kind == "augment" for binding in homes):
-                return True
+        elif isinstance(part, ast.Attribute) and part.attr in _counted(clip.module):
+            return True
     return False
+
+
+@once
+def _counted(module: Module) -> frozenset[str]:
+    """Return the names of attributes that statements such as `self.step += 1` move on."""
+    targets = (node.target for node in module.every(ast.AugAssign))
+    return frozenset(target.attr for target in targets if isinstance(target, ast.Attribute))

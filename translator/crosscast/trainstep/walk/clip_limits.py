@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.syntax.nodes import identifier
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.values.value import Known, Value
 from crosscast.trainstep.frames.object_kinds import is_gradient
 from crosscast.trainstep.frames.weight_sources import plain
 
@@ -55,11 +56,13 @@ def type_of_norm(node: ast.AST, frame: Frame) -> ast.expr | None:
     return None
 
 
-def is_symmetric(low: ast.expr | None, high: ast.expr | None, frame: Frame) -> bool:
+def is_symmetric(
+    low: ast.expr | None, high: ast.expr | None, value_of: Callable[[ast.expr], Value]
+) -> bool:
     """Whether values are limited from a negated number to that number."""
     if low is None or high is None:
         return False
-    match frame.value(low), frame.value(high):
+    match value_of(low), value_of(high):
         case Known(value=int() | float() as least), Known(value=int() | float() as most):
             return bool(least == -most)
     match low:

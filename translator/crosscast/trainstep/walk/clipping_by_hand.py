@@ -136,7 +136,7 @@ def limits_of(
     low = words.get("min") or words.get("clip_value_min") or (given[0] if given else None)
     high = words.get("max") or words.get("clip_value_max")
     high = high or (given[1] if len(given) > 1 else None)
-    return high, clip_limits.is_symmetric(low, high, frame)
+    return high, clip_limits.is_symmetric(low, high, frame.value)
 
 
 def scaled(
