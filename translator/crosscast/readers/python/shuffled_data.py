@@ -34,7 +34,7 @@ _WRAPS = frozenset(
 _IN_PLACE = re.compile(r"^(numpy|random)\.")
 _BY_INDEX = re.compile(
     r"^(torch\.utils\.data|paddle\.io)(\.\w+)*\.(TensorDataset|StackDataset|Subset|random_split)$"
-    r"|^(torchvision|torchaudio|paddle\.vision)\.datasets\.(?!FakeStream)\w+(\.\w+)*$"
+    r"|^(torchvision|torchaudio|paddle\.vision)\.datasets\.\w+(\.\w+)*$"
     r"|^datasets\.(load_dataset|load_from_disk|Dataset\.from_\w+)$"
 )
 """Data sets of libraries whose rows are asked for by number, which is for the loader to draw."""
@@ -63,7 +63,7 @@ def begins_in_tensorflow(data: ast.expr, module: Module) -> bool:
 
 
 def is_by_index(data: ast.expr, module: Module) -> bool:
-    """Whether the rows of a data set are asked for by number: a list, a class with `__getitem__`."""
+    """Whether rows of a data set are asked for by number: a list, a class with `__getitem__`."""
     return any(_has_numbers(here, where) for here, where in _made_of(data, module))
 
 
@@ -84,16 +84,13 @@ def _has_numbers(node: ast.expr, module: Module) -> bool:
 def _is_own(node: ast.Call, module: Module) -> bool:
     """Whether a class of the program has `__getitem__`, or an ancestor of it in the program."""
     found = module.program.class_named(module.call(node).name)
-    if found is None:
-        return False
-    home, made = found
-    return any(
+    return found is not None and any(
         isinstance(scope.node, ast.ClassDef)
         and any(
             isinstance(part, ast.FunctionDef) and part.name == "__getitem__"
             for part in scope.node.body
         )
-        for scope in classes.lineage(module.program, home.scopes[made])
+        for scope in classes.lineage(module.program, found)
     )
 
 
