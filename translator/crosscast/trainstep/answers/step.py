@@ -363,7 +363,8 @@ def _way(event: Event, step: TrainingStep) -> str:
         return "library"
     if event.window is not None or not step.windowed:
         return "epoch" if _now_and_then(event) else "step"
-    return "micro" if step.by_hand and _each_time(event, step) else "step"
+    elsewhere = any(guard.at_end is False for guard in event.guards)  # where no step is made
+    return "micro" if step.by_hand and (elsewhere or _each_time(event, step)) else "step"
 
 
 def _now_and_then(event: Event) -> bool:
