@@ -12,10 +12,10 @@ from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Event, Guard, TrainingStep
-from crosscast.trainstep.walk.clip_limits import asks_for_gradient, is_part
+from crosscast.trainstep.walk.clip_limits import PARTIAL, asks_for_gradient, is_part
 from crosscast.trainstep.walk.clipping_by_hand import holds_norm
 
-AT_TIMES, PARTIAL = "at_times", "partial"
+AT_TIMES = "at_times"
 
 
 def with_conditions(clips: Sequence[Event], step: TrainingStep) -> list[Event]:

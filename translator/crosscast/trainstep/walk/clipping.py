@@ -99,8 +99,8 @@ def _norm(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     bound = bound_of(call, frame, place)
     own = walker.program.function(frame.module.call(call)) is not None
     given = clip_limits.type_argument(call, frame, len(call.args) if own else place + 1)
-    kind = clip_limits.kind_of_norm("global_norm", given, frame)
-    clipped(walker, call, frame, kind, bound, library=library)
+    shown = clip_limits.kind_of_norm("global_norm", given, frame)
+    clipped(walker, call, frame, shown, bound, library=library)
     return True
 
 
