@@ -30,7 +30,7 @@ from crosscast.readers.tensorflow.horovod import horovod_windows
 from crosscast.readers.tensorflow.micro_clips import clips_given_to, private_clips, wrapper_steps
 from crosscast.readers.tensorflow.parallel import parallel
 from crosscast.readers.tensorflow.sum_windows import length_of
-from crosscast.trainstep.walk.clip_limits import is_symmetric
+from crosscast.trainstep.frames.clip_limits import is_symmetric
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call

@@ -12,8 +12,8 @@ from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Event, Guard, TrainingStep
-from crosscast.trainstep.walk.clip_limits import PARTIAL, asks_for_gradient, is_part
-from crosscast.trainstep.walk.clipping_by_hand import holds_norm
+from crosscast.trainstep.frames.clip_limits import PARTIAL, asks_for_gradient, is_part
+from crosscast.trainstep.frames.norms import holds_norm
 
 AT_TIMES = "at_times"
 

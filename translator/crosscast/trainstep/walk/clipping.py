@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Value
+from crosscast.trainstep.frames import clip_limits
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.library_settings import maker_call
 from crosscast.trainstep.frames.object_kinds import called_name, kind_of, last_name
 from crosscast.trainstep.frames.weight_sources import holds_gradients
-from crosscast.trainstep.walk import clip_limits, clipping_by_hand
+from crosscast.trainstep.walk import clipping_by_hand
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker

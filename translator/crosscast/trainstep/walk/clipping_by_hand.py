@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.trainstep.frames import clip_limits
 from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.norms import is_norm, parts_of
 from crosscast.trainstep.frames.weight_sources import holds_gradients, plain
-from crosscast.trainstep.walk import clip_limits
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.trainstep.walk.walker import Walker
 
-_DEPTH = 4
-_NORMS = frozenset({"norm", "vector_norm", "l2_norm", "global_norm", "get_total_norm"})
 _BOUNDS = frozenset({"min", "minimum", "clamp", "clamp_", "clip", "clamp_max", "clip_by_value"})
 _BOUNDS_OF_DIVISORS = frozenset({"max", "maximum", "clamp", "clamp_", "clip", "clamp_min"})
 _LOOPS = (ast.For, ast.While)
@@ -182,8 +181,8 @@ def _limited(
     inverse: bool,
 ) -> bool:
     module = frame.module
-    parts = list(_parts(factor, module, 0))
-    norms = [part for part in parts if _is_norm(part)]
+    parts = list(parts_of(factor, module, 0))
+    norms = [part for part in parts if is_norm(part)]
     if not norms:
         return False
     found = _limit(parts, module, inverse=inverse)
@@ -226,48 +225,16 @@ def _epsilon(norm: ast.expr, frame: Frame) -> Value:
     match norm:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             for added, rest in ((right, left), (left, right)):
-                if any(_is_norm(part) for part in _parts(rest, frame.module, 1)):
+                if any(is_norm(part) for part in parts_of(rest, frame.module, 1)):
                     return frame.value(added)
         case ast.Name() | ast.Attribute():
             for binding in definitions(norm, frame.module):
                 if binding.kind == "assign" and isinstance(binding.value, ast.BinOp):
                     return _epsilon(binding.value, frame)
             return Known(0.0, "derived")
-    if _is_norm(norm):
+    if is_norm(norm):
         return Known(0.0, "derived")
     return Unknown(frame.module.text(norm), "how it is kept from 0 was not read")
-
-
-def _parts(node: ast.expr, module: Module, depth: int) -> Iterator[ast.AST]:
-    """Yield the nodes of an expression and of what its names are assigned."""
-    for part in walk(node):
-        yield part
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and depth < _DEPTH:
-            for binding in definitions(part, module):
-                value = binding.value
-                here = binding.module is module and binding.kind in ("assign", "augment")
-                if here and value is not None and part not in walk(value):
-                    yield from _parts(value, module, depth + 1)
-
-
-def holds_norm(node: ast.AST, module: Module) -> bool:
-    """Whether an expression is a norm or a name for what holds one."""
-    return isinstance(node, ast.expr) and any(_is_norm(part) for part in _parts(node, module, 0))
-
-
-def _is_norm(node: ast.AST) -> bool:
-    """Whether an expression is a norm: `p.grad.norm()`, `total ** 0.5`, `sqrt(total)`."""
-    match node:
-        case ast.Call(func=function) if identifier(function) in _NORMS | {"sqrt"}:
-            return True
-        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=0.5)):
-            return True
-        case ast.BinOp(
-            op=ast.Pow(),
-            right=ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Div()),
-        ):
-            return True
-    return False
 
 
 def _limit(
@@ -278,7 +245,7 @@ def _limit(
         if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Div):
             continue
         limit, norm = (part.right, part.left) if inverse else (part.left, part.right)
-        if any(_is_norm(inner) for inner in _parts(norm, module, 1)):
+        if any(is_norm(inner) for inner in parts_of(norm, module, 1)):
             return limit, norm
     return None
 
