@@ -74,6 +74,11 @@ def test_whether_rows_are_shuffled_is_read_of_the_loader(given: str) -> None:
         assert (found.value, found.how) == (shuffles, "read")
 
 
+def test_a_data_set_that_is_not_shown_may_shuffle() -> None:
+    text = program().replace("TensorDataset(*rows)", "build()")
+    assert lifted(text).fields["data.shuffle"].how == "assumed"
+
+
 def test_an_average_kept_by_hand_is_read() -> None:
     found = lifted(after="average.lerp_(model.weight.detach(), 0.01)")
     assert (found.fields["ema.decay"].value, found.fields["ema.decay"].how) == (0.99, "derived")
