@@ -87,6 +87,8 @@ def _answer_of(place: int, end: Event) -> bool | None:
         else bool(getattr(value, "value", False)) == (id(at) in branch)
         for value, at in answers
     }
+    if signs == {False} and not any(id(at) in branch for _, at in answers):
+        return None  # what is returned behind the branch is returned in all rounds
     return signs.pop() if values and len(signs) == 1 else None
 
 
