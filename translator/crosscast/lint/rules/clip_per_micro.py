@@ -74,9 +74,17 @@ def _each(clip: Event, step: TrainingStep) -> bool:
 def _of_batches(clip: Event) -> tuple[Loop, ...]:
     """Return the loops around a clip without those over what it clips, one weight after another."""
     loops = clip.loops
-    while loops and loops[-1].role == "other":
+    names = {node.id for node in ast.walk(clip.node) if isinstance(node, ast.Name)}
+    while loops and loops[-1].role == "other" and _gives(loops[-1], names):
         loops = loops[:-1]
     return loops
+
+
+def _gives(loop: Loop, names: set[str]) -> bool:
+    """Whether a loop runs over something that a statement names."""
+    if isinstance(loop.node, ast.While):
+        return False
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(loop.node.target))
 
 
 def _may_end(text: str) -> bool:
