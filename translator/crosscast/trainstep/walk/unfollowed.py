@@ -44,6 +44,7 @@ _KINDS: dict[str, Touched] = {
     "wrapper": "optimizer",
 }
 _GRADIENT = re.compile(r"(^|_)grads?($|_)|gradients?$", re.I)
+_NAMED = re.compile(r"^g$|(^|_)(grads?|gradients?)$", re.I)
 _IN_PLACE = re.compile(r"\w[a-z]_$")
 _CLEARS = frozenset({"zero_", "detach_", "requires_grad_", "share_memory_", "record_stream"})
 
@@ -137,7 +138,7 @@ def _changed_in_place(function: ast.Attribute, name: str, module: Module) -> Tou
 def _is_named(node: ast.expr) -> bool:
     """Whether the name of a variable says that it is a gradient: `g`, `grad`, `grads[0]`."""
     inner = node.value if isinstance(node, ast.Subscript) else node
-    return isinstance(inner, ast.Name) and (inner.id == "g" or bool(_GRADIENT.search(inner.id)))
+    return isinstance(inner, ast.Name) and bool(_NAMED.search(inner.id))
 
 
 def _by_assignment(node: ast.stmt, module: Module) -> Touched | None:
