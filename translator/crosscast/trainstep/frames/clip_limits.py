@@ -80,6 +80,8 @@ def is_part(node: ast.expr, module: Module) -> bool:
     A loop or comprehension over the parameters of a model is all of them, unless a condition that
     does not ask for gradients chooses some.
     """
+    if isinstance(node, ast.Call):
+        return False
     for here, where in chase(node, module):
         match here:
             case ast.List(elts=[_, *_] as parts) | ast.Tuple(elts=[_, *_] as parts):
