@@ -8,11 +8,11 @@ from crosscast.messages.source import Source
 
 TORCH = """\
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 {imports}
 model = torch.nn.Linear(128, 4)
 optimizer = {optimizer}
-loader = DataLoader(rows, batch_size=8{loader})
+loader = DataLoader(TensorDataset(*rows), batch_size=8{loader})
 {before}
 for epoch in range(3):
     for inputs, labels in loader:

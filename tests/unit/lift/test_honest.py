@@ -76,6 +76,11 @@ def test_whether_rows_are_shuffled_is_read_of_the_loader(given: str) -> None:
         assert (found.value, found.how) == (shuffles, "read")
 
 
+def test_a_data_set_that_is_not_shown_may_shuffle() -> None:
+    text = program().replace("TensorDataset(*rows)", "build()")
+    assert lifted(text).fields["data.shuffle"].how == "assumed"
+
+
 def test_an_average_kept_by_hand_is_read() -> None:
     pairs = "zip(average.parameters(), model.parameters())"
     found = lifted(after=f"for kept, new in {pairs}: kept.lerp_(new.detach(), 0.01)")

@@ -114,7 +114,7 @@ def test_the_rest_of_a_run() -> None:
         "torch.manual_seed(7)\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
         "from torch.utils.data import DataLoader\n"
         "eval_loader = DataLoader(test_set, batch_size=64)\n"
-        "loader = DataLoader(train_set, batch_size=8)\n"
+        "loader = DataLoader([*rows], batch_size=8)\n"
         "for epoch in range(args.epochs):\n"
     )
     found = read_by(RUN, text + STEP.replace("\n", "\n    "))

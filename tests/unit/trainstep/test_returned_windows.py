@@ -73,10 +73,10 @@ PER_UPDATE = {
 }
 UNCLEAR = {
     "something else": ((END, "            return ok(loss)\n        return False\n"),),
-    "the other way round": ((END, END.replace("True", "0").replace("False", "1")),),
     "true in all rounds": ((END, "        return True\n"),),
 }
 PER_MICRO = {
+    "the other way round": ((END, END.replace("True", "0").replace("False", "1")),),
     "without a condition": ((ASK, "    helper.backward(loss)\n    schedule.step()\n"),),
     "another condition": (
         (ASK, "    helper.backward(loss)\n    if args.schedule:\n        schedule.step()\n"),

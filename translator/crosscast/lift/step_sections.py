@@ -30,6 +30,12 @@ _OPEN = (None, "caller", "elsewhere", "inherit", "selectable", "env_default")
 """Ways of scaling the loss of which it is not known what runs."""
 
 
+_UNLIKE_RECIPE = {
+    "other_norm": "by a norm of another type than 2",
+    "partial": "that of a part of the weights, which `exempt` would have to name",
+    "at_times": "left out in some updates",
+}
+"""Ways of clipping in words."""
 _UNDIVIDED = ("no", "no_by_design", "conditional")
 """Words for losses that are added up and not divided, or only sometimes."""
 
@@ -281,7 +287,7 @@ def clipping(look: Look, draft: Draft) -> None:
         draft.assume("clipping.kind", "none", kind.expression or kind.reason, kind)
         return
     if norm not in ("global_norm", "value", "per_param_norm"):
-        shown = str(norm).replace("_", " ")
+        shown = _UNLIKE_RECIPE.get(str(norm), str(norm).replace("_", " "))
         draft.note("CC911", "clipping", f"clipping is {shown}; a recipe cannot say that", kind)
         draft.assume("clipping.kind", "none", shown, kind)
         return

@@ -13,7 +13,7 @@ from crosscast.lint.rules._windows import accelerator_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.events import Event, Loop, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -61,14 +61,30 @@ def _each(clip: Event, step: TrainingStep) -> bool:
     backward = [o for o in backward_of(step) if o.order < clip.order and compatible(o, clip)]
     if not backward:
         return False
-    same = [event for event in backward if event.loops == clip.loops]
+    same = [event for event in backward if event.loops == _of_batches(clip)]
     nodes = {id(guard.node) for event in backward for guard in event.guards}
     own = [guard for guard in clip.guards if id(guard.node) not in nodes]
-    counters = {loop.counter for loop in clip.loops[-1:] if loop.role == "micro"}
+    counters = {loop.counter for loop in _of_batches(clip)[-1:] if loop.role == "micro"}
     counted = {identifier(n) for g in own for n in ast.walk(g.node) if isinstance(n, ast.expr)}
     if counters & counted - {""}:
         return False
     return bool(same) and not any(_may_end(guard.text) for guard in own)
+
+
+def _of_batches(clip: Event) -> tuple[Loop, ...]:
+    """Return the loops around a clip without those over what it clips, one weight after another."""
+    loops = clip.loops
+    names = {node.id for node in ast.walk(clip.node) if isinstance(node, ast.Name)}
+    while loops and loops[-1].role == "other" and _gives(loops[-1], names):
+        loops = loops[:-1]
+    return loops
+
+
+def _gives(loop: Loop, names: set[str]) -> bool:
+    """Whether a loop runs over something that a statement names."""
+    if isinstance(loop.node, ast.While):
+        return False
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(loop.node.target))
 
 
 def _may_end(text: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
@@ -10,11 +12,21 @@ from crosscast.lint.rules._data_parallel import wraps
 from crosscast.lint.rules._examples import NO_SYNC, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, trained_passes
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.answers.reductions import held_back, is_certain
 from crosscast.trainstep.events import Context, TrainingStep
 
-_BY_HAND = ("all_reduce", "allreduce", "reduce_scatter", "no_backward_sync")
+_BY_HAND = re.compile(
+    r"all_?reduce|reduce_scatter|no_backward_sync|^_?i?(broad|b)cast|_broadcast"
+    r"|all_?gather|all_to_all|averag(?!e_(loss|meter))|^sync(hroni[sz]e)?_"
+)
+"""What makes gradients or weights of processes alike, as names begin or read."""
+_TALKS = re.compile(r"(^|\.)(reduce|scatter|gather|i?send|i?recv|P2POp|exchange)(_|$)", re.I)
+"""What does so as a function of a package for processes; other packages name other things so."""
+_OF_PROCESSES = re.compile(r"^torch\.(distributed|cuda\.nccl)\b|^(dist|comm|hvd|mpi4py)\b|\.comm\.")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -23,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject) if wrapped else ():
         group = connected(step.module)
         made = [call for call in wrapped if call.module in group]
-        if not made or any(word in module.code for word in _BY_HAND for module in group):
+        if not made or any(map(_reduces_by_hand, group)):
             continue
         context = _always_held(step)
         if context is not None and step.of("step"):
@@ -34,6 +46,15 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="run the forward pass of the last micro-batch of a window outside of it",
                 related=(made[0].module.span(made[0].node),),
             )
+
+
+@once
+def _reduces_by_hand(module: Module) -> bool:
+    """Whether a module has a collective operation, or names one to hand it on, as a hook."""
+    names = (*module.every(ast.Name), *module.every(ast.Attribute))
+    return any(_BY_HAND.search(identifier(node)) for node in names) or any(
+        _OF_PROCESSES.search(call.name) and _TALKS.search(call.name) for call in module.calls
+    )
 
 
 def _always_held(step: TrainingStep) -> Context | None:

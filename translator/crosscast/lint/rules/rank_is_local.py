@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding, path_of
 from crosscast.readers.torch.spawned import Spawn, node_factor, spawns, starts_all
@@ -43,19 +43,28 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_local(node: ast.expr, module: Module) -> bool:
-    """Whether one of the values of an expression certainly is the rank within a node."""
-    return any(_LOCAL.search(where.text(value)) for value, where in _values(node, module))
+    """Whether all values of an expression certainly are the rank within a node."""
+    return all(_LOCAL.search(where.text(value)) for value, where in _values(node, module))
 
 
 def _started(rank: ast.expr, module: Module, found: Sequence[Spawn]) -> Spawn | None:
-    """Return what starts the processes if the rank is the number that it gives each of them."""
-    for here, where in chase(rank, module):
-        if not isinstance(here, ast.Name):
-            continue
-        for spawn in found:
-            if spawn.is_index(here, where):
-                return spawn
+    """Return what starts the processes if the rank always is the number that it gives each."""
+    for spawn in found:
+        if _is_index(rank, module, spawn, _HOPS):
+            return spawn
     return None
+
+
+def _is_index(node: ast.expr, module: Module, spawn: Spawn, hops: int) -> bool:
+    """Whether all that is assigned to a name comes from the number of the process."""
+    if isinstance(node, ast.Name) and spawn.is_index(node, module):
+        return True
+    found = definitions(node, module) if hops else ()
+    return bool(found) and all(
+        binding.assigned is not None
+        and _is_index(binding.assigned, binding.module, spawn, hops - 1)
+        for binding in found
+    )
 
 
 def _counts_nodes(node: ast.expr, module: Module, spawned: Spawn | None) -> bool:

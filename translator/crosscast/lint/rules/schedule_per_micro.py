@@ -23,14 +23,16 @@ def check(subject: Subject) -> Iterator[Finding]:
         for event in step.inside("schedule"):
             if not is_schedule(event) or "argument" in event.detail or event.window is not None:
                 continue
+            elsewhere = all(event.excludes(other) for other in step.inside("step"))
             if all(
-                implies(candidate, event) and candidate.loops == event.loops
+                implies(candidate, event, windows=elsewhere) and candidate.loops == event.loops
                 for candidate in backward
             ):
+                when = "after the micro-batches without an update" if elsewhere else ""
                 yield Finding(
                     span=event.span,
-                    message=f"{event.subject} advances after every micro-batch, the optimizer once "
-                    f"in {ends[0][1].steps_text}",
+                    message=f"{event.subject} advances {when or 'after every micro-batch'}, the "
+                    f"optimizer once in {ends[0][1].steps_text}",
                     hint="step it with the optimizer, or specify its length in micro-batches",
                     related=(ends[0][0].span,),
                 )

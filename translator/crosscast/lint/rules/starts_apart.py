@@ -11,6 +11,7 @@ from crosscast.lint.rules._connected import connected
 from crosscast.lint.rules._data_parallel import calls_of
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, trained_passes
+from crosscast.lint.rules._weights_written import written_before
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
@@ -40,6 +41,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         reduced = next(filter(_is_of_gradient, step.of("all_reduce")), None)
         if reduced is None or not backward_of(step) or _reduces_weights(subject):
+            continue
+        if written_before(step):
             continue
         made = [call for event in trained_passes(step) for call in _made(event)]
         if made and all(_is_drawn_apart(call, subject) for call in made):

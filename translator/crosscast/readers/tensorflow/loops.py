@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
@@ -29,6 +30,7 @@ from crosscast.readers.tensorflow.horovod import horovod_windows
 from crosscast.readers.tensorflow.micro_clips import clips_given_to, private_clips, wrapper_steps
 from crosscast.readers.tensorflow.parallel import parallel
 from crosscast.readers.tensorflow.sum_windows import length_of
+from crosscast.trainstep.frames.clip_limits import is_symmetric
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -176,7 +178,8 @@ def _clipping(program: Program) -> Iterator[Fact]:
             yield fact_of("clipping.kind", Known("none"), span, reader=NAME)
             continue
         word = "per_var_then_global" if both else kind
-        yield fact_of("clipping.kind", Known(word), span, reader=NAME)
+        if word != "value" or _is_symmetric(call):
+            yield fact_of("clipping.kind", Known(word), span, reader=NAME)
         per = "micro" if call.node in micro else "step"
         yield fact_of("clipping.per", Known(per), span, reader=NAME, confidence="likely")
         for limit in ("clip_norm", "clip_value_max"):
@@ -188,6 +191,15 @@ def _clipping(program: Program) -> Iterator[Fact]:
         word = _unscaled(program, call)
         if word:
             yield fact_of("clipping.unscaled_first", Known(word), span, reader=NAME)
+
+
+def _is_symmetric(call: Call) -> bool:
+    """Whether a bound by value is not known to differ from the negation of the other one."""
+    bound = call.bound()
+    low, high = bound.get("clip_value_min"), bound.get("clip_value_max")
+    if low is None or high is None:
+        return False
+    return is_symmetric(low, high, lambda node: evaluate(node, call.module))
 
 
 def _named(found: list[tuple[str, Call]], micro: set[ast.AST]) -> Iterator[Fact]:

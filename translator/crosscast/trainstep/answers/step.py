@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Value
+from crosscast.trainstep.answers.clip_conditions import with_conditions
 from crosscast.trainstep.answers.warmups import without_warmups
 from crosscast.trainstep.answers.windows import (
     Answer,
@@ -138,7 +139,7 @@ def clips(step: TrainingStep) -> list[Event]:
         if isinstance(limit, Known) and limit.value is None and not _is_a_setting(event):
             continue
         found.append(event)
-    return found
+    return with_conditions(found, step)
 
 
 def _is_a_setting(clip: Event) -> bool:
@@ -362,7 +363,8 @@ def _way(event: Event, step: TrainingStep) -> str:
         return "library"
     if event.window is not None or not step.windowed:
         return "epoch" if _now_and_then(event) else "step"
-    return "micro" if step.by_hand and _each_time(event, step) else "step"
+    elsewhere = any(guard.at_end is False for guard in event.guards)  # where no step is made
+    return "micro" if step.by_hand and (elsewhere or _each_time(event, step)) else "step"
 
 
 def _now_and_then(event: Event) -> bool:

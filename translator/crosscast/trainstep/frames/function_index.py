@@ -18,6 +18,7 @@ from crosscast.trainstep.frames.object_kinds import (
     last_name,
 )
 from crosscast.trainstep.frames.weight_averages import average_of
+from crosscast.trainstep.frames.weight_sources import holds_gradients
 
 Owner = Function | ast.Module
 
@@ -155,7 +156,8 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
         function = node.func
         name = called_name(node)
         wrapped = len(node.args) > 1 and WRAPPED.search(name)
-        if name in HOT or wrapped or _is_optimizer_apply(function, name) or _scales(function):
+        scales = _scales(function, module)
+        if name in HOT or wrapped or _is_optimizer_apply(function, name) or scales:
             if _is_core(node, name):
                 index.core.setdefault(owner, []).append(node)
             index.hot.add(owner)
@@ -166,7 +168,7 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
     index.hot.update(
         owner
         for assignment in _assignments(module)
-        if _changes_gradient(assignment)
+        if _changes_gradient(assignment, module)
         and (owner := _owner(assignment, module, owners)) is not None
     )
     index.hot.update(_averaging(module, owners))
@@ -184,10 +186,15 @@ def _runs_at_once(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and called_name(node) in _AT_ONCE
 
 
-def _changes_gradient(node: ast.AugAssign | ast.Assign) -> bool:
+def _changes_gradient(node: ast.AugAssign | ast.Assign, module: Module) -> bool:
     """Whether it is `p.grad *= factor` or the like."""
-    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
-    return is_gradient(target) and not isinstance(node.value, ast.Constant)
+    if isinstance(node.value, ast.Constant):
+        return False
+    if isinstance(node, ast.Assign):
+        return is_gradient(node.targets[0])
+    return is_gradient(node.target) or (
+        isinstance(node.op, ast.Mult | ast.Div) and holds_gradients(node.target, module)
+    )
 
 
 def _averaging(module: Module, owners: dict[ast.AST, Owner | None]) -> Iterator[Owner]:
@@ -201,12 +208,12 @@ def _averaging(module: Module, owners: dict[ast.AST, Owner | None]) -> Iterator[
                     yield owner
 
 
-def _scales(function: ast.expr) -> bool:
+def _scales(function: ast.expr, module: Module) -> bool:
     """Whether it is `p.grad.mul_` or the like, as in clipping by hand."""
     return (
         isinstance(function, ast.Attribute)
         and function.attr in ("mul_", "div_", "scale_", "clip_", "set_value", "copy_")
-        and is_gradient(function.value)
+        and holds_gradients(function.value, module)
     )
 
 

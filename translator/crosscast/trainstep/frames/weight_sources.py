@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
@@ -221,14 +222,39 @@ def holds_gradients(node: ast.expr, module: Module) -> bool:
     if isinstance(node, ast.Name):
         places = [(node, module), *_elements(node, module)]
         return any(_lists_gradients(collection, where) for collection, where in places)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        return _lists_gradients(node.value, module)
     return isinstance(node, ast.ListComp) and is_gradient(plain(node.elt))
 
 
-def _lists_gradients(node: ast.expr, module: Module) -> bool:
-    for here, _ in chase(node, module):
+def _appended(node: ast.Name, module: Module) -> Iterator[ast.expr]:
+    """Yield what is appended to a list that begins empty in the same function."""
+    if not any(isinstance(b.value, ast.List) for b in definitions(node, module)):
+        return
+    for call in module.every(ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[e]):
+                if name == node.id and module.function_of(call) is module.function_of(node):
+                    yield e
+
+
+def _lists_gradients(node: ast.expr, module: Module, depth: int = 0) -> bool:
+    for here, where in chase(node, module) if depth <= _DEPTH else ():
         match here:
             case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
                 if is_gradient(plain(element)):
+                    return True
+            case ast.DictComp(value=element):
+                if is_gradient(plain(element)):
+                    return True
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _VIEWS:
+                if _lists_gradients(inner, where, depth + 1):
+                    return True
+            case ast.Call(func=function, args=[inner, *_]) if identifier(function) in _WRAPS:
+                if _lists_gradients(inner, where, depth + 1):
+                    return True
+            case ast.Name():
+                if any(is_gradient(plain(each)) for each in _appended(here, where)):
                     return True
             case ast.Call(func=ast.Attribute(attr="gradient" | "compute_gradients")):
                 return True

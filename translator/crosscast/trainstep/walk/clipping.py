@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Value
+from crosscast.trainstep.frames import clip_limits
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.library_settings import maker_call
 from crosscast.trainstep.frames.object_kinds import called_name, kind_of, last_name
@@ -46,6 +47,8 @@ def clipped(
     first = call.args[0] if call.args else None
     if first is not None:
         detail["of"] = Known(frame.module.text(first))
+        if kind and clip_limits.is_part(first, frame.module):
+            detail["kind"] = Known(clip_limits.PARTIAL)
         if _masters(first, frame):
             detail["masters"] = Known(True)
     walker.emit("clip", call, frame, subject=subject, library=library, detail=detail)
@@ -95,7 +98,10 @@ def _norm(walker: Walker, call: ast.Call, frame: Frame) -> bool:
         if library == "optimizer" or (method and len(call.args) == 1):
             place = 0
     bound = bound_of(call, frame, place)
-    clipped(walker, call, frame, "global_norm", bound, library=library)
+    own = walker.program.function(frame.module.call(call)) is not None
+    given = clip_limits.type_argument(call, frame, len(call.args) if own else place + 1)
+    shown = clip_limits.kind_of_norm("global_norm", given, frame)
+    clipped(walker, call, frame, shown, bound, library=library)
     return True
 
 
@@ -114,6 +120,7 @@ def _fabric(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     if "clip_val" in words or "max_norm" in words:
         kind = "value" if "clip_val" in words else "global_norm"
         bound = words.get("clip_val") or words.get("max_norm")
+        kind = clip_limits.kind_of_norm(kind, words.get("norm_type"), frame)
         clipped(walker, call, frame, kind, bound, library="lightning_fabric")
         return True
     if not words and _of_other_file(call, frame):
@@ -146,6 +153,8 @@ def _dispatch(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     )
     if isinstance(value, Known) and value.flag:
         shown = "selectable"
+    if shown == "global_norm":
+        shown = clip_limits.kind_of_norm(shown, words.get("norm_type"), frame)
     clipped(walker, call, frame, shown, bound)
     return True
 
@@ -156,19 +165,32 @@ def _tensorflow(kind: str) -> Callable[[Walker, ast.Call, Frame], bool]:
         if kind != "global_norm" and not _GRADIENT.search(first):
             return False
         bound = bound_of(call, frame, 2 if kind == "value" else 1)
-        clipped(walker, call, frame, kind, bound, library="tensorflow")
+        shown = kind
+        if kind == "value":
+            bound, symmetric = clipping_by_hand.limits_of(call, call.args[1:], frame)
+            shown = kind if symmetric else ""
+        clipped(walker, call, frame, shown, bound, library="tensorflow")
         return True
 
     return clip
 
 
 def _clamp(walker: Walker, call: ast.Call, frame: Frame) -> bool:
-    """`p.grad.clamp_(-c, c)`."""
+    """`p.grad.clamp_(-c, c)`; a function of the program of that name may do anything."""
+    if not _is_method(walker, call, frame):
+        return False
     return clipping_by_hand.clamped(walker, call, call, frame)
+
+
+def _is_method(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+    own = walker.program.function(frame.module.call(call)) is not None
+    return isinstance(call.func, ast.Attribute) and not own
 
 
 def multiplied(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     """`p.grad.mul_(coefficient)`, `torch._foreach_mul_(gradients, coefficient)`."""
+    if not _is_method(walker, call, frame):
+        return False
     given = list(call.args)
     if isinstance(call.func, ast.Attribute) and not call.func.attr.startswith("_foreach"):
         given.insert(0, call.func.value)

@@ -7,21 +7,21 @@ loop that multiplies it, or that of all of them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.trainstep.frames import clip_limits
 from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.norms import is_norm, parts_of
 from crosscast.trainstep.frames.weight_sources import holds_gradients, plain
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.trainstep.walk.walker import Walker
 
-_DEPTH = 4
-_NORMS = frozenset({"norm", "vector_norm", "l2_norm", "global_norm", "get_total_norm"})
 _BOUNDS = frozenset({"min", "minimum", "clamp", "clamp_", "clip", "clamp_max", "clip_by_value"})
 _BOUNDS_OF_DIVISORS = frozenset({"max", "maximum", "clamp", "clamp_", "clip", "clamp_min"})
 _LOOPS = (ast.For, ast.While)
@@ -109,15 +109,33 @@ def clamped(walker: Walker, node: ast.AST, call: ast.Call, frame: Frame) -> bool
         given.insert(0, call.func.value)
     if not given or not holds_gradients(given[0], frame.module):
         return False
-    words = {keyword.arg: keyword.value for keyword in call.keywords}
-    bound = words.get("max") or words.get("clip_value_max")
-    bound = bound or (given[2] if len(given) > 2 else None)
+    bound, symmetric = limits_of(call, given[1:], frame)
     of = frame.module.text(given[0]).partition(".grad")[0]
-    detail: dict[str, Value] = {"kind": Known("value"), "of": Known(of)}
+    detail: dict[str, Value] = {"of": Known(of)}
+    if symmetric:
+        part = clip_limits.is_part(given[0], frame.module)
+        detail["kind"] = Known(clip_limits.PARTIAL if part else "value")
     if bound is not None:
         detail["max"], detail["max_text"] = frame.value(bound), Known(frame.module.text(bound))
     walker.emit("clip", node, frame, detail=detail)
     return True
+
+
+def limits_of(
+    call: ast.Call, given: Sequence[ast.expr], frame: Frame
+) -> tuple[ast.expr | None, bool]:
+    """Return the upper limit of a clamp, and whether the lower one is its negation.
+
+    Args:
+        call: the clamp.
+        given: its arguments behind what is clamped.
+        frame: of the call.
+    """
+    words = {keyword.arg: keyword.value for keyword in call.keywords}
+    low = words.get("min") or words.get("clip_value_min") or (given[0] if given else None)
+    high = words.get("max") or words.get("clip_value_max")
+    high = high or (given[1] if len(given) > 1 else None)
+    return high, clip_limits.is_symmetric(low, high, frame.value)
 
 
 def scaled(
@@ -163,8 +181,8 @@ def _limited(
     inverse: bool,
 ) -> bool:
     module = frame.module
-    parts = list(_parts(factor, module, 0))
-    norms = [part for part in parts if _is_norm(part)]
+    parts = list(parts_of(factor, module, 0))
+    norms = [part for part in parts if is_norm(part)]
     if not norms:
         return False
     found = _limit(parts, module, inverse=inverse)
@@ -172,9 +190,16 @@ def _limited(
     bounds = _BOUNDS_OF_DIVISORS if inverse else _BOUNDS
     if found is not None and _is_bounded(node, parts, found[0], module, bounds):
         limit, norm = found
-        detail["kind"] = Known(
-            "per_param_norm" if _of_one(within, norms, module) else "global_norm"
-        )
+        kind = "per_param_norm" if _of_one(within, norms, module) else "global_norm"
+        for each in norms:
+            kind = kind and clip_limits.kind_of_norm(
+                kind, clip_limits.type_of_norm(each, frame), frame
+            )
+        target = _target_of(node)
+        if kind and target is not None and clip_limits.is_part(target, module):
+            kind = clip_limits.PARTIAL
+        if kind:
+            detail["kind"] = Known(kind)
         detail["max"] = frame.value(limit)
         detail["max_text"] = Known(module.text(limit))
         detail["eps"] = _epsilon(norm, frame)
@@ -182,48 +207,34 @@ def _limited(
     return True
 
 
+def _target_of(node: ast.AST) -> ast.expr | None:
+    """Return what a call or statement changes."""
+    match node:
+        case ast.AugAssign(target=target):
+            return target
+        case ast.Assign() | ast.Expr():
+            found = _target_and_value(node)
+            return found[0] if found is not None else None
+        case ast.Call(func=ast.Attribute(value=target, attr=name), args=given):
+            return given[0] if name.startswith("_foreach") and given else target
+    return None
+
+
 def _epsilon(norm: ast.expr, frame: Frame) -> Value:
     """Return what is added to a norm before it divides: `1e-6` of `norm + 1e-6`."""
     match norm:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             for added, rest in ((right, left), (left, right)):
-                if any(_is_norm(part) for part in _parts(rest, frame.module, 1)):
+                if any(is_norm(part) for part in parts_of(rest, frame.module, 1)):
                     return frame.value(added)
         case ast.Name() | ast.Attribute():
             for binding in definitions(norm, frame.module):
                 if binding.kind == "assign" and isinstance(binding.value, ast.BinOp):
                     return _epsilon(binding.value, frame)
             return Known(0.0, "derived")
-    if _is_norm(norm):
+    if is_norm(norm):
         return Known(0.0, "derived")
     return Unknown(frame.module.text(norm), "how it is kept from 0 was not read")
-
-
-def _parts(node: ast.expr, module: Module, depth: int) -> Iterator[ast.AST]:
-    """Yield the nodes of an expression and of what its names are assigned."""
-    for part in walk(node):
-        yield part
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and depth < _DEPTH:
-            for binding in definitions(part, module):
-                value = binding.value
-                here = binding.module is module and binding.kind in ("assign", "augment")
-                if here and value is not None and part not in walk(value):
-                    yield from _parts(value, module, depth + 1)
-
-
-def _is_norm(node: ast.AST) -> bool:
-    """Whether an expression is a norm: `p.grad.norm()`, `total ** 0.5`, `sqrt(total)`."""
-    match node:
-        case ast.Call(func=function) if identifier(function) in _NORMS | {"sqrt"}:
-            return True
-        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=0.5)):
-            return True
-        case ast.BinOp(
-            op=ast.Pow(),
-            right=ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Div()),
-        ):
-            return True
-    return False
 
 
 def _limit(
@@ -234,7 +245,7 @@ def _limit(
         if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Div):
             continue
         limit, norm = (part.right, part.left) if inverse else (part.left, part.right)
-        if any(_is_norm(inner) for inner in _parts(norm, module, 1)):
+        if any(is_norm(inner) for inner in parts_of(norm, module, 1)):
             return limit, norm
     return None
 

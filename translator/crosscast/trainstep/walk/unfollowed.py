@@ -16,6 +16,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Touched, Unfollowed
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.object_kinds import is_model_name, kind_of, last_name
+from crosscast.trainstep.frames.weight_sources import holds_gradients
 from crosscast.trainstep.walk.models import NOT_RUN
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _KINDS: dict[str, Touched] = {
     "wrapper": "optimizer",
 }
 _GRADIENT = re.compile(r"(^|_)grads?($|_)|gradients?$", re.I)
+_NAMED = re.compile(r"^g$|(^|_)(grads?|gradients?)$", re.I)
 _IN_PLACE = re.compile(r"\w[a-z]_$")
 _CLEARS = frozenset({"zero_", "detach_", "requires_grad_", "share_memory_", "record_stream"})
 
@@ -52,12 +54,11 @@ def note(walker: Walker, call: ast.Call, name: str, frame: Frame) -> None:
     if not walker.heads or not name or len(walker.unfollowed) >= MOST:
         return
     function = call.func
-    text = ""
     if isinstance(function, ast.Attribute):
-        text = _changed_in_place(function, name, frame.module)
-    if text:
-        _record(walker, call, frame, "gradients" if ".grad" in text else "weights")
-        return
+        changed = _changed_in_place(function, name, frame.module)
+        if changed is not None:
+            _record(walker, call, frame, changed)
+            return
     if hasattr(builtins, name) or _HARMLESS.search(name) or NOT_RUN.search(name):
         return
     found = walker.program.function(frame.module.call(call))
@@ -115,24 +116,29 @@ def _touched(node: ast.expr, walker: Walker, frame: Frame) -> Touched | None:
 
 def _changes(function: ast.AST, module: Module) -> Iterator[Touched]:
     """Yield what a function of the program changes in place that is trained."""
-    text = module.text(function)
-    if ".grad" not in text and ".data" not in text:
-        return
     for node in walk(function):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             changed = _changed_in_place(node.func, node.func.attr, module)
-            if changed:
-                yield "gradients" if ".grad" in changed else "weights"
+            if changed is not None:
+                yield changed
         elif isinstance(node, ast.stmt) and (touched := _by_assignment(node, module)):
             yield touched
 
 
-def _changed_in_place(function: ast.Attribute, name: str, module: Module) -> str:
-    """Return the text of the gradient or weight that a method changes; empty if it is neither."""
+def _changed_in_place(function: ast.Attribute, name: str, module: Module) -> Touched | None:
+    """Return what a method changes: an element of a list of gradients is a gradient."""
     if name in _CLEARS or not (_IN_PLACE.search(name) or name == "set_value"):
-        return ""
+        return None
     text = module.text(function.value)
-    return text if ".grad" in text or ".data" in text else ""
+    if ".grad" in text or holds_gradients(function.value, module) or _is_named(function.value):
+        return "gradients"
+    return "weights" if ".data" in text else None
+
+
+def _is_named(node: ast.expr) -> bool:
+    """Whether the name of a variable says that it is a gradient: `g`, `grad`, `grads[0]`."""
+    inner = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(inner, ast.Name) and bool(_NAMED.search(inner.id))
 
 
 def _by_assignment(node: ast.stmt, module: Module) -> Touched | None:

@@ -42,9 +42,10 @@ def _told(guard: Guard, event: Event, ends: Sequence[Event]) -> Guard:
         return guard
     call, positive = _asked(guard.node, event.module.owner_of(guard.node))
     for end in ends:
-        if call is not None and call in end.calls and _returns_it(end.calls.index(call), end):
+        answer = _answer_of(end.calls.index(call), end) if call in end.calls else None
+        if answer is not None:
             assert end.window is not None
-            window = replace(end.window, positive=positive, inverted=False)
+            window = replace(end.window, positive=positive == answer, inverted=False)
             return replace(guard, window=window)
     return guard
 
@@ -60,8 +61,8 @@ def _asked(node: ast.expr, module: Module) -> tuple[ast.Call | None, bool]:
     return (node, True) if isinstance(node, ast.Call) else (None, True)
 
 
-def _returns_it(place: int, end: Event) -> bool:
-    """Whether a call returns true exactly where a step happens in it.
+def _answer_of(place: int, end: Event) -> bool | None:
+    """Return what a call returns exactly where a step happens in it; None if that is not known.
 
     Args:
         place: position of the call in `end.calls`.
@@ -71,21 +72,24 @@ def _returns_it(place: int, end: Event) -> bool:
     module = end.module.owner_of(inner)
     function = module.function_of(inner)
     if function is None:
-        return False
+        return None
     guards = [g for g in end.guards if g.window is not None and g.at_end]
     branch = _branch(inner, function, module, {id(g.node) for g in guards})
     answers = list(_answers(function, module))
     values = [value for value, _ in answers if value is not None]
     if branch is None:  # the step is in a function that this one calls
         called = isinstance(inner, ast.Call) and values == [inner]
-        return called and _returns_it(place + 1, end)
+        return _answer_of(place + 1, end) if called else None
     tests = {g.text for g in guards if g.holds}
-    return bool(values) and all(
-        module.text(value) in tests
+    signs = {
+        module.text(value) in tests or None
         if value is not None and not isinstance(value, ast.Constant)
         else bool(getattr(value, "value", False)) == (id(at) in branch)
         for value, at in answers
-    )
+    }
+    if signs == {False} and not any(id(at) in branch for _, at in answers):
+        return None  # what is returned behind the branch is returned in all rounds
+    return signs.pop() if values and len(signs) == 1 else None
 
 
 def _branch(

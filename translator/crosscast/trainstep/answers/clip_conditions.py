@@ -1,0 +1,76 @@
+"""Clipping that is left out in some updates, or of some weights, as a condition decides."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.once import once
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
+from crosscast.trainstep.events import Event, Guard, TrainingStep
+from crosscast.trainstep.frames.clip_limits import PARTIAL, asks_for_gradient, is_part
+from crosscast.trainstep.frames.norms import holds_norm
+
+AT_TIMES = "at_times"
+
+
+def with_conditions(clips: Sequence[Event], step: TrainingStep) -> list[Event]:
+    """Return clips whose kind is `at_times` or `partial` where a condition leaves some out.
+
+    Settings, tests for the end of a window, and conditions that the step shares leave out none.
+    """
+    shared = {id(guard.node) for event in step.of("step", "backward") for guard in event.guards}
+    return [_with_conditions(clip, shared, step) for clip in clips]
+
+
+def _with_conditions(clip: Event, shared: set[int], step: TrainingStep) -> Event:
+    if "kind" not in clip.detail:
+        return clip
+    weights = [loop for loop in clip.loops if loop.role == "other"]
+    inner = {id(node) for loop in weights for node in walk(loop.node)}
+    kind = ""
+    for guard in clip.guards:
+        if guard.window is not None or id(guard.node) in shared or _asks_for_norm(guard, clip):
+            continue
+        if id(guard.node) in inner:
+            kind = kind or ("" if asks_for_gradient(guard.node) else PARTIAL)
+        elif _changes(guard, clip):
+            kind = AT_TIMES
+    if not kind and any(_runs_over_part(loop.node, clip) for loop in weights):
+        kind = PARTIAL
+    return replace(clip, detail={**clip.detail, "kind": Known(kind)}) if kind else clip
+
+
+def _runs_over_part(loop: ast.For | ast.While | ast.AsyncFor, clip: Event) -> bool:
+    return not isinstance(loop, ast.While) and is_part(loop.iter, clip.module)
+
+
+def _asks_for_norm(guard: Guard, clip: Event) -> bool:
+    """Whether gradients below the limit are left as they are: `if norm > limit`."""
+    return any(holds_norm(part, clip.module) for part in (guard.node, *walk(guard.node)))
+
+
+def _changes(guard: Guard, clip: Event) -> bool:
+    """Whether a condition reads what changes from one round to the next: a counter."""
+    rounds = [loop for loop in clip.loops if loop.role != "other"]
+    inside = {id(node) for loop in rounds for node in walk(loop.node)}
+    for part in walk(guard.node):
+        if isinstance(part, ast.Name):
+            names = [(n, where) for n, where in chase(part, clip.module) if isinstance(n, ast.Name)]
+            found = [binding for name, where in names for binding in definitions(name, where)]
+            if any(id(b.node) in inside and b.kind in ("augment", "loop") for b in found):
+                return True
+        elif isinstance(part, ast.Attribute) and part.attr in _counted(clip.module):
+            return True
+    return False
+
+
+@once
+def _counted(module: Module) -> frozenset[str]:
+    """Return the names of attributes that statements such as `self.step += 1` move on."""
+    targets = (node.target for node in module.every(ast.AugAssign))
+    return frozenset(target.attr for target in targets if isinstance(target, ast.Attribute))
