@@ -11,12 +11,11 @@ INITIAL, RUNNING_VARIANCE = "initial values", "running variance"
 class Difference:
     """What differs, and what it looks like.
 
-    `tensors`: canonical names of what differs, if that is known.
-
     `what`: `output`, `loss`, `gradient`, `setting`, `state`, `metric` or `initial values`.
     `module`: its path in the first framework, and `counterpart` that in the other one; of a loss
     its function, of a gradient that is cut its parameter. `kind`: of a known difference, else "".
-    `certain`: whether it is one, or may also be a function that does the same.
+    `certain`: whether it is one, or may also be a function that does the same. `tensors`: canonical
+    names of what differs, if that is known.
     """
 
     what: str
