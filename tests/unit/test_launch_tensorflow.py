@@ -21,11 +21,26 @@ def files(target: str) -> dict[str, str]:
     return {path: file.text for path, file in compiled.files.items()}
 
 
-def started(tmp_path: Path, **variables: str) -> tuple[int, list[Any], list[str]]:
-    """Run TensorFlow's launch.sh; return its exit code, every TF_CONFIG it set, its complaints."""
-    (tmp_path / "launch.sh").write_text(files("tensorflow")["launch.sh"])
+TELLS = 'printf "%s\\n" "$TF_CONFIG"'
+
+
+FIRST = "processes=()\n"
+FORGETS = 'wait() { if [[ ${1-} == -n ]]; then return 127; fi; builtin wait "$@"; }\n'
+"""What bash does, now and then, where two processes end at once: the second is not seen."""
+
+
+def started(
+    tmp_path: Path, program: str = TELLS, *, before: str = "", **variables: str
+) -> tuple[int, list[Any], list[str]]:
+    """Run TensorFlow's launch.sh; return its exit code, every TF_CONFIG it set, its complaints.
+
+    `program`: what each process runs. `before`: commands before the first start.
+    """
+    text = files("tensorflow")["launch.sh"]
+    assert text.count(FIRST) == 1
+    (tmp_path / "launch.sh").write_text(text.replace(FIRST, before + FIRST))
     stand_in = tmp_path / "python"
-    stand_in.write_text('#!/bin/bash\nprintf "%s\\n" "$TF_CONFIG"\n')
+    stand_in.write_text(f"#!/bin/bash\n{program}\n")
     stand_in.chmod(0o755)
     done = subprocess.run(
         ["bash", str(tmp_path / "launch.sh")],
@@ -53,6 +68,12 @@ def test_every_process_of_tensorflow_is_told_all_addresses(
     ]
     for config in configs:
         assert config["cluster"] == {"worker": ["a:1234", "a:1235", "b.c:1236", "b.c:1237"]}
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_processes_that_end_at_once_count(tmp_path: Path, code: int) -> None:
+    given = {"NODE_RANK": "0", "WORKERS": "a:1 a:2 b:1 b:2"}
+    assert started(tmp_path, f"exit {code}", before=FORGETS, **given)[0] == code
 
 
 def test_addresses_may_be_given_for_every_process(tmp_path: Path) -> None:

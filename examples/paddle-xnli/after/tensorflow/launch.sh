@@ -53,8 +53,15 @@ done
 code=0
 for _ in "${processes[@]}"; do
   wait -n || code=$?
-  if ((code)); then
-    await_all
-    exit "$code"
-  fi
+  ((code == 0)) || break
 done
+if ((code == 127)); then  # of several that end at once, wait -n may miss one
+  code=0
+  for process in "${processes[@]}"; do
+    wait "$process" || code=$?
+  done
+fi
+if ((code)); then
+  await_all
+  exit "$code"
+fi
