@@ -10,6 +10,7 @@ import pytest
 
 from frameworks.observe_checks import AGAIN, EVALUATED, MANIFESTS, MORE, SEEN, Observation, of_tier
 from frameworks.observe_runs import EVALUATIONS
+from frameworks.subprocesses import run_python
 from tiers import exhaustive
 
 pytestmark = pytest.mark.tensorflow
@@ -70,3 +71,10 @@ class TestTensorFlow(Observation):
     @exhaustive("observed without emulation; `make test` has it in PyTorch")
     def test_without_emulation(self, scripts: Path) -> None:
         super().test_without_emulation(scripts)
+
+
+def test_a_mean_of_keras_is_one_operation_in_half() -> None:
+    """Inside, Keras 3 casts to float32 and back: PyTorch's kernel does the same unseen."""
+    for order in run_python(Path(__file__).with_name("run_pooled_keras.py"), "tensorflow"):
+        assert ["mean", ["float16"], "float16"] in order
+        assert all(output == "float16" for _, _, output in order)

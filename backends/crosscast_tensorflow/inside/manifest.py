@@ -82,6 +82,10 @@ class TensorFlowTap:
                 if layer is None:
                     continue
                 self._patches.replace(layer, "call", _layer(recorder, name, layer.call))
+        # Of half numbers Keras 3 takes the mean in float32 and rounds it: one operation in half.
+        numpy = sys.modules.get("keras.src.backend.tensorflow.numpy")
+        if numpy is not None and hasattr(numpy, "mean"):
+            self._wrap(recorder, numpy, "mean", "mean")
 
     def stop(self) -> None:
         """Put them back."""
