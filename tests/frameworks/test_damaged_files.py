@@ -60,9 +60,8 @@ def test_damaged_files(framework: str, name: str, tmp_path: Path) -> None:
         flags.append("--use_fp16=false")
     program = Path(__file__).with_name("run_damaged.py")
     most = 0 if name == "every tensor" else 1
-    found = run_python(
-        program, framework, folder / "train.py", tmp_path / "out", most, json.dumps(flags)
-    )
+    given = (program, framework, folder / "train.py", tmp_path / "out", most, json.dumps(flags))
+    found = run_python(*given, timeout=580)
     counts = found["counts"]
     print(framework, name, counts)
     assert not found["wrong"], found["wrong"][:10]
