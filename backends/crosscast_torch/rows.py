@@ -141,7 +141,7 @@ ROWS = (
     Row(
         path="optimizer.weight_decay",
         how="the factor 1 - rate * decay, rounded to float32: at most 3e-8 off in an update",
-        probe="torch/test_optimizer.py::test_adamw_rounds_the_factor_of_its_decay",
+        probe="torch/test_optimizer.py::test_the_factor_of_a_decay_is_rounded",
         step=predicates.decoupled_decay,
     ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),

@@ -146,7 +146,8 @@ TRACES = (
             limit=1.0,
             unit="the limit of the trajectory in the last window",
             basis="measured in the same comparison",
-            untested="rounding moves the reference's own loss too far before the end",
+            untested="rounding moves the reference's own loss too far before the end, or too few"
+            " windows or perturbed runs measured it",
         )
         for what, of in (
             ("evaluation", "the evaluation"),
@@ -162,8 +163,7 @@ TRACES = (
         limit=1e-4,
         unit="of how far they have moved",
         basis="at least 20 times the largest difference of the perturbed runs",
-        untested="the model has none, or rounding moves the reference's own loss too far before the"
-        " end",
+        untested="the model has none, or as for the final evaluation",
     ),
     Kind(
         "result",

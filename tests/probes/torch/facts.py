@@ -194,13 +194,13 @@ def average() -> list[float]:
 SMALL = [2.0**-12] * 8
 
 
-def decays() -> dict[str, float]:
-    """Return how much of a decay of 0.01 AdamW applies at several rates to weights from 1 to 2."""
+def decays(cls: Any) -> dict[str, float]:
+    """Return how much of a decay of 0.01 is applied at several rates to weights from 1 to 2."""
     start, found = np.linspace(1.0, 2.0, 2**16, endpoint=False, dtype=np.float32), {}
     for rate in (1e-5, 5e-5, 1e-3):
         weight = torch.nn.Parameter(torch.from_numpy(start.copy()))
         weight.grad = torch.zeros_like(weight)
-        torch.optim.AdamW([weight], lr=rate, weight_decay=0.01).step()
+        cls([weight], lr=rate, weight_decay=0.01).step()
         moved = start.astype(float) - weight.detach().numpy()
         found[str(rate)] = float(moved.sum() / (start.astype(float).sum() * rate * 0.01))
     return found
@@ -236,7 +236,10 @@ OPTIMIZER = {
         "weight of 1 after two steps of Adafactor of rate 0.25",
         lambda: stepped(torch.optim.Adafactor, 0.25, 0.25, eps=(1e-7, 1e-3), d=1.0),
     ),
-    "decays": Fact("share of its decay that AdamW applies, by the rate", decays),
+    "decays": Fact(
+        "share of their decay that AdamW and Adafactor apply, by the rate",
+        lambda: {cls.__name__: decays(cls) for cls in (torch.optim.AdamW, torch.optim.Adafactor)},
+    ),
     "average": Fact("AveragedModel over a weight of 1, 2, 3, half kept", average),
 }
 

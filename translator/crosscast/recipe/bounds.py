@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-from crosscast.recipe.section import BELOW_ONE, SMALLEST
+from crosscast.recipe.section import BELOW_ONE, LARGEST_RATE, ROOT_OF_SMALLEST, SMALLEST
 
 _LONGEST = 10
 """Characters of a limit that is shown exactly."""
-_ROOT = 2.0**-63
-_OVERFLOWS = 2.0**32
-"""Upper limits from here on are due to float32."""
 
 
 def bound_text(bound: float, *, lower: bool) -> str:
@@ -26,7 +23,7 @@ def bound_text(bound: float, *, lower: bool) -> str:
 def bound_sentence(bound: float, *, lower: bool) -> str:
     """Return what a number must be; the limits of float32 as what they stand for."""
     shown = bound_text(bound, lower=lower)
-    if lower and 0 < bound <= _ROOT:
+    if lower and 0 < bound <= ROOT_OF_SMALLEST:
         return f"must be above 0 (at least {shown})"
     if not lower and bound == BELOW_ONE:
         return f"must be below 1 (at most {shown})"
@@ -46,10 +43,10 @@ def bound_hint(value: float, bound: float, field: str, *, lower: bool) -> str:
         if field == "optimizer.eps":
             return "smaller numbers are 0 in float32: weights without a gradient would become nan"
         return "smaller numbers are 0 in float32"
-    if lower and value >= 0 and 0 < bound <= _ROOT:
+    if lower and value >= 0 and 0 < bound <= ROOT_OF_SMALLEST:
         return "squares and products of smaller numbers are 0 in float32"
     if not lower and value <= 1 and bound == BELOW_ONE:
         return "larger numbers are rounded to 1 in float32"
-    if not lower and bound >= _OVERFLOWS:
+    if not lower and bound >= LARGEST_RATE:
         return "what is computed with larger numbers does not fit into float32"
     return ""

@@ -9,6 +9,7 @@ from pydantic import Field
 from crosscast.recipe.section import (
     BELOW_ONE,
     LARGEST,
+    ROOT_OF_SMALLEST,
     Fraction,
     Glob,
     Positive,
@@ -20,9 +21,9 @@ from crosscast.recipe.section import (
 
 # Lion takes the sign of a moment times a beta, which should not become subnormal: TensorFlow
 # computes with 0 instead.
-Beta = Annotated[float, Field(ge=2.0**-63, le=BELOW_ONE)]
+Beta = Annotated[float, Field(ge=ROOT_OF_SMALLEST, le=BELOW_ONE)]
 # Its square, the minimum second moment, is a normal float32 number, too.
-RootOfMoment = Annotated[float, Field(ge=2.0**-63, le=2.0**63)]
+RootOfMoment = Annotated[float, Field(ge=ROOT_OF_SMALLEST, le=1 / ROOT_OF_SMALLEST)]
 OneToThe = Annotated[float, Field(le=0)]
 EpsPlacement = Literal["after_correction", "before_correction"]
 

@@ -17,9 +17,12 @@ CountOrZero = Annotated[int, Field(ge=0, le=2**31 - 1)]
 SMALLEST, LARGEST = 2.0**-126, 2.0**126
 Positive = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
 NonNegative = Annotated[float, Field(ge=0, le=LARGEST)]
+# Its square is the smallest normal number.
+ROOT_OF_SMALLEST = 2.0**-63
 # Factors of weights and gradients: what they make is squared.
-Rate = Annotated[float, Field(ge=SMALLEST, le=2.0**32)]
-RateOrZero = Annotated[float, Field(ge=0, le=2.0**32)]
+LARGEST_RATE = 2.0**32
+Rate = Annotated[float, Field(ge=SMALLEST, le=LARGEST_RATE)]
+RateOrZero = Annotated[float, Field(ge=0, le=LARGEST_RATE)]
 # The largest float32 number below 1: larger ones would be rounded to 1.
 BELOW_ONE = 1 - 2.0**-24
 Fraction = Annotated[float, Field(ge=0, le=BELOW_ONE)]

@@ -20,10 +20,13 @@ from crosscast.trainstep.answers.reductions import held_back, is_certain
 from crosscast.trainstep.events import Context, TrainingStep
 
 _BY_HAND = re.compile(
-    r"all_?reduce|reduce_scatter|no_backward_sync|^_?i?(broad|b)cast|_broadcast"
-    r"|all_?gather|all_to_all|averag(?!e_(loss|meter))|^sync(hroni[sz]e)?_"
+    r"all_?reduce|reduce_scatter|no_backward_sync|all_?gather|all_to_all|_broadcast"
+    r"|^_?i?(broad|b)cast(?!_(to|tensors|shapes|arrays)$)"
+    r"|(averag|^_?sync(hroni[sz]e)?_)\w*(grad|param|model|weight)"
+    r"|(grad|param|model|weight(?!ed))\w*averag",
+    re.I,
 )
-"""What makes gradients or weights of processes alike, as names begin or read."""
+"""Names of what makes gradients or weights of processes alike."""
 _TALKS = re.compile(r"(^|\.)(reduce|scatter|gather|i?send|i?recv|P2POp|exchange)(_|$)", re.I)
 """What does so as a function of a package for processes; other packages name other things so."""
 _OF_PROCESSES = re.compile(r"^torch\.(distributed|cuda\.nccl)\b|^(dist|comm|hvd|mpi4py)\b|\.comm\.")

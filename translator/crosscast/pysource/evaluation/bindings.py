@@ -138,7 +138,7 @@ def _builds_on_itself(binding: Binding, part: ast.AST, module: Module) -> bool:
             | ast.Assign(targets=[ast.Attribute() as target]),
             ast.Attribute(),
         ) if module.text(part) == module.text(target):
-            return any(one.node is binding.node for one in definitions(part, module))
+            return any(read.node is binding.node for read in definitions(part, module))
     return False
 
 

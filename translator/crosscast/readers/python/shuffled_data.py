@@ -16,22 +16,14 @@ if TYPE_CHECKING:
 
 _WRAPS = frozenset(
     {
-        *(
-            "enumerate",
-            "zip",
-            "iter",
-            "tqdm",
-            "trange",
-            "islice",
-            "Subset",
-            "ConcatDataset",
-            "list",
-        ),
-        *("experimental_distribute_dataset", "Prefetcher", "random_split", "next", "cycle"),
+        *("enumerate", "zip", "iter", "next", "list", "cycle", "islice", "tqdm", "trange"),
+        *("Subset", "ConcatDataset", "random_split", "Prefetcher"),
+        "experimental_distribute_dataset",
     }
 )
 """What hands on the rows of its first argument in their order."""
-_IN_PLACE = re.compile(r"^(numpy|random)\.")
+SHUFFLES_IN_PLACE = re.compile(r"(numpy|random)\.")
+"""Whose `shuffle` changes an array or list, which may be done once."""
 _BY_INDEX = re.compile(
     r"^(torch\.utils\.data|paddle\.io)(\.\w+)*\.(TensorDataset|StackDataset|Subset|random_split)$"
     r"|^(torchvision|torchaudio|paddle\.vision)\.datasets\.\w+(\.\w+)*$"
@@ -49,7 +41,7 @@ def shuffles(data: ast.expr, module: Module) -> bool:
         isinstance(here, ast.Call)
         and isinstance(here.func, ast.Attribute)
         and here.func.attr == "shuffle"
-        and not _IN_PLACE.match(where.resolve(here.func))
+        and not SHUFFLES_IN_PLACE.match(where.resolve(here.func))
         for here, where in _made_of(data, module)
     )
 

@@ -12,7 +12,12 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Instance, Known, Value
 from crosscast.readers.python.library_calls import last, matching
-from crosscast.readers.python.shuffled_data import begins_in_tensorflow, is_by_index, shuffles
+from crosscast.readers.python.shuffled_data import (
+    SHUFFLES_IN_PLACE,
+    begins_in_tensorflow,
+    is_by_index,
+    shuffles,
+)
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
@@ -23,8 +28,6 @@ if TYPE_CHECKING:
 FIELD = "data.shuffle"
 _HOPS = 6
 _DATASET = re.compile(r"tensorflow\.data\.Dataset\.from_tensor_slices")
-_IN_PLACE = re.compile(r"(numpy|random)\.")
-"""Whose `shuffle` changes an array or list, which may be done once."""
 _BY_DEFAULT: dict[str, bool] = {
     "RandomSampler": True,
     "SubsetRandomSampler": True,
@@ -92,7 +95,7 @@ def tell_of_datasets(writer: FactWriter, program: Program) -> None:
         call
         for module in program.modules
         for call in module.calls
-        if call.method == "shuffle" and not _IN_PLACE.match(call.name)
+        if call.method == "shuffle" and not SHUFFLES_IN_PLACE.match(call.name)
     ]
     if not shuffled:
         writer.say(FIELD, "no", made[0].module.span(made[0].node), confidence="likely")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.programs.scopes import COMPREHENSIONS
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.trainstep.frames.object_kinds import is_gradient
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.module import Function, Module
 
 _SAME_VALUE = frozenset(
     {
@@ -227,15 +228,22 @@ def holds_gradients(node: ast.expr, module: Module) -> bool:
     return isinstance(node, ast.ListComp) and is_gradient(plain(node.elt))
 
 
-def _appended(node: ast.Name, module: Module) -> Iterator[ast.expr]:
-    """Yield what is appended to a list that begins empty in the same function."""
+def _appended(node: ast.Name, module: Module) -> Sequence[ast.expr]:
+    """Return what is appended to a list that begins empty in the same function."""
     if not any(isinstance(b.value, ast.List) for b in definitions(node, module)):
-        return
+        return ()
+    return _appends(module).get((module.function_of(node), node.id), ())
+
+
+@once
+def _appends(module: Module) -> Mapping[tuple[Function | None, str], Sequence[ast.expr]]:
+    """Return what is appended to lists, by function and name."""
+    found: dict[tuple[Function | None, str], list[ast.expr]] = {}
     for call in module.every(ast.Call):
         match call:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[e]):
-                if name == node.id and module.function_of(call) is module.function_of(node):
-                    yield e
+                found.setdefault((module.function_of(call), name), []).append(e)
+    return found
 
 
 def _lists_gradients(node: ast.expr, module: Module, depth: int = 0) -> bool:
