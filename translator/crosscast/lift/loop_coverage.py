@@ -140,4 +140,4 @@ def _conditions(event: Event, shared: set[int]) -> Iterator[str]:
         if id(guard.node) in shared or guard.value is not None:
             continue
         if not _GUARDED_BY_SCALE.search(guard.text):
-            yield guard.text if guard.holds else f"not ({guard.text})"
+            yield guard.words

@@ -270,5 +270,6 @@ def _betas(first: Fact | None, second: Fact | None, draft: Draft) -> None:
     if unsaid and values != [None, None]:
         note = f"{unsaid[0]} {NOT_IN_SOURCE}"
     else:
-        note = f"{source.expression or source.reason or 'it'} is not known"
+        open_ = next(beta for beta in (first, second) if beta is not None and number(beta) is None)
+        note = f"{open_.expression or open_.reason or 'it'} is not known"
     draft.assume("optimizer.betas", both, note, source)

@@ -158,7 +158,7 @@ def _how(event: Event) -> str:
     ]
     if event.library:
         parts.append(f"done by {event.library}")
-    guards = [g.text if g.holds else f"not ({g.text})" for g in event.guards]
+    guards = [g.words for g in event.guards]
     if guards:
         parts.append("if " + " and ".join(guards))
     return ", ".join(parts)

@@ -277,6 +277,9 @@ def clipping(look: Look, draft: Draft) -> None:
     norm, value = word(kind), number(limit)
     if norm == "library_default":
         norm = "global_norm"
+    if norm == "none" and kind is not None and kind.under:
+        draft.put("clipping.kind", "none", kind, note=f"if {' and '.join(kind.under)}")
+        return
     if kind is None or (norm in ("none", None) and (kind is None or kind.known)):
         draft.nothing("clipping.kind", "none", "clipping", "no clipping before it")
         return
@@ -291,7 +294,10 @@ def clipping(look: Look, draft: Draft) -> None:
         draft.note("CC911", "clipping", f"clipping is {shown}; a recipe cannot say that", kind)
         draft.assume("clipping.kind", "none", shown, kind)
         return
-    draft.put("clipping.kind", norm, kind)
+    if kind.under:
+        draft.assume("clipping.kind", norm, f"only if {' and '.join(kind.under)}", kind)
+    else:
+        draft.put("clipping.kind", norm, kind)
     draft.put("clipping.exempt", [], kind, confidence="likely", note="of all that are given")
     added = number(look("clipping.eps"))
     if added is not None and added >= 0 and norm != "value":
@@ -303,5 +309,3 @@ def clipping(look: Look, draft: Draft) -> None:
     text = limit.expression if limit is not None else ""
     note = f"{text} is not known" if text else "the number is not known"
     draft.assume(name, 1.0, note, limit or kind)
-    if kind.under and not draft.is_assumed("clipping.kind"):
-        draft.assume("clipping.kind", norm, f"if {' and '.join(kind.under)}", kind)

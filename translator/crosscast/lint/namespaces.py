@@ -143,7 +143,7 @@ def _is_left_out(binding: Binding) -> bool:
         return False
     arguments = function.args
     optional = [a.arg for a in arguments.args[len(arguments.args) - len(arguments.defaults) :]]
-    return name in optional and not program.arguments_for(binding, name)
+    return name in optional and not program.arguments_for(binding)
 
 
 def _of_library(node: ast.expr, module: Module) -> bool:

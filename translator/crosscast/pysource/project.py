@@ -41,12 +41,22 @@ class Project(Program):
         documents: Documents | None = None,
     ) -> None:
         super().__init__(modules, launch, versions, settings, documents)
-        self.meanings: Memo[tuple[Meaning, ...]] = Memo(resolution.look_up, lambda n, m: (), 30)
-        self.entries: Memo[Sequence[Binding]] = Memo(look_up_entries, lambda n, m: (), 24)
-        self.values: Memo[Value] = Memo(value_of_node, circular, 40)
+        progress = self.progress
+        self.meanings: Memo[Module, tuple[Meaning, ...]] = Memo(
+            resolution.look_up, lambda n, m: (), 30, progress
+        )
+        self.entries: Memo[Module, Sequence[Binding]] = Memo(
+            look_up_entries, lambda n, m: (), 24, progress
+        )
+        self.values: Memo[Module, Value] = Memo(value_of_node, circular, 40, progress)
+        self._sites: Memo[Module, tuple[Call, ...]] = Memo(
+            sites.call_sites, lambda n, m: (), 30, progress
+        )
+        self._arguments: Memo[Binding, Sequence[tuple[ast.expr, Module]]] = Memo(
+            sites.arguments_for, lambda n, b: (), 30, progress
+        )
         self._written: dict[str, list[tuple[int, int]]] | None = None
         self._found: dict[tuple[str, str], Module | None] = {}
-        self._arguments: dict[ast.AST, list[tuple[ast.expr, Module]]] = {}
 
     def constructor(self, call: Call) -> tuple[Module, Function] | None:
         """Return the `__init__` that a call of a class of the program runs."""
@@ -64,7 +74,7 @@ class Project(Program):
 
     def call_sites(self, module: Module, function: Function) -> tuple[Call, ...]:
         """Return the calls of a function of the program, `Class(...)` for its `__init__`."""
-        return tuple(sites.call_sites(self, module, function))
+        return self._sites.get(function, module)
 
     def find_module(self, dotted: str, importer: Module) -> Module | None:
         """Return the module of the program that an import in a module means."""
@@ -109,14 +119,9 @@ class Project(Program):
         """Return the positional parameters of a function or class of the program."""
         return sites.parameters_of(self, name)
 
-    def arguments_for(self, binding: Binding, name: str) -> list[tuple[ast.expr, Module]]:
+    def arguments_for(self, binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
         """Return what the calls of a function give for a parameter; defaults are not among it."""
-        found = self._arguments.get(binding.node)
-        if found is None:
-            self._arguments[binding.node] = []  # while it is being found
-            found = sites.arguments_for(self, binding, name)
-            self._arguments[binding.node] = found
-        return found
+        return self._arguments.get(binding.node, binding)
 
     def find_flags(self) -> Iterator[Flag]:
         """Yield the flags that the program defines."""

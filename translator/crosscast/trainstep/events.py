@@ -127,6 +127,11 @@ class Guard:
         return self.holds == self.window.positive
 
     @property
+    def words(self) -> str:
+        """The condition as it holds where the event happens: `not (a > b)` in the else branch."""
+        return self.text if self.holds else f"not ({self.text})"
+
+    @property
     def by_default(self) -> bool | None:
         """Whether code under it runs with the defaults of the flags, if that is known."""
         return is_met(self.value, self.holds)

@@ -20,11 +20,13 @@ from crosscast.lint.rules._loop import (
     receiver,
     unscaled_before,
 )
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 from crosscast.trainstep.frames.frame import Frame
-from crosscast.trainstep.frames.library_settings import maker_call
+from crosscast.trainstep.frames.library_settings import makers_of
 
 
 def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event]]:
@@ -116,15 +118,20 @@ def _half_of_accelerator(backward: Event) -> bool | None:
     None also if it cannot be seen, or if DeepSpeed or FSDP has the gradients.
     """
     accelerator = receiver(backward)
-    made = maker_call(accelerator, Frame(backward.module, None)) if accelerator else None
-    if made is None or made.has_star or any("plugin" in name for name in made.bound()):
+    makers = makers_of(accelerator, Frame(backward.module, None)) if accelerator else []
+    answers = {_half_of(made, backward.module) for _, made in makers}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _half_of(made: Call, module: Module) -> bool | None:
+    if made.has_star or any("plugin" in name for name in made.bound()):
         return None
     match made.argument("mixed_precision"):
         case Known(value=str(given), flag=""):
             return True if given == "fp16" else None
         case Known(value=str(), flag=flag):
             dest = flag.rpartition(".")[2]
-            named = [each for each in backward.module.program.all_flags if each.dest == dest]
+            named = [each for each in module.program.all_flags if each.dest == dest]
             return None if any(f.choices and "fp16" not in f.choices for f in named) else False
         case None | Known(value=None):
             return False  # the launch decides

@@ -71,7 +71,7 @@ def _paths(load: Call) -> set[str]:
         for path in call.node.args[:1]
     ]
     if function is not None:
-        for call in module.program.sites(module, function):
+        for call in module.program.call_sites(module, function):
             opened += [*call.node.args, *(each.value for each in call.node.keywords)]
     owners = [path.value for path in opened if isinstance(path, ast.Attribute)]
     return {ast.unparse(path) for path in (*opened, *owners)}

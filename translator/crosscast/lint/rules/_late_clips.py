@@ -55,7 +55,7 @@ def _places(call: Call, within: Function | None, depth: int) -> Iterator[Call | 
     if function is within:
         yield call
         return
-    sites = call.module.program.sites(call.module, function) if function is not None else ()
+    sites = call.module.program.call_sites(call.module, function) if function is not None else ()
     if not sites or not depth:
         yield None
     for site in sites if depth else ():
@@ -63,7 +63,7 @@ def _places(call: Call, within: Function | None, depth: int) -> Iterator[Call | 
 
 
 def _only_site(function: Function | None, module: Module) -> Call | None:
-    sites = module.program.sites(module, function) if function is not None else ()
+    sites = module.program.call_sites(module, function) if function is not None else ()
     return sites[0] if len(sites) == 1 else None
 
 
@@ -73,7 +73,7 @@ def _runs_once(call: Call, function: Function | None) -> bool:
         return False
     if function is None:
         return True
-    sites = call.module.program.sites(call.module, function)
+    sites = call.module.program.call_sites(call.module, function)
     if len(sites) > 1:
         return False
     return all(site.module.enclosing(site.node, *_LOOPS) is None for site in sites)

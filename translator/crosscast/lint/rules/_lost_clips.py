@@ -29,7 +29,7 @@ def lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
             clips = walk(function) if _CLIPS.search(function.name) else ()
             found = (_lost(each, function, module, rebinds) for each in clips)
             for name, line in filter(None, found):
-                sites = program.sites(module, function)
+                sites = program.call_sites(module, function)
                 for site in sites:
                     yield site.module.span(site.node), name, module.span(line)
                 if not sites:

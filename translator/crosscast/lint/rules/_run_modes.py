@@ -99,7 +99,7 @@ class RunModes:
         if binding.kind == "loop" or id(binding.node) not in self._inside:
             return binding.kind != "loop"
         if binding.kind == "parameter":
-            given = binding.module.program.arguments_for(binding, name)
+            given = binding.module.program.arguments_for(binding)
             return bool(given) and all(self._is_kept(*each, hops - 1) for each in given)
         return binding.kind == "assign" and self._is_kept(
             binding.assigned, binding.module, hops - 1

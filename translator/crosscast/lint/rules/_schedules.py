@@ -138,7 +138,7 @@ def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
                 ]
                 for binding in bindings:
                     if binding.kind == "parameter":
-                        values += module.program.arguments_for(binding, name)
+                        values += module.program.arguments_for(binding)
             case ast.Attribute():  # `args.max_steps`
                 values = [(binding.assigned, module) for binding in assigned_paths(child, module)]
             case _:
@@ -154,7 +154,7 @@ def given_for(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
     if isinstance(node, ast.Name):
         scope = module.scope_of(node).lookup(node.id)
         bindings = scope.bindings.get(node.id, ()) if scope is not None else ()
-        match [module.program.arguments_for(b, node.id) for b in bindings if b.kind == "parameter"]:
+        match [module.program.arguments_for(b) for b in bindings if b.kind == "parameter"]:
             case [[given]]:
                 return given
     return node, module

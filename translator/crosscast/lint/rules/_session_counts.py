@@ -119,6 +119,6 @@ def _is_before(run: Call, window: SumWindow) -> bool:
     function = run.module.function_of(run.node)
     if loop is None:
         return False
-    sites = [site.node for site in program.sites(run.module, function)] if function else []
+    sites = [site.node for site in program.call_sites(run.module, function)] if function else []
     first = next((node for node in walk(loop) if node in (run.node, *sites)), bound)
     return first.lineno < bound.lineno  # type: ignore[attr-defined, no-any-return]

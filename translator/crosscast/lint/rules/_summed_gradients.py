@@ -157,7 +157,7 @@ def _given_by(length: tuple[ast.expr, Module] | None) -> tuple[ast.expr, Module]
         case (ast.Name() as name, module):
             bound, program = definitions(name, module), module.program
             if len(bound) == 1 and bound[0].kind == "parameter":
-                given = program.arguments_for(bound[0], getattr(bound[0].node, "arg", ""))
+                given = program.arguments_for(bound[0])
                 if len(given) == 1:
                     return given[0]
     return length

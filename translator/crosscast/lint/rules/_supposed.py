@@ -280,8 +280,8 @@ def _definition(
 def _made(node: ast.expr, module: Module) -> Part | None:
     """Return the only expression that a name stands for, or the only one given for a parameter."""
     match definitions(node, module):
-        case [Binding(kind="parameter", node=ast.arg(arg=name)) as parameter]:
-            given = module.program.arguments_for(parameter, name)
+        case [Binding(kind="parameter", node=ast.arg()) as parameter]:
+            given = module.program.arguments_for(parameter)
             return given[0] if len(given) == 1 else None
         case [Binding(assigned=ast.expr() as value, module=where)]:
             return value, where

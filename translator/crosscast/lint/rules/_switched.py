@@ -86,7 +86,9 @@ class Switched:
                     return True
             if function is not None and function not in seen:
                 seen.add(function)
-                places += [(call.node, call.module) for call in home.program.sites(home, function)]
+                places += [
+                    (call.node, call.module) for call in home.program.call_sites(home, function)
+                ]
         return False
 
     def _may_leave(self, node: ast.AST, place: ast.AST, home: Module) -> bool:

@@ -38,7 +38,7 @@ def _omitted(test: ast.Name, module: Module) -> Call | None:
             kinds = [binding.kind for binding in scope.bindings[test.id]]
         case _:
             return None
-    sites = module.program.sites(module, function)
+    sites = module.program.call_sites(module, function)
     if kinds != ["parameter"] or not sites or _is_passed_on(function, module):
         return None
     set_by_any = any(site.has_star or test.id in site.bound() for site in sites)

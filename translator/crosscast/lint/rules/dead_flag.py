@@ -98,7 +98,7 @@ def _defaults_kept(program: Program) -> Iterator[Finding]:
         module, function = call.module, call.module.function_of(call.node)
         if function is None:
             continue
-        sites = program.sites(module, function)
+        sites = program.call_sites(module, function)
         if any(site.node.args or site.node.keywords for site in sites):
             continue
         named = sorted(_passed(call, function) & flags.keys())

@@ -99,7 +99,7 @@ def _is_behind(place: ast.Attribute, call: Call, module: Module) -> bool:
             return False
         if here is there:
             return place.lineno < call.node.lineno
-        sites = program.sites(module, there) if here is None and there is not None else ()
+        sites = program.call_sites(module, there) if here is None and there is not None else ()
         return bool(sites) and all(
             site.module is module and site.node.lineno > place.lineno for site in sites
         )

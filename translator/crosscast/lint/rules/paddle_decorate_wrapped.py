@@ -60,7 +60,7 @@ def _wrappers(node: ast.expr, module: Module, hops: int = 0) -> Iterator[Call]:
         if each.kind == "assign" and each.value is not None and not each.path:
             yield from _wrappers(each.value, each.module, hops + 1)
         elif each.kind == "parameter" and isinstance(each.node, ast.arg):
-            for given, where in module.program.arguments_for(each, each.node.arg):
+            for given, where in module.program.arguments_for(each):
                 yield from _wrappers(given, where, hops + 1)
 
 

@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _reported(name: str, node: ast.AST, module: Module) -> Iterator[Finding]:
     """Report a lost value where the program calls the function that computes it, else there."""
     program, function = module.program, module.function_of(node)
-    sites = program.sites(module, function) if function else ()
+    sites = program.call_sites(module, function) if function else ()
     line = module.span(node)
     for span in [site.module.span(site.node) for site in sites] or [line]:
         yield Finding(

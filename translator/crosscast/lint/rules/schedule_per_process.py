@@ -104,7 +104,7 @@ def _values(binding: Binding) -> Iterable[tuple[ast.expr, Module]]:
     """Return what a name is assigned, or what calls give for a parameter."""
     program = binding.module.program
     if binding.kind == "parameter":
-        return program.arguments_for(binding, getattr(binding.node, "arg", ""))
+        return program.arguments_for(binding)
     if binding.kind != "assign" or binding.value is None or binding.path:
         return ()
     return [(binding.value, binding.module)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._connected import connected
@@ -110,9 +110,9 @@ def _makers(node: ast.expr, module: Module, hops: int) -> list[Call]:
     return found
 
 
-def _given(binding: Binding) -> list[tuple[ast.expr, Module]]:
+def _given(binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
     if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
-        return binding.module.program.arguments_for(binding, binding.node.arg)
+        return binding.module.program.arguments_for(binding)
     return [(binding.assigned, binding.module)] if binding.assigned is not None else []
 
 

@@ -125,7 +125,7 @@ def _is_always_run(node: ast.expr, module: Module) -> bool:
             return False
         if function is not None and function not in seen:
             seen.add(function)
-            places += [(call.node, call.module) for call in home.program.sites(home, function)]
+            places += [(call.node, call.module) for call in home.program.call_sites(home, function)]
     return True
 
 

@@ -60,7 +60,7 @@ def _in_one_mode(step: TrainingStep, cleared: Sequence[Event]) -> Event | None:
 def _mode(applied: Event) -> str:
     """Return the condition of a step in words, without the test that ends a window."""
     guards = [guard for guard in applied.guards if guard.window is None]
-    return " and ".join(g.text if g.holds else f"not ({g.text})" for g in guards)
+    return " and ".join(g.words for g in guards)
 
 
 def _method(applied: Event) -> str:

@@ -144,7 +144,7 @@ def _building_block(request: PolicyRequest, program: Program) -> Block | None:
             return block
         if function is None:
             return None
-        sites = program.sites(module, function)
+        sites = program.call_sites(module, function)
         if len(sites) != 1:
             return None
         site = sites[0]

@@ -100,7 +100,7 @@ def _values(node: ast.Name, module: Module) -> Iterator[tuple[ast.expr, Module]]
         missing = len(places) - len(defaults)
         if place >= missing:
             yield defaults[place - missing], module
-        for site in module.program.sites(module, function):
+        for site in module.program.call_sites(module, function):
             named = [k.value for k in site.node.keywords if k.arg == node.id]
             for given in [*named, *site.node.args[place : place + 1]][:1]:
                 yield given, site.module

@@ -112,7 +112,7 @@ class Symbols:
         if not isinstance(function, ast.FunctionDef) or _takes_tensors(function, module):
             return False
         names = [argument.arg for argument in function.args.args]
-        for site in self.program.sites(module, function):
+        for site in self.program.call_sites(module, function):
             given = {k.arg: k.value for k in site.node.keywords}
             value = given.get(node.arg)
             if value is None and node.arg in names:

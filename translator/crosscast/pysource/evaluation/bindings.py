@@ -158,11 +158,11 @@ def _parameter(binding: Binding, node: ast.arg, module: Module, program: Program
     if flag is not None:
         return flags.value_of(flag, node.arg)
     default = default_of(binding)
-    given = program.arguments_for(binding, node.arg)
+    given = program.arguments_for(binding)
     scope = binding.scope
     sites: tuple[object, ...] = ()
     if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
-        sites = program.sites(module, scope.node)
+        sites = program.call_sites(module, scope.node)
     if given and len(given) == len(sites):
         values = [evaluate(n, m) for n, m in given]
         if len(values) == 1 or (isinstance(values[0], Known) and same(values)):

@@ -50,8 +50,9 @@ def _positional(function: Function) -> tuple[str, ...]:
     return tuple(a.arg for a in (*function.args.posonlyargs, *function.args.args))
 
 
-def call_sites(program: Program, module: Module, function: Function) -> Iterator[Call]:
-    """Yield the calls of a function, by what they resolve to."""
+def call_sites(function: Function, module: Module) -> tuple[Call, ...]:
+    """Return the calls of a function, by what they resolve to."""
+    program = module.program
     qualname = module.qualname(function)
     name = f"{module.source.name}:{qualname}"
     scope = module.scopes.get(function)
@@ -65,10 +66,8 @@ def call_sites(program: Program, module: Module, function: Function) -> Iterator
     found = [position for word in words for position in program.calls_written(word)]
     if len(words) > 1:
         found.sort()
-    for module_number, call_number in found:
-        call = program.modules[module_number].calls[call_number]
-        if any(n == name or n in made for n in call.names):
-            yield call
+    calls = (program.modules[place].calls[number] for place, number in found)
+    return tuple(call for call in calls if any(n == name or n in made for n in call.names))
 
 
 def by_written_name(modules: Sequence[Module]) -> dict[str, list[tuple[int, int]]]:
@@ -86,14 +85,14 @@ def _made_by(program: Program) -> Mapping[Function, Sequence[str]]:
     if _made_by in program.kept:
         known: Mapping[Function, Sequence[str]] = program.kept[_made_by]
         return known
-    before = program.meanings.cuts
+    before = program.progress.cuts
     found: dict[Function, list[str]] = {}
     for module in program.modules:
         for qualname, node in module.classes.items():
             made = initializer(module.scopes[node])
             if made is not None:
                 found.setdefault(made[1], []).append(f"{module.source.name}:{qualname}")
-    if program.meanings.cuts == before:
+    if program.progress.cuts == before:
         program.kept[_made_by] = found
     return found
 
@@ -113,19 +112,20 @@ def _aliases(program: Program, name: str) -> Iterator[str]:
                 yield local
 
 
-def arguments_for(program: Program, binding: Binding, name: str) -> list[tuple[ast.expr, Module]]:
+def arguments_for(parameter: ast.AST, binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
     """Return the arguments that calls pass for a parameter; empty if a call may hide it."""
-    scope = binding.scope
-    function = scope.node
+    function = binding.scope.node
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return []
-    if any(a is not None and a.arg == name for a in (function.args.vararg, function.args.kwarg)):
+    if not isinstance(parameter, ast.arg):
+        return []
+    if parameter in (function.args.vararg, function.args.kwarg):
         return []
     found: list[tuple[ast.expr, Module]] = []
-    for call in program.sites(binding.module, function):
+    for call in binding.module.program.call_sites(binding.module, function):
         if call.module is binding.module and _inside(call.node, function, call.module):
             continue  # it calls itself
-        given = call.bound().get(name)
+        given = call.bound().get(parameter.arg)
         if given is not None:
             found.append((given, call.module.owner_of(given)))
     return found

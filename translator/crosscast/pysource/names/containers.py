@@ -166,7 +166,7 @@ def _collected(node: ast.Name, module: Module, key: str) -> list[Binding]:
             continue
         if function.args.kwarg is not binding.node:
             continue
-        sites = program.sites(binding.module, function)
+        sites = program.call_sites(binding.module, function)
         given = sites[0].bound().get(key) if len(sites) == 1 else None
         if given is not None:
             return [Binding("assign", given, sites[0].module.owner_of(given).scope, given)]
@@ -228,7 +228,7 @@ def _sources(binding: Binding) -> list[Place]:
     if binding.kind == "assign" and isinstance(binding.value, ast.Call) and len(binding.path) == 1:
         return _part_returned(binding.value, binding.module, binding.path[0])
     if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
-        return list(program.arguments_for(binding, binding.node.arg))
+        return list(program.arguments_for(binding))
     if binding.kind == "import":
         return [
             (b.value, b.module)

@@ -182,7 +182,7 @@ def _of_parameter(binding: Binding, node: ast.arg, program: Program) -> Iterator
         if node.arg == "cls" and _is_first(scope, node):
             yield Meaning(owner)
             return
-    sites = [meanings_of(given, where) for given, where in program.arguments_for(binding, node.arg)]
+    sites = [meanings_of(given, where) for given, where in program.arguments_for(binding)]
     sites = [meanings for meanings in sites if meanings]
     if not sites and node.annotation is not None:
         sites = [tuple(_annotation(node.annotation, module))]

@@ -45,8 +45,7 @@ class Call:
         if self._names is not None:
             return self._names
         found = tuple(dict.fromkeys(map(_called_name, self.meanings)))
-        program = self.module.program
-        if program.meanings.settled:
+        if self.module.program.progress.settled:
             self._names = found
         return found
 

@@ -4,73 +4,87 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from crosscast.pysource.programs.module import Module
-
+_Where = TypeVar("_Where")
 _Result = TypeVar("_Result")
 
 
-class Memo(Generic[_Result]):
-    """Results of one kind of look-up.
+class Progress:
+    """The look-ups that are in progress in the memos of a program, which ask each other."""
 
-    What was found without cutting a circle is kept for good. Within one outermost look-up the
-    other results are kept too, so that no node is looked up twice and the work stays linear.
-    """
+    __slots__ = ("cuts", "depth", "settlers")
 
-    __slots__ = ("_busy", "_compute", "_cut", "_cuts", "_deepest", "_kept", "_passing")
-
-    def __init__(
-        self,
-        compute: Callable[[ast.expr, Module], _Result],
-        cut: Callable[[ast.expr, Module], _Result],
-        deepest: int,
-    ) -> None:
-        self._compute = compute
-        self._cut = cut
-        self._deepest = deepest
-        self._busy: set[ast.AST] = set()
-        self._cuts = 0
-        self._kept: dict[ast.AST, _Result] = {}
-        self._passing: dict[ast.AST, _Result] = {}
+    def __init__(self) -> None:
+        self.cuts = 0
+        """How many look-ups were cut off so far; what none was cut off in is final."""
+        self.depth = 0
+        """How many look-ups are in progress."""
+        self.settlers: list[Callable[[], None]] = []
+        """Called when no look-up is in progress any more."""
 
     @property
     def settled(self) -> bool:
         """Whether no look-up is in progress, so that results are final."""
-        return not self._busy
+        return not self.depth
 
-    @property
-    def cuts(self) -> int:
-        """How many look-ups were cut off so far; what none was cut off in is final."""
-        return self._cuts
 
-    def get(self, node: ast.expr, module: Module) -> _Result:
+class Memo(Generic[_Where, _Result]):
+    """Results of one kind of look-up.
+
+    What was found without cutting a circle is kept for good. Within one outermost look-up the
+    other results are kept too, so that no node is looked up twice and the work stays linear. A
+    circle may lead through several memos, so all of a program share their progress. What is looked
+    up is a node, with its module or another object that belongs to it alone.
+    """
+
+    __slots__ = ("_busy", "_compute", "_cut", "_deepest", "_kept", "_passing", "_progress")
+
+    def __init__(
+        self,
+        compute: Callable[[Any, _Where], _Result],
+        cut: Callable[[Any, _Where], _Result],
+        deepest: int,
+        progress: Progress,
+    ) -> None:
+        self._compute = compute
+        self._cut = cut
+        self._deepest = deepest
+        self._progress = progress
+        self._busy: set[ast.AST] = set()
+        self._kept: dict[ast.AST, _Result] = {}
+        self._passing: dict[ast.AST, _Result] = {}
+        progress.settlers.append(self._passing.clear)
+
+    def get(self, node: ast.AST, where: _Where) -> _Result:
         """Return the result for a node; `cut` if it depends on itself."""
         found = self._kept.get(node)
         if found is not None:
             return found
-        busy = self._busy
-        if busy:
+        busy, progress = self._busy, self._progress
+        if progress.depth:
             found = self._passing.get(node)
             if found is not None:
                 return found
             if node in busy or len(busy) > self._deepest:
-                self._cuts += 1
-                return self._cut(node, module)
+                progress.cuts += 1
+                return self._cut(node, where)
         busy.add(node)
-        cuts = self._cuts
+        progress.depth += 1
+        cuts = progress.cuts
         try:
-            found = self._compute(node, module)
+            found = self._compute(node, where)
         except RecursionError:
-            self._cuts += 1
-            found = self._cut(node, module)
+            progress.cuts += 1
+            found = self._cut(node, where)
         finally:
             busy.discard(node)
-        if self._cuts == cuts or not busy:
+            progress.depth -= 1
+        if progress.cuts == cuts or not progress.depth:
             self._kept[node] = found
         else:
             self._passing[node] = found
-        if not busy:
-            self._passing.clear()
+        if not progress.depth:
+            for settle in progress.settlers:
+                settle()
         return found

@@ -15,7 +15,7 @@ from crosscast.pysource.libraries import public_names, signatures
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.programs.meaning import Meaning
-from crosscast.pysource.programs.memo import Memo
+from crosscast.pysource.programs.memo import Memo, Progress
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.scopes import Binding, Scope
 from crosscast.pysource.values.value import Value
@@ -32,9 +32,9 @@ _KNOWN_NAMES = frozenset(signatures.known_names())
 class Program(ABC):
     """All modules of one program. Everything beyond parsing is found when it is asked for."""
 
-    meanings: Memo[tuple[Meaning, ...]]
-    entries: Memo[Sequence[Binding]]
-    values: Memo[Value]
+    meanings: Memo[Module, tuple[Meaning, ...]]
+    entries: Memo[Module, Sequence[Binding]]
+    values: Memo[Module, Value]
 
     def __init__(
         self,
@@ -53,12 +53,13 @@ class Program(ABC):
         """`function.parameter` and the value that a file for gin binds to it."""
         self.documents = documents
         """What gives the content of a configuration file that the program loads."""
+        self.progress = Progress()
         self.known_names = _KNOWN_NAMES
         self.kept: dict[object, Any] = {}
         """What was looked up in it: see `once`."""
         self._flags: dict[str, Flag] | None = None
+        self._finding_flags = False
         self._all_flags: tuple[Flag, ...] = ()
-        self._sites: dict[ast.AST, tuple[Call, ...]] = {}
         self._by_name: dict[str, list[Call]] | None = None
         self._by_file = {m.source.name: m for m in reversed(self.modules)}
         for module in self.modules:
@@ -102,7 +103,7 @@ class Program(ABC):
             for call in module.calls:
                 for name in dict.fromkeys(map(public_names.same_name, call.names)):
                     index.setdefault(name, []).append(call)
-        if self.meanings.settled:
+        if self.progress.settled:
             self._by_name = index
         return index
 
@@ -136,8 +137,12 @@ class Program(ABC):
     def flags(self) -> dict[str, Flag]:
         """All flags, by the name that the program reads them by."""
         if self._flags is None:
-            self._flags = {}  # while they are being found
+            if self._finding_flags:
+                self.progress.cuts += 1
+                return {}
+            self._finding_flags = True
             self._all_flags = tuple(self.find_flags())
+            self._flags = {}
             for flag in self._all_flags:
                 self._flags.setdefault(flag.dest, flag)
         return self._flags
@@ -164,14 +169,6 @@ class Program(ABC):
         own = [f for f in found if f.module is module] or found
         first = own[0] if own else None
         return first if all(f.default == own[0].default for f in own) else None
-
-    def sites(self, module: Module, function: Function) -> tuple[Call, ...]:
-        """Return the calls of a function of the program; the same as `call_sites`, kept."""
-        found = self._sites.get(function)
-        if found is None:
-            self._sites[function] = ()  # while it is being found
-            found = self._sites[function] = self.call_sites(module, function)
-        return found
 
     def version_of(self, name: str) -> str:
         """Return the version of the package that a qualified name belongs to; empty: unknown."""
@@ -244,7 +241,7 @@ class Program(ABC):
         """Return the positional parameters of a function or class of the program."""
 
     @abstractmethod
-    def arguments_for(self, binding: Binding, name: str) -> list[tuple[ast.expr, Module]]:
+    def arguments_for(self, binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
         """Return what the calls of a function give for a parameter; defaults are not among it."""
 
     # ---- what only the rooms above can find

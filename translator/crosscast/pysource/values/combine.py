@@ -47,6 +47,11 @@ def same(values: Sequence[Value]) -> bool:
     return all(v == first for v in values)
 
 
+def one_of(options: Sequence[tuple[str, Value]]) -> Value:
+    """Return the choice among options, each with its condition; their value if all have one."""
+    return options[0][1] if same([value for _, value in options]) else Choice(tuple(options))
+
+
 def names_of(values: Sequence[Value]) -> tuple[str, ...]:
     """Return the flags and attributes behind values."""
     found: dict[str, None] = {}

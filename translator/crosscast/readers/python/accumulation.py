@@ -20,6 +20,7 @@ from crosscast.readers.python.origins import by_words, is_parsed
 from crosscast.readers.python.perturbed_weights import perturbs_weights
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
+from crosscast.trainstep.answers.clip_conditions import unknown_conditions
 from crosscast.trainstep.answers.division import division_of
 from crosscast.trainstep.answers.divisors import divisors_of
 from crosscast.trainstep.answers.main_loop import by_weight
@@ -71,9 +72,12 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
     yield from losses_of(step, NAME)
     if not moved:
         yield from _said("zero_grad.where", steps.cleared(step))
-    clips = steps.clips(step)
+    every = steps.clips(step)
+    clips = [clip for clip in every if clip.by_default]
+    if every and not clips:
+        yield _switched_off(every)
     if clips:
-        yield from _clips(clips)
+        yield from _clips(clips, unknown_conditions(clips[0], step))
         for event in clips:
             limit = event.detail.get("max")
             if limit is not None:
@@ -104,7 +108,20 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         yield from _said("schedule.on_skip", steps.rate_on_skip(step))
 
 
-def _clips(clips: Sequence[Event]) -> Iterator[Fact]:
+def _switched_off(clips: Sequence[Event]) -> Fact:
+    """Say that there is no clipping with the defaults of the flags, and under which conditions."""
+    tests = [guard for guard in clips[0].guards if guard.by_default is False]
+    return Fact(
+        field="clipping.kind",
+        value="none",
+        under=tuple(replace(test, holds=not test.holds).words for test in tests),
+        places=tuple(dict.fromkeys(event.span for event in clips)),
+        origin="presence",
+        reader=NAME,
+    )
+
+
+def _clips(clips: Sequence[Event], under: tuple[str, ...]) -> Iterator[Fact]:
     """Yield how gradients are clipped; of a function of the program its name alone tells."""
     kind = steps.clip_kind(clips)
     places = tuple(dict.fromkeys(event.span for event in clips))
@@ -121,7 +138,6 @@ def _clips(clips: Sequence[Event]) -> Iterator[Fact]:
         )
         return
     own = any("own" in event.detail for event in clips)
-    under = [guard.text for guard in clips[0].guards if guard.window is None and guard.holds]
     yield Fact(
         field="clipping.kind",
         value=kind.value,
@@ -129,7 +145,7 @@ def _clips(clips: Sequence[Event]) -> Iterator[Fact]:
         origin="presence",
         confidence="guess" if own else "certain",
         reason="by the name of a function" if own else "",
-        under=tuple(under),
+        under=under,
         reader=NAME,
     )
 

@@ -148,8 +148,8 @@ def _made(node: ast.expr, module: Module, depth: int) -> bool | None:
         return None
     found = list(definitions(node, module))
     match found:
-        case [Binding(kind="parameter", node=ast.arg(arg=name))]:
-            given = module.program.arguments_for(found[0], name)
+        case [Binding(kind="parameter", node=ast.arg())]:
+            given = module.program.arguments_for(found[0])
             answers = {_made(inner, where, depth + 1) for inner, where in given}
             return answers.pop() if len(answers) == 1 else None
     made = [binding for binding in found if isinstance(binding.value, ast.Call)]

@@ -104,8 +104,8 @@ def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
                     found.append((value, binding.module))
             case Binding(kind="function" | "class"):
                 found.append((binding.node, binding.module))
-            case Binding(kind="parameter", node=ast.arg(arg=name)):
-                found += module.program.arguments_for(binding, name)
+            case Binding(kind="parameter", node=ast.arg()):
+                found += module.program.arguments_for(binding)
     return found
 
 

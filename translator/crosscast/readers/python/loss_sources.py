@@ -167,8 +167,8 @@ def _given(binding: Binding, depth: int, seen: Seen) -> list[Found]:
     program, function = binding.module.program, binding.scope.node
     if not isinstance(function, ast.FunctionDef) or not isinstance(binding.node, ast.arg):
         return []
-    given = program.arguments_for(binding, binding.node.arg)
-    if len(given) != len(program.sites(binding.module, function)):
+    given = program.arguments_for(binding)
+    if len(given) != len(program.call_sites(binding.module, function)):
         return []
     return _all([_sources(value, where, depth + 1, seen) for value, where in given])
 

@@ -222,7 +222,7 @@ def _within(node: ast.AST, other: ast.AST) -> bool:
 
 
 def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
-    given = binding.module.program.arguments_for(binding, name)
+    given = binding.module.program.arguments_for(binding)
     if given:
         return [origin(inner, where, depth + 1) for inner, where in given]
     small = name.lower()

@@ -184,7 +184,7 @@ class RateWorld:
 
     def _argument(self, binding: Binding, node: ast.arg) -> object:
         """Return what the calls of a function give for a parameter, if all give the same."""
-        given = binding.module.program.arguments_for(binding, node.arg)
+        given = binding.module.program.arguments_for(binding)
         default = default_of(binding)
         if not given and default is not None:
             return self.machine.value(default, binding.module)

@@ -76,8 +76,8 @@ def _is_left_to_callers(found: list[Binding]) -> bool:
     """Whether a name is a parameter of functions that the files given do not call."""
     for binding in found:
         match binding:
-            case Binding(kind="parameter", node=ast.arg(arg=name)):
-                if binding.module.program.arguments_for(binding, name):
+            case Binding(kind="parameter", node=ast.arg()):
+                if binding.module.program.arguments_for(binding):
                     return False
             case _:
                 return False
@@ -199,5 +199,5 @@ def _loops_around(node: ast.AST, module: Module, depth: int = 0) -> Iterator[ast
         yield here
         here = module.enclosing(here, *_LOOPS, *_DEFINITIONS)
     if depth < 2 and isinstance(here, ast.FunctionDef):
-        for site in module.program.sites(module, here):
+        for site in module.program.call_sites(module, here):
             yield from _loops_around(site.node, site.module, depth + 1)

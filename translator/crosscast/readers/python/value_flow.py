@@ -69,7 +69,7 @@ def _behind(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module]]:
         return
     for binding in definitions(node, module):
         if binding.kind == "parameter":
-            yield from module.program.arguments_for(binding, getattr(binding.node, "arg", ""))
+            yield from module.program.arguments_for(binding)
             continue
         value = value_in(binding)
         if value is None:

@@ -65,7 +65,7 @@ def _is_eager(tape: Call, program: Program) -> bool:
         return function is None or _is_plain(function, module, program)
     if function is None or not _is_plain(function, module, program):
         return False
-    sites = program.sites(module, function)
+    sites = program.call_sites(module, function)
     return any(site.module.enclosing(site.node, ast.For, ast.While) for site in sites)
 
 
@@ -92,7 +92,7 @@ def _callers(program: Program, tapes: list[Call]) -> set[Function]:
         found.add(function)
         queue += [
             (site.module, site.module.function_of(site.node))
-            for site in program.sites(module, function)
+            for site in program.call_sites(module, function)
         ]
     return found
 

@@ -213,7 +213,7 @@ def _is_within(call: Call, makers: Collection[Function | None]) -> bool:
         function in makers
         and program is not None
         and function is not None
-        and bool(program.sites(call.module, function))
+        and bool(program.call_sites(call.module, function))
     )
 
 
@@ -223,7 +223,7 @@ def _in_maker(policy: Site, makers: Collection[Function | None]) -> bool:
     program = policy.module.program
     if function is None or program is None or function not in makers:
         return False
-    return len(program.sites(policy.module, function)) > 1
+    return len(program.call_sites(policy.module, function)) > 1
 
 
 def _precedes(call: Call, later: ast.stmt | None, module: Module) -> bool:

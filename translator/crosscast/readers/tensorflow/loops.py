@@ -283,7 +283,7 @@ def _asked_for(function: Function, module: Module) -> bool:
     assert module.program is not None
     return any(
         keyword.arg in ("recompute", "remat") and not isinstance(keyword.value, ast.Constant)
-        for site in module.program.sites(module, function)
+        for site in module.program.call_sites(module, function)
         for keyword in site.node.keywords
     )
 

@@ -106,7 +106,7 @@ def _chosen_by(call: ast.Call, module: Module) -> Iterator[tuple[ast.AST, Module
 
 def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]]:
     """Yield where a function is called, or passed on as a value: `tf.cond(test, self.apply)`."""
-    for site in module.program.sites(module, function):
+    for site in module.program.call_sites(module, function):
         yield site.node, site.module
     for node in _by_identifier(module).get(function.name, ()):
         parent = module.parent(node)
@@ -340,7 +340,7 @@ def _sites_of_function_of(node: ast.AST, module: Module) -> list[tuple[ast.Call,
     function = module.function_of(node)
     if function is None:
         return []
-    return [(site.node, site.module) for site in module.program.sites(module, function)]
+    return [(site.node, site.module) for site in module.program.call_sites(module, function)]
 
 
 def _calls_of_function_of(node: ast.AST, module: Module) -> list[ast.Call]:

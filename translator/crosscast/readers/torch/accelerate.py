@@ -79,6 +79,11 @@ def _precision(writer: FactWriter, calls: list[Call]) -> bool:
         )
         return True
     call = given[0]
+    if len({_given_precision(each) for each in given}) > 1:
+        places = [place_of(each) for each in given]
+        writer.say("precision.enabled", "config", *places, confidence="likely")
+        writer.unknown("precision.compute_dtype", "several Accelerators differ in it", *places)
+        return True
     name = "mixed_precision" if "mixed_precision" in call.bound() else "fp16"
     node = call.bound()[name]
     module = call.module.owner_of(node)
@@ -113,6 +118,10 @@ def _precision(writer: FactWriter, calls: list[Call]) -> bool:
         writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
     writer.say("precision.mode", "mixed", *spans[:1])
     return set(types) != {"bfloat16"}
+
+
+def _given_precision(call: Call) -> tuple[Value | None, Value | None]:
+    return call.argument("mixed_precision"), call.argument("fp16")
 
 
 def _default(value: Value) -> str:

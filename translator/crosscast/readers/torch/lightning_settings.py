@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.pysource.values.combine import settled
+from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.fact_writer import FactWriter, content
 from crosscast.readers.python.origins import origin
 from crosscast.readers.words import PRECISIONS, mode_of
@@ -62,11 +63,11 @@ def precision(
 
 def _word(value: Value) -> str:
     """Return a precision in lower case; empty if unknown."""
-    match value:
+    match settled(value):
+        case Known(value=None):
+            return "none" if isinstance(value, Known) else ""
         case Known(value=plain) | Unknown(default=plain, has_default=True):
             return str(plain).lower()
-        case Choice(options=((_, Known(value=plain)), *_)):
-            return "" if plain is None else str(plain).lower()
     return ""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values.combine import one_of, settled
 from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, place_of
 from crosscast.readers.python.parameter_lists import are_all_parameters
@@ -121,19 +122,26 @@ def _betas(
     if isinstance(node, ast.Tuple | ast.List):
         values = [evaluate(element, module) for element in node.elts]
     else:
-        given = evaluate(node, module)
+        given = settled(evaluate(node, module))
         if isinstance(given, Choice):
-            given = given.options[0][1]
-        match content(given):
-            case [_, _] as both:
-                values = [
-                    b if isinstance(b, Known | Choice) else Known(b, "derived", flag_of(given))
-                    for b in both
-                ]
-            case _:
-                values = [given, given]
+            pairs = [(condition, _both(option)) for condition, option in given.options]
+            values = [one_of([(c, pair[index]) for c, pair in pairs]) for index in (0, 1)]
+        else:
+            values = list(_both(given))
     for index, value in enumerate(values[:2]):
         writer.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
+
+
+def _both(given: Value) -> tuple[Value, Value]:
+    """Return the two values of a pair; the value itself for both if it is not known as a pair."""
+    match content(given):
+        case [first, second]:
+            return _item(first, given), _item(second, given)
+    return given, given
+
+
+def _item(item: object, pair: Value) -> Value:
+    return item if isinstance(item, Known | Choice) else Known(item, "derived", flag_of(pair))
 
 
 def tell_from_flags(writer: FactWriter, call: Call, subject: str) -> None:

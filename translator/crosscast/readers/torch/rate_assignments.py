@@ -97,7 +97,7 @@ def _arguments(value: ast.expr, module: Module) -> Iterator[Part]:
     if isinstance(value, ast.Name):
         for binding in definitions(value, module):
             if binding.kind == "parameter":
-                yield from module.program.arguments_for(binding, value.id)
+                yield from module.program.arguments_for(binding)
 
 
 def _is_handed_on(module: Module, function: Function) -> bool:
@@ -136,7 +136,7 @@ def _is_given(node: ast.expr, module: Module) -> bool:
     return any(
         found.kind == "parameter"
         and name.id not in ("self", "cls")
-        and not module.program.arguments_for(found, name.id)
+        and not module.program.arguments_for(found)
         for name, where in chase(node, module)
         if isinstance(name, ast.Name) and name.id not in ("self", "cls")
         for found in definitions(name, where)

@@ -23,8 +23,24 @@ def with_conditions(clips: Sequence[Event], step: TrainingStep) -> list[Event]:
 
     Settings, tests for the end of a window, and conditions that the step shares leave out none.
     """
-    shared = {id(guard.node) for event in step.of("step", "backward") for guard in event.guards}
+    shared = _shared(step)
     return [_with_conditions(clip, shared, step) for clip in clips]
+
+
+def unknown_conditions(clip: Event, step: TrainingStep) -> tuple[str, ...]:
+    """Return the settings without a known value that decide whether there is a clip at all."""
+    shared = _shared(step)
+    return tuple(
+        guard.text
+        for guard in clip.guards
+        if guard.value is None and guard.window is None and guard.holds
+        if id(guard.node) not in shared and not _asks_for_norm(guard, clip)
+    )
+
+
+def _shared(step: TrainingStep) -> set[int]:
+    """Return the conditions that a step of the optimizer or a backward pass stands under, too."""
+    return {id(guard.node) for event in step.of("step", "backward") for guard in event.guards}
 
 
 def _with_conditions(clip: Event, shared: set[int], step: TrainingStep) -> Event:

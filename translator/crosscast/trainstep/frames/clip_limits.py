@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
-from crosscast.trainstep.frames.object_kinds import is_gradient
+from crosscast.trainstep.frames.object_kinds import is_gradient, kind_of_maker
 from crosscast.trainstep.frames.weight_sources import plain
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.frames.frame import Frame
 
 _TYPES = ("norm_type", "p", "ord")
@@ -21,6 +23,8 @@ _TENSOR_FIRST = ("torch.", "paddle.", "tensorflow.", "numpy.", "jax.")
 _EUCLIDEAN = (2, "fro", "euclidean", None)
 OTHER_NORM = "other_norm"
 PARTIAL = "partial"
+_WRAPPED = frozenset({"module", "model", "_orig_mod", "_layers", "net", "network"})
+"""Attributes of wrappers that hold the whole model."""
 
 
 def kind_of_norm(kind: str, given: ast.expr | None, frame: Frame) -> str:
@@ -80,8 +84,6 @@ def is_part(node: ast.expr, module: Module) -> bool:
     A loop or comprehension over the parameters of a model is all of them, unless a condition that
     does not ask for gradients chooses some.
     """
-    if isinstance(node, ast.Call):
-        return False
     for here, where in chase(node, module):
         match here:
             case ast.List(elts=[_, *_] as parts) | ast.Tuple(elts=[_, *_] as parts):
@@ -92,6 +94,9 @@ def is_part(node: ast.expr, module: Module) -> bool:
                     return True
                 if is_part(made.iter, where):
                     return True
+            case ast.Call(func=ast.Attribute(attr="parameters", value=ast.Attribute() as owner)):
+                if _is_inside(where.text(owner), _optimized(where.program)):
+                    return True
             case ast.Attribute() if is_gradient(here) or here.attr in ("weight", "bias"):
                 weight = _weight(here)
                 if isinstance(weight, ast.Attribute):
@@ -101,6 +106,25 @@ def is_part(node: ast.expr, module: Module) -> bool:
             case _:
                 pass
     return isinstance(node, ast.Name) and _is_part_of_loop(node, module)
+
+
+@once
+def _optimized(program: Program) -> frozenset[str]:
+    """Return the models all of whose weights go to an optimizer, as the calls write them."""
+    return frozenset(
+        call.module.text(given.func.value)
+        for module in program.modules
+        for call in module.calls
+        for given in [*call.node.args[:1], *(keyword.value for keyword in call.node.keywords)]
+        if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute)
+        if given.func.attr == "parameters" and kind_of_maker(call.name) == "optimizer"
+    )
+
+
+def _is_inside(part: str, models: frozenset[str]) -> bool:
+    """Whether a part of a model is named, and not the model within its wrapper: `model.module`."""
+    inside = (part.removeprefix(f"{model}.") for model in models if part.startswith(f"{model}."))
+    return part not in models and any(name.partition(".")[0] not in _WRAPPED for name in inside)
 
 
 def _weight(node: ast.expr) -> ast.expr:

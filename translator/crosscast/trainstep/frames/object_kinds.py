@@ -131,29 +131,26 @@ def kind_of_maker(made_by: str) -> Kind:
     return ""
 
 
-def made_by(node: ast.expr, frame: Frame, depth: int = 0) -> str:
-    """Return the qualified name of the callable that created an object, if known."""
+def _makers_of(node: ast.expr, frame: Frame, depth: int = 0) -> frozenset[str]:
+    """Return the qualified names of the callables that may have created an object."""
     if depth > 8:
-        return ""
+        return frozenset()
     if isinstance(node, ast.Name):
         if node.id in frame.bound and node.id not in frame.latest:
             reference = frame.bound[node.id]
-            return made_by(reference.node, reference.frame, depth + 1)
+            return _makers_of(reference.node, reference.frame, depth + 1)
         if frame.outer is not None and node.id not in frame.scope.bindings:
-            return made_by(node, frame.outer, depth + 1)
+            return _makers_of(node, frame.outer, depth + 1)
     value = frame.value(node)
-    while isinstance(value, Choice) and value.options:
-        value = value.options[0][1]
-    return value.made_by if isinstance(value, Instance) else ""
+    options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
+    return frozenset(option.made_by for option in options if isinstance(option, Instance))
 
 
 def kind_of(node: ast.expr, frame: Frame) -> Kind:
-    """Return the kind of an expression: by the callable that created it, else by its name."""
-    maker = made_by(node, frame)
-    if maker:
-        kind = kind_of_maker(maker)
-        if kind:
-            return kind
+    """Return the kind of an expression: by what created it, if that is sure, else by its name."""
+    kinds = {kind for maker in _makers_of(node, frame) if (kind := kind_of_maker(maker))}
+    if len(kinds) == 1:
+        return kinds.pop()
     name = last_name(node)
     kind = kind_by_name(name)
     if kind or not isinstance(node, ast.Name):

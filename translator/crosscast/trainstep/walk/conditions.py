@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.syntax.truth import is_combination, of_combination
-from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
+from crosscast.pysource.values.combine import settled as settled_value
+from crosscast.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 from crosscast.trainstep.events import Guard
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.loops import LoopHead
@@ -123,8 +124,7 @@ def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
 
 def _default_value(value: Value) -> Value:
     """Return a value under the defaults of the flags."""
-    if isinstance(value, Choice) and value.options:
-        value = value.options[0][1]
+    value = settled_value(value)
     if isinstance(value, Unknown) and value.has_default:
         return Known(value.default)
     return value
