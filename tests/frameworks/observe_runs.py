@@ -39,7 +39,12 @@ ROWS = 42
 HALF_FAULTS = ("1:0=inf",)
 EDITS: dict[str, dict[str, tuple[str, str, str]]] = {
     "torch": {
-        "softmax": ("model.py", "(scores + mask, dim=-1)", "((scores + mask).half(), dim=-1)"),
+        "softmax": (
+            "model.py",
+            "weights = F.softmax(scores + mask, dim=-1)",
+            "with torch.autocast(scores.device.type, enabled=False):\n"
+            "            weights = F.softmax((scores + mask).half(), dim=-1)",
+        ),
         "loss": (
             "train.py",
             'return nn.functional.cross_entropy(logits, labels, reduction="sum")',
@@ -62,8 +67,10 @@ EDITS: dict[str, dict[str, tuple[str, str, str]]] = {
     "paddle": {
         "softmax": (
             "model.py",
-            "(scores / HEAD_SIZE**0.5 + mask, axis=-1)",
-            '((scores / HEAD_SIZE**0.5 + mask).astype("float16"), axis=-1)',
+            "weights = F.softmax(scores / HEAD_SIZE**0.5 + mask, axis=-1)",
+            "with paddle.amp.auto_cast(enable=False):\n"
+            '            half = (scores / HEAD_SIZE**0.5 + mask).astype("float16")\n'
+            "            weights = F.softmax(half, axis=-1)",
         ),
         "loss": (
             "train.py",
