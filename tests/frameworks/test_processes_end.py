@@ -35,6 +35,8 @@ STARTING = 300.0
 """Until there are some windows: imports and graphs come first."""
 SECONDS = 120.0
 """Until every process must be gone, on a busy machine; measured were 5 to 23."""
+SECONDS_OF_A_WINDOW = 0.5
+"""On a busy machine, with a checkpoint every second window; a long run may take so much more."""
 AHEAD = 6
 """Windows after which the run is disturbed, and that it goes on for."""
 CALL = "        row = train_window("
@@ -95,10 +97,10 @@ class Running:
             assert time.monotonic() < until, self.log.read_text()[-3000:]
             time.sleep(0.05)
 
-    def ended(self) -> int:
+    def ended(self, seconds: float = SECONDS) -> int:
         """Return the exit code of launch.sh; every process must be gone in time."""
-        until = time.monotonic() + SECONDS
-        code = self.process.wait(SECONDS)
+        until = time.monotonic() + seconds
+        code = self.process.wait(seconds)
         while self.alive():
             assert time.monotonic() < until, self.alive()
             time.sleep(0.1)
@@ -133,7 +135,7 @@ class Lab:
         """Run to an end; return the trace."""
         running = Running(self, output, "--windows", windows, *flags)
         try:
-            code = running.ended()
+            code = running.ended(SECONDS + windows * SECONDS_OF_A_WINDOW)
         finally:
             running.close()
         assert code == 0, running.log.read_text()[-3000:]

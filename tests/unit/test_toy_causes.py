@@ -237,6 +237,23 @@ class SumsKept:
         return replace(after, gradients=summed.gradients), row
 
 
+def test_a_run_with_rounded_betas_gets_a_cause_although_other_betas_have_no_rounded_reading() -> (
+    None
+):
+    doubled = rate(lambda n: n >= 9)
+
+    def steps(plan: Plan, number: int) -> Plan:
+        betas = tuple(float(np.float32(beta)) for beta in plan.get(Step).betas)
+        return with_op(doubled(plan, number), Step, betas=betas)
+
+    run = toy_trained(load_recipe(), steps=steps, left=stated)
+    report = compare(canonical_plan(run.recipe), run.toy, run.seen, "tensorflow")
+    assert report.place is not None
+    assert report.place.rounded == 1
+    words = likely_cause(run.recipe, run.toy, run.seen, "tensorflow", report)
+    assert words.startswith("fits optimizer.learning_rate: 0.002, but for lr in the trace, from")
+
+
 def test_sums_that_are_not_cleared_are_named_as_gradients_are() -> None:
     run = toy_trained(load_recipe(), left=SumsKept())
     expected = "fits gradients of the window before that were not cleared, only in window 78"
