@@ -35,8 +35,6 @@ STARTING = 300.0
 """Until there are some windows: imports and graphs come first."""
 SECONDS = 120.0
 """Until every process must be gone, on a busy machine; measured were 5 to 23."""
-SECONDS_OF_A_WINDOW = 0.5
-"""On a busy machine, with a checkpoint every second window; a long run may take so much more."""
 AHEAD = 6
 """Windows after which the run is disturbed, and that it goes on for."""
 CALL = "        row = train_window("
@@ -97,10 +95,10 @@ class Running:
             assert time.monotonic() < until, self.log.read_text()[-3000:]
             time.sleep(0.05)
 
-    def ended(self, seconds: float = SECONDS) -> int:
+    def ended(self) -> int:
         """Return the exit code of launch.sh; every process must be gone in time."""
-        until = time.monotonic() + seconds
-        code = self.process.wait(seconds)
+        until = time.monotonic() + SECONDS
+        code = self.process.wait(SECONDS)
         while self.alive():
             assert time.monotonic() < until, self.alive()
             time.sleep(0.1)
@@ -135,7 +133,7 @@ class Lab:
         """Run to an end; return the trace."""
         running = Running(self, output, "--windows", windows, *flags)
         try:
-            code = running.ended(SECONDS + windows * SECONDS_OF_A_WINDOW)
+            code = running.ended()
         finally:
             running.close()
         assert code == 0, running.log.read_text()[-3000:]
@@ -146,7 +144,7 @@ class Lab:
         """Return the first rows of the undisturbed run."""
         if len(self.undisturbed) < windows:
             output = self.folder / f"undisturbed-{windows}"
-            self.undisturbed = self.finish(output, max(100, 2 * windows))
+            self.undisturbed = self.finish(output, max(100, windows))
         return self.undisturbed[:windows]
 
 

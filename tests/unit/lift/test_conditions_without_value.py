@@ -26,6 +26,9 @@ OPEN = {
         "accumulation.steps": "4 if cfg.big or 8 if not cfg.big",
         "precision.mode": "",
     },
+    "An Accelerator of two that is given a precision": {"precision.mode": ""},
+    "One beta of a configuration, in a pair with a name": {"optimizer.betas": "cfg.first"},
+    "Clipping in the else branch of a setting": {"clipping.kind": "only if not (cfg.plain)"},
     "Clipping in one of two runs": {"clipping.kind": 'only if mode == "a"'},
 }
 KNOWN: dict[str, dict[str, object]] = {
@@ -33,6 +36,7 @@ KNOWN: dict[str, dict[str, object]] = {
         "accumulation.steps": 4,
         "precision.compute_dtype": "float16",
     },
+    "Clipping in both branches of a setting": {"clipping.kind": "global_norm"},
     "Clipping that the defaults of the flags switch on": {"clipping.kind": "global_norm"},
     "Clipping that the defaults of the flags switch off": {"clipping.kind": "none"},
 }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import cProfile
-import pstats
-
 import pytest
 
+from cpu_cost import calls_made
 from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
 
@@ -110,9 +108,7 @@ def calls_of(head: str, part: str, count: int) -> int:
     """Return how many calls of functions lint makes for a file of many parts."""
     parts = (part.replace("{n}", str(number)) for number in range(count))
     source = Source("train.py", HEADS[head] + "".join(parts))
-    profile = cProfile.Profile()
-    profile.runcall(lint_sources, [source])
-    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+    return calls_made(lambda: lint_sources([source]))
 
 
 @pytest.mark.parametrize("name", PARTS)

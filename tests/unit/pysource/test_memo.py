@@ -46,3 +46,17 @@ def test_what_no_circle_was_cut_in_is_kept_at_once() -> None:
     assert around.get(SECOND, "x") == "xx"
     assert leaves.get(FIRST, "x") == "x"
     assert asked == ["first"]
+
+
+def test_what_came_from_a_provisional_answer_is_provisional() -> None:
+    """The last asks the middle while that knows of the first only that it was cut off."""
+    progress = Progress()
+    first, middle, last = (ast.Name(name) for name in ("first", "middle", "last"))
+
+    def of(node: ast.Name, where: str) -> str:
+        asks = {"first": [middle, last], "middle": [first], "last": [middle]}[node.id]
+        return f"{node.id}({', '.join(found.get(name, where) for name in asks)})"
+
+    found: Memo[str, str] = Memo(of, lambda n, w: "cut", 10, progress)
+    assert found.get(first, "here") == "first(middle(cut), last(middle(cut)))"
+    assert found.get(last, "here") == "last(middle(first(middle(cut), last(middle(cut)))))"

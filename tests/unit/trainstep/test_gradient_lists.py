@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import cProfile
-import pstats
 
+from cpu_cost import calls_made
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.project import read_program
@@ -44,8 +43,6 @@ def test_four_times_as_many_functions_are_four_times_the_work() -> None:
     def cost(count: int) -> int:
         module = module_of(*["found"] * count)
         asked = scaled(module)
-        profile = cProfile.Profile()
-        profile.runcall(lambda: [holds_gradients(g, module) for g in asked])
-        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+        return calls_made(lambda: [holds_gradients(g, module) for g in asked])
 
     assert cost(160) < 4.6 * cost(40)

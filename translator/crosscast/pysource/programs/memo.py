@@ -13,29 +13,43 @@ _Result = TypeVar("_Result")
 class Progress:
     """The look-ups that are in progress in the memos of a program, which ask each other."""
 
-    __slots__ = ("cuts", "depth", "settlers")
+    __slots__ = ("_when_settled", "cuts", "depth")
 
     def __init__(self) -> None:
         self.cuts = 0
-        """How many look-ups were cut off so far; what none was cut off in is final."""
+        """How many answers were provisional so far; what was found without one is final."""
         self.depth = 0
         """How many look-ups are in progress."""
-        self.settlers: list[Callable[[], None]] = []
-        """Called when no look-up is in progress any more."""
+        self._when_settled: list[Callable[[], None]] = []
 
     @property
     def settled(self) -> bool:
         """Whether no look-up is in progress, so that results are final."""
         return not self.depth
 
+    def when_settled(self, action: Callable[[], None]) -> None:
+        """Call a function each time when no look-up is in progress any more."""
+        self._when_settled.append(action)
+
+    def begin(self) -> None:
+        """Count a look-up; `end` must follow."""
+        self.depth += 1
+
+    def end(self) -> None:
+        """Count a look-up as done."""
+        self.depth -= 1
+        if not self.depth:
+            for action in self._when_settled:
+                action()
+
 
 class Memo(Generic[_Where, _Result]):
     """Results of one kind of look-up.
 
     What was found without cutting a circle is kept for good. Within one outermost look-up the
-    other results are kept too, so that no node is looked up twice and the work stays linear. A
-    circle may lead through several memos, so all of a program share their progress. What is looked
-    up is a node, with its module or another object that belongs to it alone.
+    other results, which are provisional, are kept too, so that no node is looked up twice and the
+    work stays linear. A circle may lead through several memos, so all of a program share their
+    progress. What is looked up is a node, with its module or another object that belongs to it.
     """
 
     __slots__ = ("_busy", "_compute", "_cut", "_deepest", "_kept", "_passing", "_progress")
@@ -54,7 +68,7 @@ class Memo(Generic[_Where, _Result]):
         self._busy: set[ast.AST] = set()
         self._kept: dict[ast.AST, _Result] = {}
         self._passing: dict[ast.AST, _Result] = {}
-        progress.settlers.append(self._passing.clear)
+        progress.when_settled(self._passing.clear)
 
     def get(self, node: ast.AST, where: _Where) -> _Result:
         """Return the result for a node; `cut` if it depends on itself."""
@@ -65,12 +79,13 @@ class Memo(Generic[_Where, _Result]):
         if progress.depth:
             found = self._passing.get(node)
             if found is not None:
+                progress.cuts += 1
                 return found
             if node in busy or len(busy) > self._deepest:
                 progress.cuts += 1
                 return self._cut(node, where)
         busy.add(node)
-        progress.depth += 1
+        progress.begin()
         cuts = progress.cuts
         try:
             found = self._compute(node, where)
@@ -79,12 +94,9 @@ class Memo(Generic[_Where, _Result]):
             found = self._cut(node, where)
         finally:
             busy.discard(node)
-            progress.depth -= 1
-        if progress.cuts == cuts or not progress.depth:
+            progress.end()
+        if progress.cuts == cuts or progress.settled:
             self._kept[node] = found
         else:
             self._passing[node] = found
-        if not progress.depth:
-            for settle in progress.settlers:
-                settle()
         return found

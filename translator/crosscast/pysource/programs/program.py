@@ -141,7 +141,12 @@ class Program(ABC):
                 self.progress.cuts += 1
                 return {}
             self._finding_flags = True
-            self._all_flags = tuple(self.find_flags())
+            self.progress.begin()
+            try:
+                self._all_flags = tuple(self.find_flags())
+            finally:
+                self._finding_flags = False
+                self.progress.end()
             self._flags = {}
             for flag in self._all_flags:
                 self._flags.setdefault(flag.dest, flag)

@@ -77,7 +77,7 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
     if every and not clips:
         yield _switched_off(every)
     if clips:
-        yield from _clips(clips, unknown_conditions(clips[0], step))
+        yield from _clips(clips, unknown_conditions(clips, step))
         for event in clips:
             limit = event.detail.get("max")
             if limit is not None:

@@ -79,8 +79,8 @@ def _precision(writer: FactWriter, calls: list[Call]) -> bool:
         )
         return True
     call = given[0]
-    if len({_given_precision(each) for each in given}) > 1:
-        places = [place_of(each) for each in given]
+    if len({_given_precision(each) for each in calls}) > 1:
+        places = [place_of(each) for each in calls]
         writer.say("precision.enabled", "config", *places, confidence="likely")
         writer.unknown("precision.compute_dtype", "several Accelerators differ in it", *places)
         return True

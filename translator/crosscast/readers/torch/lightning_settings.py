@@ -64,8 +64,6 @@ def precision(
 def _word(value: Value) -> str:
     """Return a precision in lower case; empty if unknown."""
     match settled(value):
-        case Known(value=None):
-            return "none" if isinstance(value, Known) else ""
         case Known(value=plain) | Unknown(default=plain, has_default=True):
             return str(plain).lower()
     return ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.combine import one_of, settled
-from crosscast.pysource.values.value import Choice, Known, Value
+from crosscast.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, place_of
 from crosscast.readers.python.parameter_lists import are_all_parameters
 from crosscast.readers.torch.groups import Groups, add_later, groups_of
@@ -141,7 +141,9 @@ def _both(given: Value) -> tuple[Value, Value]:
 
 
 def _item(item: object, pair: Value) -> Value:
-    return item if isinstance(item, Known | Choice) else Known(item, "derived", flag_of(pair))
+    if isinstance(item, Known | Choice | Unknown):
+        return item
+    return Known(item, "derived", flag_of(pair))
 
 
 def tell_from_flags(writer: FactWriter, call: Call, subject: str) -> None:

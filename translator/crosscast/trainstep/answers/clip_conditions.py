@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.module import Module
@@ -27,13 +28,23 @@ def with_conditions(clips: Sequence[Event], step: TrainingStep) -> list[Event]:
     return [_with_conditions(clip, shared, step) for clip in clips]
 
 
-def unknown_conditions(clip: Event, step: TrainingStep) -> tuple[str, ...]:
-    """Return the settings without a known value that decide whether there is a clip at all."""
+def unknown_conditions(clips: Sequence[Event], step: TrainingStep) -> tuple[str, ...]:
+    """Return the settings without a known value that decide whether there is a clip at all.
+
+    There are none if one of several clips happens anyway, or if two are branches of one condition.
+    """
     shared = _shared(step)
+    found = [_unknown_of(clip, shared) for clip in clips]
+    if not all(found) or any(one.excludes(other) for one, other in combinations(clips, 2)):
+        return ()
+    return found[0]
+
+
+def _unknown_of(clip: Event, shared: set[int]) -> tuple[str, ...]:
     return tuple(
-        guard.text
+        guard.words
         for guard in clip.guards
-        if guard.value is None and guard.window is None and guard.holds
+        if guard.value is None and guard.window is None
         if id(guard.node) not in shared and not _asks_for_norm(guard, clip)
     )
 
