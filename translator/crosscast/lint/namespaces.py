@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.libraries.packages import is_of_framework
 from crosscast.pysource.names.containers import definitions
 from crosscast.trainstep.frames.object_kinds import is_model_name
 
@@ -23,7 +24,6 @@ _TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboa
 """Calls that only display their arguments."""
 _WRITES = re.compile(rf"{_TELLS.pattern}|json|yaml|save", re.I)
 """Calls that only display a dictionary, or write it to a file."""
-_ARRAYS = ("tensorflow.", "torch.", "numpy.", "paddle.", "jax.numpy.")
 _HARMLESS = frozenset({"str", "repr", "print", "type", "isinstance", "id", "len", "format"})
 _STEPS = frozenset({"step", "zero_grad", "clear_grad", "minimize", "apply_gradients", "set_lr"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "deepcopy", "copy"})
@@ -130,7 +130,8 @@ def _is_other(node: ast.AST, module: Module) -> bool:
 def _is_array(value: ast.expr | None, module: Module) -> bool:
     if isinstance(value, ast.BinOp):
         return _is_array(value.left, module) or _is_array(value.right, module)
-    return isinstance(value, ast.Call) and module.resolve(value.func).startswith(_ARRAYS)
+    name = module.resolve(value.func) if isinstance(value, ast.Call) else ""
+    return is_of_framework(name) or name.startswith("numpy.")
 
 
 def _is_left_out(binding: Binding) -> bool:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from crosscast.lint.engine import UNFOLLOWED
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast.pysource.libraries.packages import TRAINING, package_of_name
 from crosscast.pysource.libraries.public_names import STANDARD
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.answers.windows import windows_of
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
-from crosscast.trainstep.steps.search import FRAMEWORKS
 from crosscast.trainstep.windows.validity import LIBRARY_KEYS
 
 _KNOWN = STANDARD | frozenset(dir(builtins)) | {"numpy", "tqdm"}
@@ -93,5 +93,5 @@ def _is_of_other_file(name: str, function: ast.expr) -> bool:
     """Whether a function is neither of a library that is known here nor a method of an object."""
     if not name:
         return isinstance(function, ast.Name)
-    package = name.partition(".")[0]
-    return ":" not in name and package not in _KNOWN and package not in FRAMEWORKS
+    package = package_of_name(name)
+    return ":" not in name and package not in _KNOWN and package not in TRAINING

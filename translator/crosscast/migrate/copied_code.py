@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from crosscast.edits.node_edits import replace_node
 from crosscast.edits.text_edits import apply_edits
 from crosscast.messages.diagnostics import Span
+from crosscast.pysource.libraries.packages import OWN, is_of_framework
 
 if TYPE_CHECKING:
     from crosscast.edits.edit import Edit
     from crosscast.pysource.programs.module import Module
 
-_FRAMEWORKS = ("torch", "torchvision", "torchaudio", "tensorflow", "keras", "paddle", "tf_keras")
 _ROWS = ("torch.utils.data.Dataset", "paddle.io.Dataset", "torch.utils.data.dataset.Dataset")
 """Bases that a class of rows does not need."""
 _ARRAYS = {
@@ -94,8 +94,7 @@ class _Copier:
     def _use(self, module: Module, node: ast.expr, done: set[ast.AST]) -> Iterator[Edit]:
         """Yield the edits of a name of a framework; add what a name of the program needs."""
         name = module.resolve(node)
-        root = name.partition(".")[0]
-        if root in _FRAMEWORKS and _is_imported(module, node):
+        if is_of_framework(name) and _is_imported(module, node):
             done.update(ast.walk(node))
             yield from self._replaced(module, node, name)
             return
@@ -103,12 +102,12 @@ class _Copier:
             self._define(module, node)
 
     def _replaced(self, module: Module, node: ast.expr, name: str) -> Iterator[Edit]:
-        if name.startswith(_ROWS) or name in _FRAMEWORKS:
+        if name.startswith(_ROWS) or name in OWN:
             return
         call = module.parent(node)
         if name in _TYPED and isinstance(call, ast.Call) and len(call.args) == 1:
             inner = module.text(call.args[0])
-            if not any(word in inner for word in _FRAMEWORKS):
+            if not any(word in inner for word in OWN):
                 yield replace_node(module, call, f"np.asarray({inner}, {_TYPED[name]})")
                 return
         if name not in _ARRAYS:
@@ -134,7 +133,7 @@ class _Copier:
             else (module.statement_of(binding.node))
         )
         if binding.kind == "import":
-            if binding.target.partition(".")[0] not in _FRAMEWORKS:
+            if not is_of_framework(binding.target):
                 self.imports.add(_import(binding.target, node.id))
         elif statement in module.tree.body and binding.kind in ("assign", "function", "class"):
             assert statement is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from crosscast.messages.source import Source
-from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.pysource.libraries.public_names import INSTALLED
 from crosscast.readers.inheritance import lineage
 from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import FLAGS, has_word, may_train
@@ -113,7 +113,7 @@ class Imports:
         self, own: PurePath, module: Sequence[str], names: tuple[str, ...]
     ) -> Iterator[Source]:
         parts = module[0].split(".") if module else []
-        if parts and parts[0] in KNOWN:
+        if parts and parts[0] in INSTALLED:
             return  # a library
         for folder in (own, *own.parents):
             found = list(self._named(folder, parts, names)) if parts else []

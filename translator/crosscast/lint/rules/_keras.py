@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import older
 from crosscast.lint.rules._connected import connected
+from crosscast.pysource.libraries.packages import framework_of_name
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, last
@@ -31,7 +32,6 @@ _WRAPPER = re.compile(
     r"^\w*LossScaleOptimizer\w*$|^loss_scale_optimizer$|^enable_mixed_precision_graph_rewrite$"
 )
 _POLICIES = frozenset({"set_global_policy", "set_policy", "set_floatx", "Policy", "DTypePolicy"})
-_PACKAGES = ("tensorflow", "keras", "tf_keras")
 _STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 
 
@@ -47,7 +47,7 @@ def framework_code(program: Program) -> list[str]:
 
 
 def _imports_framework(module: Module) -> bool:
-    return any(name.partition(".")[0] in _PACKAGES for name in module.imported)
+    return any(framework_of_name(name) == "tensorflow" for name in module.imported)
 
 
 def accumulating(program: Program) -> Iterator[Call]:

@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 from typing import cast
 
+from crosscast.pysource.libraries.packages import is_of_framework
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding
@@ -235,7 +236,7 @@ def _settings(part: Part, hops: int) -> Iterator[str]:
             made = _made(node, module) if hops else None
             if made is not None:
                 yield from _settings(made, hops - 1)
-            elif not _is_library(node, module):
+            elif not is_of_framework(module.resolve(node)):
                 yield _name_of(node)
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(), *_]):
             yield _name_of(node)
@@ -274,7 +275,8 @@ def _definition(
     made = _made(node, module) if hops else None
     if made is not None:
         return worth(made, supposed, hops - 1)
-    return module.resolve(node) if _is_library(node, module) else UNSURE
+    name = module.resolve(node)
+    return name if is_of_framework(name) else UNSURE
 
 
 def _made(node: ast.expr, module: Module) -> Part | None:
@@ -286,10 +288,6 @@ def _made(node: ast.expr, module: Module) -> Part | None:
         case [Binding(assigned=ast.expr() as value, module=where)]:
             return value, where
     return None
-
-
-def _is_library(node: ast.expr, module: Module) -> bool:
-    return module.resolve(node).partition(".")[0] in ("torch", "paddle", "tensorflow", "jax")
 
 
 def _table(node: ast.expr, module: Module) -> list[tuple[ast.expr, ast.expr]]:

@@ -8,13 +8,13 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
+from crosscast.pysource.libraries.public_names import INSTALLED, STANDARD
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
 
-LIBRARIES = KNOWN | STANDARD | frozenset(dir(builtins))
+LIBRARIES = INSTALLED | STANDARD | frozenset(dir(builtins))
 """First names of functions that are known."""
 _OPTIMIZER = re.compile(r"optim|opt$", re.I)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crosscast.lint.namespaces import use_of
 from crosscast.lint.rules._kept_flags import is_only_kept
 from crosscast.lint.topics import Topic, topic_of
-from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
+from crosscast.pysource.libraries.public_names import INSTALLED, STANDARD
 from crosscast.readers.tensorflow.keras_optimizers import compiled as keras_compiled
 from crosscast.sources.subject import Subject
 
@@ -30,7 +30,7 @@ _READS_STEP = re.compile(
     r"optim|sched|amp\b|amp_|clip|scal|precis|step|apex|fp16|trainer|engine|solver|\*\*|vars|getattr",
     re.IGNORECASE,
 )
-_LIBRARIES = KNOWN | STANDARD
+_LIBRARIES = INSTALLED | STANDARD
 """Modules whose functions are known."""
 _BENIGN = re.compile(_DATA, re.IGNORECASE)
 _BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)

@@ -11,6 +11,7 @@ from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, of_one_window
 from crosscast.lint.rules._run_modes import RunModes
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.libraries.packages import KNOWN, package_of_name
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -109,7 +110,7 @@ def _hidden(step: TrainingStep) -> bool:
         if not any(kind_by_name(last_name(word)) == "optimizer" for word in given):
             continue
         name = module.call(node).name
-        if not name.startswith(("torch.", "apex.", "paddle.")) and ":" not in name:
+        if package_of_name(name) not in KNOWN and ":" not in name:
             return True
     return False
 

@@ -13,7 +13,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
 from crosscast.migrate.codemod import Refusal
 from crosscast.migrate.keras.added_code import TEXTS
-from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.pysource.libraries.public_names import INSTALLED
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import canonical
 
@@ -231,13 +231,13 @@ def _is_harmless(call: Call) -> bool:
     if root is call.node.func:
         return hasattr(builtins, root.id)
     target = call.module.imports.get(root.id)
-    return target is None or target.partition(".")[0] in KNOWN
+    return target is None or target.partition(".")[0] in INSTALLED
 
 
 def _is_known(name: str) -> bool:
     """Whether a qualified name belongs to a known library, the builtins or the program."""
     head = name.partition(".")[0]
-    return ":" in name or head in KNOWN or hasattr(builtins, head)
+    return ":" in name or head in INSTALLED or hasattr(builtins, head)
 
 
 def _same_block(request: PolicyRequest, block: Block) -> bool:

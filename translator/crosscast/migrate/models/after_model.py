@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.migrate.models.network import UnreadableError
 from crosscast.migrate.models.objects import Tensor
 from crosscast.migrate.models.tensor_calls import of_row, of_tensor, part_of_tensor
+from crosscast.pysource.libraries.packages import is_of_framework
 from crosscast.pysource.syntax.nodes import names_in, walk
 from crosscast.readers.python.library_calls import canonical
 from crosscast.readers.python.loss_kinds import loss_of_call
@@ -106,7 +107,7 @@ def joins_rows(node: Computed, module: Module) -> bool:
         case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[ast.List() as shape]):
             sizes = shape.elts
         case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[first, second]):
-            named = canonical(module.call(node).name).startswith(("torch.", "paddle."))
+            named = is_of_framework(canonical(module.call(node).name))
             sizes = getattr(second, "elts", []) if named else [first, second]
         case _:
             return False

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import sys
 
-KNOWN = frozenset(
+from crosscast.pysource.libraries.packages import KNOWN
+
+INSTALLED = KNOWN | frozenset(
     {
-        *("torch", "torchvision", "tensorflow", "keras", "tf_keras", "paddle", "paddlenlp", "jax"),
-        *("flax", "optax", "apex", "transformers", "accelerate", "lightning", "pytorch_lightning"),
-        *("lightning_fabric", "deepspeed", "horovod", "numpy", "absl", "click", "fire", "argparse"),
-        *("functools", "math", "os", "sys", "contextlib", "copy", "yaml", "json", "ml_collections"),
         *(
-            "yacs",
-            "easydict",
-            "omegaconf",
-            "hydra",
-            "mmengine",
-            "mmcv",
-            "timm",
-            "tensorflow_addons",
+            "absl",
+            "argparse",
+            "click",
+            "contextlib",
+            "copy",
+            "dataclasses",
+            "datasets",
+            "diffusers",
         ),
-        *("diffusers", "peft", "datasets", "types", "dataclasses", "typing", "logging", "random"),
+        *("easydict", "fire", "functools", "horovod", "hydra", "json", "logging", "math"),
+        *("ml_collections", "mmcv", "mmengine", "numpy", "omegaconf", "os", "paddlenlp", "peft"),
+        *("random", "sys", "timm", "transformers", "types", "typing", "yacs", "yaml"),
     }
 )
 """First names that an absolute import means as a library, whatever the files are called."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.pysource.libraries.public_names import INSTALLED
 from crosscast.pysource.names.reaching_assignments import reaching
 from crosscast.pysource.programs.scopes import Binding
 
@@ -26,7 +26,7 @@ def find_module(modules: Sequence[Module], dotted: str, importer: Module) -> Mod
     if level:
         folder = here[: len(here) - (level - 1)] if level - 1 <= len(here) else None
         return _at(files, [*folder, *parts]) if folder is not None else None
-    if not parts or parts[0] in KNOWN:
+    if not parts or parts[0] in INSTALLED:
         return None
     for depth in range(len(here), -1, -1):
         found = _at(files, [*here[:depth], *parts])

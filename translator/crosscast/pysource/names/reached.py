@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.libraries.packages import OWN
 from crosscast.pysource.programs.module import Function
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ _LOOK_UPS = frozenset({"getattr", "vars", "getmembers", "dir"})
 """With these, any name of the module that they are given can be meant."""
 _PLAIN_DECORATORS = frozenset(
     {
-        *("torch", "tensorflow", "keras", "paddle", "numpy", "functools", "contextlib"),
-        *("dataclasses", "typing", "abc", "property", "staticmethod", "classmethod", "unittest"),
+        *OWN,
+        *("numpy", "functools", "contextlib", "dataclasses", "typing", "abc", "unittest"),
+        *("property", "staticmethod", "classmethod"),
     }
 )
 """Where decorators come from that do not enter what they get in a table of the program."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.pysource.libraries import public_names
+from crosscast.pysource.libraries.packages import USUAL_NAMES
 from crosscast.pysource.names.containers import assigned_paths, chase, entries_of
 from crosscast.pysource.names.lookup import bindings_of
 from crosscast.pysource.names.reaching_assignments import reaching
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _BUILTINS = frozenset(dir(builtins))
-_USUAL = {"tf": "tensorflow", "torch": "torch", "paddle": "paddle"}
-"""Names of libraries by convention, where `from utils import *` of a missing file binds them."""
 
 
 def look_up(node: ast.expr, module: Module) -> tuple[Meaning, ...]:
@@ -77,10 +76,10 @@ def _from_stars(name: str, module: Module, program: Program) -> Iterator[Meaning
         elif f"{star}.{name}" in program.known_names:
             found = True
             yield Meaning(public_names.public_name(f"{star}.{name}"))
-        elif star.partition(".")[0] not in public_names.KNOWN:
-            missing = missing or not is_of_another(star, _USUAL.get(name, ""))
-    if missing and not found and name in _USUAL:
-        yield Meaning(_USUAL[name])
+        elif star.partition(".")[0] not in public_names.INSTALLED:
+            missing = missing or not is_of_another(star, USUAL_NAMES.get(name, ""))
+    if missing and not found and name in USUAL_NAMES:
+        yield Meaning(USUAL_NAMES[name])
 
 
 def meanings_of_binding(binding: Binding, program: Program) -> Iterator[Meaning]:

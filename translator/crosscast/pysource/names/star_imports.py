@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
+from crosscast.pysource.libraries.packages import OWN, framework_of_name
+from crosscast.pysource.libraries.public_names import INSTALLED, STANDARD
 from crosscast.pysource.names.reaching_assignments import reaching
 from crosscast.pysource.programs.scopes import Binding
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
-_LIBRARIES = ("torch", "paddle", "tensorflow", "keras", "jax", "mindspore", "oneflow", "mxnet")
-_LIBRARY = re.compile("|".join(_LIBRARIES))
+_PACKAGE = re.compile("|".join(sorted(OWN)))
 _DEEPEST = 8
 
 
@@ -111,13 +111,13 @@ def _is_unseen(base: str, importer: Module, depth: int) -> bool:
             and depth > 0
             and any(_is_unseen(inner, other, depth - 1) for _, inner in other.star_imports)
         )
-    return base.partition(".")[0] not in KNOWN | STANDARD
+    return base.partition(".")[0] not in INSTALLED | STANDARD
 
 
 def is_of_another(base: str, library: str) -> bool:
     """Whether a module is named after another framework than a library."""
-    words = _LIBRARY.findall(base.lower())
-    return library in _LIBRARIES and bool(words) and library not in words
+    named = {framework_of_name(word) for word in _PACKAGE.findall(base.lower())}
+    return library in OWN and bool(named) and framework_of_name(library) not in named
 
 
 def _line(node: ast.AST) -> int:

@@ -15,7 +15,7 @@ from crosscast.readers.paddle.amp import mode_facts
 from crosscast.readers.paddle.static import SETTINGS
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.decisions import RECOMPUTING, decide, decide_recomputing
-from crosscast.readers.python.library_calls import calls_of, last, plain, uses, value_of
+from crosscast.readers.python.library_calls import calls_of, last, plain, uses_framework, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.precision import precision_facts, site
 
@@ -53,7 +53,7 @@ class PaddleFleetReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
-        if not uses(program, "paddle", "paddlenlp", "ppfleetx"):
+        if not uses_framework(program, "paddle"):
             return
         for module in program.modules:
             yield from _strategy(module)

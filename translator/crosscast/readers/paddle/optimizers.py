@@ -24,7 +24,7 @@ from crosscast.readers.python.library_calls import (
     last,
     matching,
     text_value,
-    uses,
+    uses_framework,
     value_of,
 )
 from crosscast.readers.python.optimizers import (
@@ -88,7 +88,7 @@ class PaddleOptimizerReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
-        if not uses(program, "paddle", "paddlenlp", "ppdet", "paddleseg"):
+        if not uses_framework(program, "paddle"):
             return
         yield from seed_facts(program, "paddle", NAME)
         yield from batch_facts(program, NAME)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
+from crosscast.pysource.libraries.public_names import INSTALLED, STANDARD
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
@@ -38,7 +38,7 @@ _OTHER = re.compile(
     re.I,
 )
 _PLACE = re.compile(r"os\.(getcwd|uname|getlogin)\(|platform\.|gethostname|sys\.platform|getuser")
-_LIBRARIES = KNOWN | STANDARD
+_LIBRARIES = INSTALLED | STANDARD
 _SHORT = 120
 
 

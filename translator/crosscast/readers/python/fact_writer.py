@@ -35,7 +35,6 @@ _LEARNING = frozenset(
     }
 )
 _TRAINS: WeakKeyDictionary[Program, bool] = WeakKeyDictionary()
-_OTHERS = ("tensorflow", "keras", "tf_keras", "paddle", "jax", "flax", "optax", "mxnet", "tf")
 
 
 @dataclass(slots=True)
@@ -227,11 +226,6 @@ def _learns(call: Call) -> bool:
     else:
         word = function.id if isinstance(function, ast.Name) else ""
     return word in _LEARNING or word.endswith(("Trainer", "GradScaler", "NativeScaler"))
-
-
-def is_foreign(name: str) -> bool:
-    """Whether a name belongs to another framework."""
-    return name.partition(".")[0] in _OTHERS
 
 
 def place_of(call: Call) -> Span:

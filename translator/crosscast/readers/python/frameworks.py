@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from crosscast.facts.fact import Fact, unknown
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.pysource.libraries.packages import TRAINING, framework_of_name, packages_of
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 NAME = "frameworks"
-_ROOTS = {
-    **dict.fromkeys(("tensorflow", "keras", "tf_keras", "tensorflow_addons"), "tensorflow"),
-    **dict.fromkeys(("paddle", "paddlenlp"), "paddle"),
-    **dict.fromkeys(("jax", "flax", "optax"), "jax"),
-    **dict.fromkeys(("mxnet", "gluoncv", "gluonnlp"), "mxnet"),
-    **dict.fromkeys(
-        ("torch", "torchvision", "pytorch_lightning", "lightning", "accelerate", "apex"), "pytorch"
-    ),
-}
 _KNOWN: WeakKeyDictionary[Program, str] = WeakKeyDictionary()
 _STEPS = {
     "tensorflow": ("train.", "optimizers", "GradientTape", "mixed_precision", "clip_by", "Model."),
@@ -44,7 +36,7 @@ class FrameworkReader:
     """Weighs what a program imports and calls."""
 
     name = NAME
-    hints = ("tensorflow", "keras", "paddle", "jax", "flax", "optax", "clear_grad")
+    hints = (*sorted(TRAINING - packages_of("pytorch") - packages_of("")), *sorted(_OF_PADDLE))
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the framework, except PyTorch, which has its own readers."""
@@ -98,16 +90,16 @@ def weigh(program: Program) -> tuple[str, Span] | None:
     weights: Counter[str] = Counter()
     first: dict[str, Span] = {}
     for name, call in calls_of(program):
-        framework = _ROOTS.get(name.partition(".")[0])
-        if framework is None or ":" in name:
+        framework = framework_of_name(name)
+        if framework not in _STEPS or ":" in name:
             continue
         first.setdefault(framework, call.module.span(call.node))
         step = any(word in name for word in _STEPS[framework])
         weights[framework] += 12 if step else 1
     for module in program.modules:
         for name in module.imports.values():
-            framework = _ROOTS.get(name.partition(".")[0])
-            if framework is not None:
+            framework = framework_of_name(name)
+            if framework in _STEPS:
                 weights[framework] += 1
                 first.setdefault(framework, module.span(module.tree))
     if not weights:

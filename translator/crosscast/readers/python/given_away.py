@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.libraries.packages import KNOWN
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 READER_NAME = "given_away"
 _READ = frozenset(
     (
-        *("torch", "tensorflow", "keras", "tf_keras", "paddle", "jax", "flax", "optax", "apex"),
-        *("deepspeed", "accelerate", "lightning", "pytorch_lightning", "numpy", "math", "os"),
-        *("argparse", "json", "yaml", "logging", "wandb", "mlflow", "time", "absl", "click"),
+        *KNOWN,
+        *("numpy", "math", "os", "argparse", "json", "yaml", "logging", "wandb", "mlflow"),
+        *("time", "absl", "click"),
         *("tensorboardX", "visualdl", "builtins", "functools", "dataclasses", "pathlib", "sys"),
     )
 )

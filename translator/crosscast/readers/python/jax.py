@@ -11,7 +11,7 @@ from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import calls_of, last, plain, uses, value_of
+from crosscast.readers.python.library_calls import calls_of, last, plain, uses_framework, value_of
 from crosscast.readers.python.optimizers import (
     course_facts,
     facts_of,
@@ -61,7 +61,7 @@ class JaxReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
-        if not uses(program, "jax", "flax", "optax"):
+        if not uses_framework(program, "jax"):
             return
         yield from _optimizers(program)
         yield from _scaling(program)

@@ -9,6 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
+from crosscast.pysource.libraries.packages import (
+    TRAINING,
+    framework_of_name,
+    package_of_name,
+    packages_of,
+)
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.once import once
@@ -26,9 +32,6 @@ _WRAPPERS = ("constant", "cast", "identity", "to_float", "convert_to_tensor", "V
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WHOLE = {"keras": "keras", "tf": "tensorflow", "fluid": "paddle.fluid", "paddle": "paddle"}
-_AROUND = ("horovod.", "byteps.")
-"""Libraries whose modules are named after the frameworks that they wrap."""
-_OWN = ("tensorflow.", "keras.", "paddle.", "torch.", "tf_keras.", "jax.", "optax.", "flax.")
 
 
 def canonical(name: str) -> str:
@@ -41,7 +44,7 @@ def canonical(name: str) -> str:
         return f"keras.{name.removeprefix('tensorflow.').removeprefix('keras.')}"
     if name.startswith("tf_keras."):
         return name[len("tf_") :]
-    if not name.startswith((*_OWN, *_AROUND)):
+    if package_of_name(name) not in TRAINING:  # `horovod.tensorflow.keras` is of Horovod
         found = _HIDDEN.match(name)
         if found:
             return f"{_WHOLE[found.group(1)]}.{name[found.end() :]}"
@@ -152,6 +155,13 @@ def uses(program: Program, *roots: str) -> bool:
             if name.partition(".")[0] in wanted:
                 return True
     return False
+
+
+def uses_framework(program: Program, framework: str) -> bool:
+    """Whether a program imports a package of a framework, or calls a function of one."""
+    return uses(program, *packages_of(framework)) or any(
+        framework_of_name(name) == framework for name, _ in calls_of(program)
+    )
 
 
 @overload

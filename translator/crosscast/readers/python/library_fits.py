@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Span
+from crosscast.pysource.libraries.packages import framework_of_name
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -58,8 +59,7 @@ def _cut(calls: Sequence[Call]) -> Span | None:
 
 
 def _has_keras(module: Module) -> bool:
-    heads = {name.partition(".")[0] for name in module.imported}
-    return bool(heads & {"keras", "tensorflow", "tf_keras"})
+    return any(framework_of_name(name) == "tensorflow" for name in module.imported)
 
 
 def _has_optimizer(call: Call) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, overload
 
 from crosscast.pysource.flags.reading import flag_read
+from crosscast.pysource.libraries.packages import is_of_framework
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.scopes import Binding
@@ -35,7 +36,6 @@ _CONFIGS = frozenset(
 )
 _PARSES = frozenset({"parse_args", "parse_args_into_dataclasses"})
 _ORDER: tuple[Who, ...] = ("flag", "config", "caller")
-LIBRARIES = ("torch.", "tensorflow.", "keras.", "tf_keras.", "paddle.")
 _SETTINGS = ("ml_collections.ConfigDict.", "easydict.EasyDict.", "addict.Dict.")
 """Classes of settings whose attributes are entries of a file."""
 _DEPTH = 6
@@ -214,7 +214,7 @@ def _is_transparent(node: ast.expr, module: Module) -> bool:
     if not isinstance(node, ast.Call):
         return True
     name = module.resolve(node.func)
-    return name.startswith(LIBRARIES) or name in ("bool", "int", "str", "float", "getattr", "not")
+    return is_of_framework(name) or name in ("bool", "int", "str", "float", "getattr", "not")
 
 
 def _within(node: ast.AST, other: ast.AST) -> bool:

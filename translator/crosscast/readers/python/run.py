@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.libraries.packages import TRAINING, packages_of
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
@@ -22,11 +23,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 NAME = "torch_run"
-_PACKAGES = (
-    *("torch", "pytorch_lightning", "lightning", "accelerate", "apex", "deepspeed", "timm"),
-    *("mmengine", "mmcv", "torchtune", "nemo", "megatron", "fairseq", "transformers", "horovod"),
-)
-_OTHERS = ("tensorflow", "keras", "paddle", "jax", "flax")
+_PACKAGES = packages_of("pytorch")
+_SHARED = packages_of("")
 _LOADER = re.compile(r"(torch\.utils\.data\.(dataloader\.)?|paddle\.io\.)DataLoader")
 _EVALUATION = re.compile(r"val|test|eval|dev|valid|infer|predict", re.I)
 _LENGTHS = (
@@ -49,13 +47,13 @@ class TorchRun:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts about the run as a whole."""
         writer = FactWriter(NAME)
-        foreign = uses(program, *_OTHERS)
-        if not uses(program, *_PACKAGES):
+        foreign = uses(program, *(TRAINING - _PACKAGES - _SHARED))
+        own = uses(program, *_PACKAGES)
+        if not own and not uses(program, *_SHARED):
             if not foreign and _like_torch(program):
                 writer.say("framework", "pytorch", confidence="likely")
                 yield from writer.facts
             return
-        own = uses(program, "torch", "pytorch_lightning", "lightning", "accelerate", "deepspeed")
         if own or not foreign:
             sure = own and (trains(program) or not foreign)
             writer.say("framework", "pytorch", confidence="certain" if sure else "guess")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.libraries.packages import is_of_framework
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.truth import is_combination, is_met, of_combination
 from crosscast.pysource.values.value import Known, Symbol
@@ -75,5 +76,4 @@ def _names(node: ast.expr, module: Module) -> frozenset[str]:
     if isinstance(node, ast.Constant):
         return frozenset(types_in(Known(node.value)))
     name = module.resolve(node) if isinstance(node, ast.Attribute) else ""
-    library = name.startswith(("torch.", "tensorflow.", "paddle."))
-    return frozenset(types_in(Symbol(name))) if library else frozenset()
+    return frozenset(types_in(Symbol(name))) if is_of_framework(name) else frozenset()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.libraries.packages import is_of_framework
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
@@ -171,7 +172,7 @@ def _without_sampler(call: Call) -> bool | None:
 def _of_sampler(value: Value) -> bool | None:
     """Return whether a sampler of a library shuffles; of one around another, whether that does."""
     match value:
-        case Instance(made_by=name, call=Call() as made) if name.startswith(("torch.", "paddle.")):
+        case Instance(made_by=name, call=Call() as made) if is_of_framework(name):
             pass
         case _:
             return None

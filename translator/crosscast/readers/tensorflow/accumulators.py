@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.pysource.libraries.public_names import INSTALLED
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
@@ -158,7 +158,7 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
 
 def _is_installed(name: str) -> bool:
     """Whether a helper is one of a known library, and not of another file of the program."""
-    return name.partition(".")[0] in KNOWN
+    return name.partition(".")[0] in INSTALLED
 
 
 def accumulating_wrappers(program: Program) -> Iterator[tuple[Call, ast.expr]]:

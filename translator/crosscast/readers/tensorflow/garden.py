@@ -18,7 +18,7 @@ from crosscast.pysource.syntax.nodes import keyword
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.garden_config import garden_experiments
-from crosscast.readers.python.library_calls import calls_of, plain, uses, value_of
+from crosscast.readers.python.library_calls import calls_of, plain, uses_framework, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
 from crosscast.readers.tensorflow.keras import SCALER_OF_KERAS_2, policy_sites
@@ -55,8 +55,8 @@ class GardenReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
-        if not uses(program, "tensorflow", "keras", "tf_keras") and not any(
-            name.startswith(("keras.", "tensorflow.", "official.")) for name, _ in calls_of(program)
+        if not uses_framework(program, "tensorflow") and not any(
+            name.startswith("official.") for name, _ in calls_of(program)
         ):
             return
         yield from garden_experiments(program, NAME)

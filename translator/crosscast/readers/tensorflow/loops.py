@@ -18,7 +18,13 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.decisions import decide_recomputing
 from crosscast.readers.python.fact_writer import FactWriter, place_of
-from crosscast.readers.python.library_calls import calls_of, canonical, last, uses, value_of
+from crosscast.readers.python.library_calls import (
+    calls_of,
+    canonical,
+    last,
+    uses_framework,
+    value_of,
+)
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.seeds import seed_facts
 from crosscast.readers.python.shuffling import tell_of_datasets, tell_of_fit
@@ -64,9 +70,7 @@ class TensorflowLoopReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
-        if not uses(program, "tensorflow", "keras", "tf_keras") and not any(
-            name.startswith(("keras.", "tensorflow.")) for name, _ in calls_of(program)
-        ):
+        if not uses_framework(program, "tensorflow"):
             return
         yield from seed_facts(program, "tensorflow", NAME)
         yield from _fitted(program)

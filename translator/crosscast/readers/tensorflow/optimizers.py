@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.libraries.packages import is_foreign, package_of_name
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Instance, Known
 from crosscast.readers.fact_builder import fact_of
@@ -17,7 +18,7 @@ from crosscast.readers.python.library_calls import (
     canonical,
     last,
     text_value,
-    uses,
+    uses_framework,
     value_of,
 )
 from crosscast.readers.python.optimizers import (
@@ -78,9 +79,7 @@ class OptimizerReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
-        if not uses(program, "tensorflow", "keras", "tf_keras", "tensorflow_addons") and not any(
-            name.startswith(("keras.", "tensorflow.")) for name, _ in calls_of(program)
-        ):
+        if not uses_framework(program, "tensorflow"):
             return
         unused = thrown_away(program)
         trained = (
@@ -168,9 +167,7 @@ def thrown_away(program: Program) -> set[ast.AST]:
 
 
 def _is_other(name: str) -> bool:
-    return name.startswith(
-        ("torch.", "paddle.", "jax.", "optax.", "flax.", "apex.", "transformers.")
-    )
+    return is_foreign(name, "tensorflow") or package_of_name(name) == "transformers"
 
 
 def _within_optimizer(call: Call) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.libraries.packages import KNOWN, package_of_name
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Instance
@@ -44,7 +45,6 @@ _SCALER = re.compile(
 _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
 """Wrapper of a scaler with this name in code around vision models."""
 _CAST = re.compile(r"(\w{1,60}_)?auto_?cast(_\w{1,60})?", re.I)
-_KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
 
 
 class TorchAmp:
@@ -185,7 +185,7 @@ def _by_helpers(program: Program) -> list[Use]:
             if not isinstance(call.node.func, ast.Name) or program.function(call) is not None:
                 continue
             name = call.name
-            known = name.startswith(_KNOWN) or _AUTOCAST.fullmatch(name)
+            known = package_of_name(name) in KNOWN or _AUTOCAST.fullmatch(name)
             if known or not name or not _CAST.fullmatch(last(name)):
                 continue
             given = [*call.node.args, *(k.value for k in call.node.keywords)]

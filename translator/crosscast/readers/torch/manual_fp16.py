@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
+from crosscast.pysource.libraries.packages import KNOWN, package_of_name
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.scopes import Binding
@@ -169,9 +170,7 @@ def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
     for module in program.modules:
         for call in module.calls:
             name = call.name or call.method  # a package's own file, imported by `from .x import`
-            if pattern.search(last(name)) and not name.startswith(
-                ("apex.", "torch.", "deepspeed.")
-            ):
+            if pattern.search(last(name)) and package_of_name(name) not in KNOWN:
                 inside = module.class_of(call.node)
                 if inside is None or not pattern.search(inside.name):
                     found.append(call)

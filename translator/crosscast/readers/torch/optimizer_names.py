@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crosscast.readers.python.fact_writer import is_foreign
+from crosscast.pysource.libraries.packages import is_foreign
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.words import family_of
 
@@ -41,7 +41,7 @@ _DECOUPLED_ADAM = re.compile(
 def is_optimizer(name: str) -> bool:
     """Whether a qualified name is an optimizer class."""
     word = last(name)
-    if is_foreign(name) or _NO_CLASS.search(word):
+    if is_foreign(name, "pytorch") or _NO_CLASS.search(word):
         return False
     return bool(_CLASS.fullmatch(word))
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.libraries.packages import KNOWN, package_of_name
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
@@ -79,7 +80,7 @@ def _is_unseen(binding: Binding, program: Program) -> bool:
     match binding.value:
         case ast.Call() as made:
             call = binding.module.call(made)
-            known = call.name.startswith(("torch.", "apex.", "paddle.", "tensorflow."))
+            known = package_of_name(call.name) in KNOWN
             return bool(call.name) and not known and program.function(call) is None
     return False
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from crosscast.facts.fact import Confidence
-from crosscast.readers.python.fact_writer import is_foreign
+from crosscast.pysource.libraries.packages import TRAINING, is_foreign, package_of_name
 from crosscast.readers.python.library_calls import last
 
 _CLASS = re.compile(
@@ -74,20 +74,19 @@ DETAILS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     },
 }
 """Schedules whose formula a recipe has: field, the argument that sets it, its default."""
-_KNOWN = ("torch.", "transformers.", "diffusers.", "timm.", "accelerate.", "deepspeed.", "apex.")
 
 
 def confidence(name: str) -> Confidence:
     """Return how sure the shape is that the name of a class or function suggests."""
     if ":" in name:
         return "guess"
-    return "certain" if name.startswith(_KNOWN) else "likely"
+    return "certain" if package_of_name(name) in TRAINING else "likely"
 
 
 def is_schedule(name: str) -> bool:
     """Whether a qualified name is a class or function that creates a schedule."""
     word = last(name)
-    if is_foreign(name) or _NO_SCHEDULE.search(word):
+    if is_foreign(name, "pytorch") or _NO_SCHEDULE.search(word):
         return False
     if name.startswith("diffusers.") and not name.startswith("diffusers.optimization."):
         return False

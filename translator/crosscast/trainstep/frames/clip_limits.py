@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.libraries.packages import is_of_framework
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.syntax.nodes import identifier
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from crosscast.trainstep.frames.frame import Frame
 
 _TYPES = ("norm_type", "p", "ord")
-_TENSOR_FIRST = ("torch.", "paddle.", "tensorflow.", "numpy.", "jax.")
 _EUCLIDEAN = (2, "fro", "euclidean", None)
 OTHER_NORM = "other_norm"
 PARTIAL = "partial"
@@ -53,8 +53,9 @@ def type_of_norm(node: ast.AST, frame: Frame) -> ast.expr | None:
         case ast.BinOp(op=ast.Pow(), right=ast.BinOp(op=ast.Div(), right=inverse)):
             return inverse
         case ast.Call(func=function) if identifier(function) in ("norm", "vector_norm"):
-            first = frame.module.resolve(function).startswith(_TENSOR_FIRST)
-            return type_argument(node, frame, 1 if first else 0)
+            name = frame.module.resolve(function)
+            of_tensor = is_of_framework(name) or name.startswith("numpy.")
+            return type_argument(node, frame, 1 if of_tensor else 0)
         case ast.Call(func=function) if identifier(function) == "get_total_norm":
             return type_argument(node, frame, 1)
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from weakref import WeakKeyDictionary
 
+from crosscast.pysource.libraries.packages import TRAINING, package_of_name
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
@@ -18,16 +19,6 @@ from crosscast.trainstep.steps.grouping import steps_of
 from crosscast.trainstep.walk.inline import lexical
 from crosscast.trainstep.walk.walk import ProgramWalker
 from crosscast.trainstep.walk.walker import Walker
-
-FRAMEWORKS = frozenset(
-    {
-        *("torch", "apex", "accelerate", "lightning", "pytorch_lightning", "lightning_fabric"),
-        *("deepspeed", "fairseq", "timm", "transformers", "horovod", "tensorflow", "keras", "jax"),
-        *("flax", "optax", "paddle", "mmengine", "mmcv", "torch_xla", "catalyst", "ignite"),
-        *("torchtune", "torchvision", "nemo", "megatron", "haiku", "equinox", "monai"),
-    }
-)  # fmt: skip
-"""Packages of which a program that trains imports one."""
 
 Site = tuple[Module, Owner, ast.Call]
 _MOST_SITES = 400
@@ -70,9 +61,7 @@ def _find(program: Program) -> Iterator[TrainingStep]:
 
 def _uses_framework(module: Module) -> bool:
     """Whether gradients of a framework can be meant; a file may be given all objects by others."""
-    if any(
-        name.startswith(".") or name.partition(".")[0] in FRAMEWORKS for name in module.imported
-    ):
+    if any(name.startswith(".") or package_of_name(name) in TRAINING for name in module.imported):
         return True
     text = module.source.text
     return "zero_grad(" in text or "clear_grad" in text

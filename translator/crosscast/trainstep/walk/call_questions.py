@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from crosscast.pysource.libraries.packages import framework_of_name, is_foreign
 from crosscast.trainstep.frames.frame import Frame
 
 
 def framework(frame: Frame) -> str:
-    """Return the framework that a module imports."""
+    """Return the framework other than PyTorch that a module imports."""
     for name in frame.module.imported:
-        head = name.partition(".")[0]
-        if head in ("paddle", "tensorflow", "jax", "flax", "optax"):
-            return "jax" if head in ("flax", "optax") else head
+        if is_foreign(name, "pytorch"):
+            return framework_of_name(name)
     return "tensorflow" if any("tf" in name.split(".") for name in frame.module.imported) else ""
