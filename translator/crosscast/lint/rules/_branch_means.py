@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from crosscast.lint.rules._reduction import loss_expression, reduction_by
+from crosscast.lint.rules._reduction import reduction_by
 from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.loss_flow import loss_expression
 from crosscast.trainstep.events import Event
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.lint.rules._reduction import loss_expression
 from crosscast.lint.rules._windows import end_tests
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.loss_flow import loss_expression
 from crosscast.trainstep.events import Event, TrainingStep
 
 _READS = frozenset({"item", "detach", "cpu", "float", "numpy", "data", "clone"})

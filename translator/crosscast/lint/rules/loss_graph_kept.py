@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._loop import eager_steps, known_word
-from crosscast.lint.rules._reduction import loss_expression
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.loss_flow import loss_expression
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 

@@ -23,7 +23,7 @@ from crosscast.lint.rules._loop import (
     window_steps,
 )
 from crosscast.lint.rules._paddle_merges import merged_not_averaged
-from crosscast.lint.rules._reduction import loss_expression, reduction_of
+from crosscast.lint.rules._reduction import reduction_of
 from crosscast.lint.rules._summed_gradients import summed_not_averaged
 from crosscast.lint.rules._windows import (
     ACCUMULATES,
@@ -35,6 +35,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import names_in, walk
+from crosscast.readers.python.loss_flow import loss_expression
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Loop, TrainingStep
 from crosscast.trainstep.frames.loops import counted_to

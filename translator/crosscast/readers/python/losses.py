@@ -7,7 +7,6 @@ own, and its expression is reported instead of a kind.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.python.fact_writer import FactWriter, place_of
 from crosscast.readers.python.ignored_labels import LOSS, counts_ignored
+from crosscast.readers.python.loss_flow import differentiated
 from crosscast.readers.python.loss_kinds import Found, loss_of_value, smoothing_of
 from crosscast.readers.python.loss_sources import returned_sources, sources
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crosscast.facts.fact import Fact
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Function, Module
-    from crosscast.trainstep.events import Event, TrainingStep
+    from crosscast.trainstep.events import TrainingStep
 
 
 def losses_of(step: TrainingStep, reader: str) -> Iterator[Fact]:
@@ -30,7 +30,7 @@ def losses_of(step: TrainingStep, reader: str) -> Iterator[Fact]:
     passes = [e for e in step.of("backward") if e.by_default and "functional" not in e.detail]
     found: list[Found] = []
     for event in passes:
-        loss = _differentiated(event)
+        loss = differentiated(event)
         if loss is not None:
             found += sources(loss, event.module)
     yield from _facts(found, reader)
@@ -114,17 +114,3 @@ def _is_nothing(value: Value | None) -> bool:
         case None | Known(value=None):
             return True
     return False
-
-
-def _differentiated(event: Event) -> ast.expr | None:
-    """Return the loss of a backward pass."""
-    match event.node:
-        case ast.Call(args=[first, *_]):
-            return first
-        case ast.Call(func=ast.Attribute(value=value, attr="backward"), keywords=keywords):
-            named = {keyword.arg: keyword.value for keyword in keywords}
-            return named.get("loss", value)
-        case ast.Call(keywords=keywords):
-            named = {keyword.arg: keyword.value for keyword in keywords}
-            return named.get("loss", named.get("target"))
-    return None

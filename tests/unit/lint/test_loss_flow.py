@@ -1,0 +1,76 @@
+"""Lint and lift follow a loss by one mechanism: what one can tell of it, the other can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosscast.readers.python.accumulation import READER
+from torch_programs import read_by
+
+from .lint_results import codes
+
+
+def losses(text: str) -> dict[str, Any]:
+    return {path: said for path, said in read_by(READER, text).items() if path == "loss.kind"}
+
+
+FOLLOWED = {
+    "a method that moves it": ("", "F.cross_entropy(model(inputs), labels).cuda()"),
+    "a method that changes its type": ("", "F.cross_entropy(model(inputs), labels).double()"),
+    "a class of the program": (
+        "class Criterion(nn.Module):\n"
+        "    def forward(self, outputs, labels):\n"
+        "        return F.cross_entropy(outputs, labels)\n",
+        "Criterion()(model(inputs), labels)",
+    ),
+    "a function that calls itself": (
+        "def loss_of(inputs, labels):\n"
+        "    if inputs is None:\n"
+        "        return loss_of(*batch())\n"
+        "    return F.cross_entropy(model(inputs), labels)\n",
+        "loss_of(inputs, labels)",
+    ),
+    "a function that may return nothing": (
+        "def loss_of(inputs, labels):\n"
+        "    if not len(labels):\n"
+        "        return None\n"
+        "    return F.cross_entropy(model(inputs), labels)\n",
+        "loss_of(inputs, labels)",
+    ),
+}
+WINDOW = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+{definition}
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for i, (inputs, labels) in enumerate(loader):
+    loss = {loss}
+    loss.backward()
+    if (i + 1) % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_what_lint_knows_as_a_mean_lift_knows_by_its_kind(name: str) -> None:
+    definition, loss = FOLLOWED[name]
+    text = WINDOW.format(definition=definition, loss=loss)
+    assert "CL101" in codes(text)
+    assert losses(text) == {"loss.kind": "cross_entropy"}
+
+
+@pytest.mark.parametrize("loss", ["a0(inputs)", "a0(inputs)[0]"])
+def test_functions_that_call_each_other_in_many_places(loss: str) -> None:
+    functions = [
+        f"def a{i}(x):\n"
+        + "".join(f"    if x == {k}:\n        return a{i + 1}(x)\n" for k in range(9))
+        for i in range(9)
+    ]
+    text = WINDOW.format(definition="".join(functions), loss=loss)
+    assert losses(text) == {"loss.kind": "?"}
+    assert "CL101" not in codes(text)

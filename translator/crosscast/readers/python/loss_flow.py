@@ -1,0 +1,427 @@
+"""Follows a loss from where it is differentiated back to what computes it, one hop at a time.
+
+`origin` says where a value comes from: the loss of a library, several values of which one arrives,
+a sum, or another value after an operation. Those who ask decide what that means: lift wants to know
+which loss it is, lint whether it is a mean.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from crosscast.pysource.names.containers import definitions, entry
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.scopes import Binding, path_of
+from crosscast.pysource.values.value import Instance
+from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.default_conditions import holds_by_default
+from crosscast.readers.python.library_calls import canonical, last
+from crosscast.readers.python.loss_kinds import loss_of_call
+from crosscast.trainstep.events import Context, Event
+from crosscast.trainstep.frames.object_kinds import last_name
+
+Operation = Literal["add", "divide", "multiply", "negate", "mean", "sum", "cast", "scale", "other"]
+
+_DEEPEST = 12
+"""Most assignments and calls on one way."""
+_HOPS = 2000
+"""Most hops from one loss: functions that call each other in many places have many ways."""
+_CASTS = frozenset(
+    {*("float", "double", "to", "cast", "astype", "cuda", "squeeze", "contiguous", "clone")}
+)
+"""Methods and functions that leave the number as it is."""
+_REDUCTIONS: dict[str, Operation] = {
+    **dict.fromkeys(("mean", "reduce_mean"), "mean"),
+    **dict.fromkeys(("sum", "reduce_sum"), "sum"),
+}
+_METHODS = _CASTS | _REDUCTIONS.keys()
+_SCALES = frozenset({"scale", "get_scaled_loss", "scale_loss"})
+_FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
+"""A function that multiplies, unlike the method of a scaler."""
+_FUNCTION = re.compile(
+    r"(?:tensorflow|torch|paddle)\.(?:math\.|fluid\.layers\.)?(?:(?:reduce_)?(?:mean|sum)|cast|squeeze)"
+)
+"""Functions that take the loss as an argument; as methods they have it before the dot."""
+_OPERATIONS: dict[type[ast.operator], Operation] = {
+    ast.Add: "add",
+    ast.Sub: "add",
+    ast.Div: "divide",
+    ast.Mult: "multiply",
+}
+_DATA = frozenset({"x", "input", "input_tensor"})
+_LOSS = re.compile(
+    r"(?:torch|paddle)\.nn\.(?:\w+\.)*(?:\w*Loss|cross_entropy|nll_loss|mse_loss|l1_loss|huber_loss"
+    r"|smooth_l1_loss|kl_div|binary_cross_entropy(?:_with_logits)?|softmax_with_cross_entropy)"
+    r"(?:\.__call__)?|keras\.losses\.[A-Z]\w+\.__call__"
+)
+"""Losses of libraries, also those that no recipe has."""
+_WRAPPER = re.compile(r"^(torch|paddle|apex)\..*DataParallel$")
+_WRAPPERS = 3
+"""Most wrappers around one model that are looked through."""
+
+
+@dataclass(slots=True)
+class _Hops:
+    """The hops that were made from one loss."""
+
+    made: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LossValue:
+    """An expression whose value is a loss or becomes one, and how it was reached."""
+
+    node: ast.expr
+    module: Module
+    key: str | int | None = None
+    """The loss is this entry of the value, a container."""
+    name: str = ""
+    """The name that the entry is assigned to."""
+    calls: tuple[ast.Call, ...] = ()
+    """Calls of functions of the program around the expression, outermost first."""
+    returned: bool = False
+    """Whether it is within a function that returns the loss."""
+    followed: frozenset[int] = frozenset()
+    """Assignments, calls and functions on the way, by `id`."""
+    hops: _Hops = field(default_factory=_Hops, compare=False, repr=False)
+    """Counted for all values that are reached from one loss."""
+
+    @property
+    def text(self) -> str:
+        """The expression as it is written."""
+        return self.module.text(self.node)
+
+    def inside(self, node: ast.expr, key: str | int | None = None) -> LossValue:
+        """Return a part of the expression."""
+        return replace(self, node=node, key=key)
+
+    def over(self, passed: ast.AST, node: ast.expr, module: Module) -> LossValue:
+        """Return what an assignment gives, which is passed on the way."""
+        return replace(
+            self, node=node, module=module, key=None, followed=self.followed | {id(passed)}
+        )
+
+    def into(self, call: ast.Call, function: Function, node: ast.expr, module: Module) -> LossValue:
+        """Return what the function returns that a call runs."""
+        calls, followed = (*self.calls, call), self.followed | {id(function)}
+        return replace(
+            self, node=node, module=module, calls=calls, followed=followed, returned=True
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unfollowed:
+    """What a value comes from is unknown, or something that the one who asks may know."""
+
+    value: LossValue
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A loss function or class of a library."""
+
+    value: LossValue
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: LossValue
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Another value after an operation."""
+
+    value: LossValue
+    """The whole."""
+    operation: Operation
+    inner: LossValue
+    operand: ast.expr | None = None
+    """What is divided or multiplied by."""
+    whole: bool = True
+    """Whether a reduction is one of all elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """A statement such as `loss /= n` or `loss += x`, which changes what other assignments gave."""
+
+    value: LossValue
+    """The name."""
+    operation: Operation
+    operand: LossValue
+    """What the statement has at its right."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of several values: of branches, assignments or returns, or those of a sum."""
+
+    value: LossValue
+    parts: tuple[LossValue | Updated | None, ...]
+    """None for one that is not followed."""
+    is_sum: bool = False
+    bindings: tuple[Binding, ...] = ()
+    """The assignments, where the value is a name."""
+
+
+Origin = Unfollowed | Criterion | Number | After | OneOf
+
+
+def differentiated(event: Event) -> ast.expr | None:
+    """Return the expression that a backward pass differentiates, as it is written."""
+    match event.node:
+        case ast.Call(args=[first, *_]):
+            return first
+        case ast.Call(func=ast.Attribute(value=value, attr="backward"), keywords=keywords):
+            named = {keyword.arg: keyword.value for keyword in keywords}
+            return named.get("loss", value)
+        case ast.Call(keywords=keywords):
+            named = {keyword.arg: keyword.value for keyword in keywords}
+            return named.get("loss", named.get("target"))
+    return None
+
+
+def loss_expression(event: Event) -> ast.expr | None:
+    """Return the differentiated expression without the loss scale: `loss`."""
+    loss = differentiated(event)
+    match loss:
+        case ast.Call(func=ast.Attribute(attr=name), args=[inner, *_]) if name in _SCALES:
+            return inner
+    match event.context("scale_loss"):
+        case Context(node=ast.Call(args=[inner, *_])):
+            return inner
+    return loss
+
+
+def origin(value: LossValue) -> Origin:
+    """Return where a value comes from."""
+    value.hops.made += 1
+    if len(value.followed) > _DEEPEST or value.hops.made > _HOPS:
+        return Unfollowed(value)
+    return _of_value(value) if value.key is None else _of_entry(value)
+
+
+def _of_value(value: LossValue) -> Origin:
+    match value.node:
+        case ast.Name() | ast.Attribute():
+            return _of_bindings(value)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            parts = (value.inside(left), value.inside(right))
+            return OneOf(value, parts, is_sum=True)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            loss, factor = left, right
+            if isinstance(left, ast.Constant | ast.Attribute):
+                loss, factor = right, left
+            return After(value, "multiply", value.inside(loss), factor)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return After(value, "divide", value.inside(left), right)
+        case ast.UnaryOp(operand=operand):
+            return After(value, "negate", value.inside(operand))
+        case ast.Constant():
+            return Number(value)
+        case ast.IfExp(body=body, orelse=orelse):
+            return OneOf(value, (value.inside(body), value.inside(orelse)))
+        case ast.Subscript(value=whole, slice=ast.Constant(value=str() | int() as key)):
+            if _is_assigned(whole, key, value.module):
+                return _of_bindings(value)
+            return _of_entry(value.inside(whole, key))
+        case ast.Call():
+            return _of_call(value, value.node)
+    return Unfollowed(value)
+
+
+# ---- names
+
+
+def _of_bindings(value: LossValue) -> Origin:
+    bindings = tuple(definitions(value.node, value.module))
+    if not bindings:
+        return Unfollowed(value)
+    new = [binding for binding in bindings if id(binding.node) not in value.followed]
+    parts = tuple(part for binding in new for part in assigned(binding, value))
+    return OneOf(value, parts, bindings=bindings)
+
+
+def assigned(binding: Binding, value: LossValue) -> Iterator[LossValue | Updated | None]:
+    """Yield what one of several assignments gives to a name; None if it is not followed."""
+    module = binding.module
+    match binding:
+        case Binding(kind="parameter", node=ast.arg() as parameter):
+            yield from _given(binding, parameter, value)
+        case Binding(kind="augment", node=ast.AugAssign(op=sign, value=operand)):
+            operation = _OPERATIONS.get(type(sign), "other")
+            yield Updated(value, operation, value.over(binding.node, operand, module))
+        case Binding(kind="assign" | "with", value=ast.expr() as given, path=()):
+            yield value.over(binding.node, given, module)
+        case Binding(kind="assign" | "with", value=ast.expr() as given, path=(place,)):
+            whole = value.over(binding.node, given, module)
+            yield replace(whole, key=place, name=last_name(value.node))
+        case _:
+            yield None
+
+
+def _given(binding: Binding, parameter: ast.arg, value: LossValue) -> Iterator[LossValue | None]:
+    """Yield what the call on the way gives for a parameter, or every call of the function."""
+    module = binding.module
+    if value.calls:
+        *around, call = value.calls
+        owner = module.owner_of(call)
+        given = owner.call(call).bound().get(parameter.arg)
+        outside = replace(value, calls=tuple(around))
+        yield outside.over(parameter, given, owner) if given is not None else None
+        return
+    function = binding.scope.node
+    arguments = module.program.arguments_for(binding)
+    sites = module.program.call_sites(module, function) if isinstance(function, Function) else ()
+    if not arguments or len(arguments) != len(sites):
+        yield None
+        return
+    for given, owner in arguments:
+        yield value.over(parameter, given, owner)
+
+
+# ---- entries of what a model or a function returns
+
+
+def _of_entry(value: LossValue) -> Origin:
+    """Return where an entry of a container comes from."""
+    node, module, key = value.node, value.module, value.key
+    assert key is not None
+    match node:
+        case ast.Tuple() | ast.List() | ast.Dict():
+            return _of_literal(value, key) or Unfollowed(value)
+        case ast.IfExp(body=body, orelse=orelse):
+            return OneOf(value, (value.inside(body, key), value.inside(orelse, key)))
+        case ast.Name() if not _is_assigned(node, key, module):
+            bindings = tuple(definitions(node, module))
+            new = [binding for binding in bindings if id(binding.node) not in value.followed]
+            parts = tuple(_entry_assigned(binding, value) for binding in new)
+            return OneOf(value, parts, bindings=bindings) if bindings else Unfollowed(value)
+        case ast.Subscript(value=whole, slice=ast.Slice(lower=None)):
+            return OneOf(value, (value.inside(whole, key),))
+        case ast.Call():
+            call = module.call(node)
+            if loss_of_call(call) is not None:
+                return Criterion(value, call)
+            return _returned_by(call, value) or _of_literal(value, key) or Unfollowed(value)
+    return Unfollowed(value)
+
+
+def _of_literal(value: LossValue, key: str | int) -> OneOf | None:
+    parts = entry(value.node, value.module, key, attribute=False)
+    found = tuple(
+        replace(value.inside(part), module=where, followed=value.followed | {id(value.node)})
+        for part, where in parts
+    )
+    return OneOf(value, found) if found else None
+
+
+def _entry_assigned(binding: Binding, value: LossValue) -> LossValue | None:
+    if binding.assigned is None:
+        return None
+    return replace(value.over(binding.node, binding.assigned, binding.module), key=value.key)
+
+
+def _is_assigned(node: ast.expr, key: str | int, module: Module) -> bool:
+    """Whether an entry of a container is assigned to by itself."""
+    path = path_of(node)
+    return path is not None and (path[0], (*path[1], key)) in module.path_homes
+
+
+# ---- calls
+
+
+def _of_call(value: LossValue, node: ast.Call) -> Origin:
+    call = value.module.call(node)
+    if is_criterion(call):
+        return Criterion(value, call)
+    reduced = _operated(value, call)
+    if isinstance(reduced, After) and reduced.operation in ("mean", "sum"):
+        return reduced
+    return _returned_by(call, value) or reduced or Unfollowed(value)
+
+
+def is_criterion(call: Call) -> bool:
+    """Whether a loss function of a library is called, its class, or an object of that."""
+    named = any(_LOSS.fullmatch(canonical(name)) for name in call.names)
+    return named or loss_of_call(call) is not None
+
+
+def _operated(value: LossValue, call: Call) -> After | None:
+    """Return what a function or a method is applied to that leaves a loss one, or reduces it."""
+    node, method = call.node, call.method
+    names = tuple(map(canonical, call.names))
+    data = next((given for name, given in call.bound().items() if name in _DATA), None)
+    data = node.args[0] if node.args else data
+    if data is not None and any(map(_FUNCTION.fullmatch, names)):
+        whole = len(node.args) < 2 and not call.bound().keys() - _DATA - {"name"}
+        return After(value, _operation(last(names[0])), value.inside(data), whole=whole)
+    if data is not None and method in _SCALES and not any(map(_FACTOR.fullmatch, names)):
+        return After(value, "scale", value.inside(data))
+    if call.receiver is None or method not in _METHODS:
+        return None
+    whole = not node.args and not node.keywords
+    return After(value, _operation(method), value.inside(call.receiver), whole=whole)
+
+
+def _operation(word: str) -> Operation:
+    return _REDUCTIONS.get(word, "cast")
+
+
+def _returned_by(call: Call, value: LossValue) -> OneOf | None:
+    """Return what a function of the program returns, the `forward` of a model; not None."""
+    found = _function(call)
+    if found is None:
+        return None
+    module, function = found
+    if id(function) in value.followed:  # it calls itself: what else it returns is known
+        return OneOf(value, ())
+    parts = (value.into(call.node, function, each, module) for each in returns(module, function))
+    return OneOf(value, tuple(parts))
+
+
+def _function(call: Call) -> tuple[Module, Function] | None:
+    program = call.module.program
+    found = program.function(call)
+    if found is None and call.name.endswith(".__call__"):
+        found = program.function_named(f"{_wrapped(call.node.func, call.module)}.forward")
+    if found is None and call.method == "apply" and call.receiver is not None:
+        made = call.module.resolve(call.receiver)  # a torch.autograd.Function
+        found = program.function_named(f"{made}.forward")
+    return found
+
+
+def _wrapped(node: ast.expr, module: Module) -> str:
+    """Return the class of the model within `DistributedDataParallel(model)`."""
+    for _ in range(_WRAPPERS):
+        match evaluate(node, module):
+            case Instance(made_by=name, call=Call() as made) if _WRAPPER.search(name):
+                given = made.bound()
+                node, module = given.get("module", given.get("layers", node)), made.module
+            case Instance(made_by=name):
+                return name
+    return ""
+
+
+def returns(module: Module, function: Function) -> Iterator[ast.expr]:
+    """Yield the values that a function returns, apart from None and where it never does so."""
+    for node in module.scopes[function].returns:
+        if node.value is None or _is_none(node.value):
+            continue
+        around = conditions(node, module, callers=False)
+        if not any(holds_by_default(test) is False for test in around):
+            yield node.value
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
