@@ -19,7 +19,7 @@ WHY = {
 def group(module: str) -> str:
     """Return the row of a module: rules, what rules share, or the folder."""
     path = PurePosixPath(module)
-    if path.parent.name == "rules":
+    if path.parent.parent.name == "rules":
         return "lint: shared by rules" if path.name.startswith("_") else "lint: rules"
     return ": ".join(path.parts[:-1]) if len(path.parts) > 2 else f"{path.parts[0]}: other"
 

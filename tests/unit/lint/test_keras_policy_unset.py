@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.keras_policy_unset import RULE
+from crosscast.lint.rules.keras.keras_policy_unset import RULE
 from crosscast.messages.source import Source
 
 

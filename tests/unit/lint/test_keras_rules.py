@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
+from crosscast.lint.answers.keras import FIT, LOOP
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.options import Options
-from crosscast.lint.rules._keras import FIT, LOOP
 from crosscast.messages.source import Source
 
 

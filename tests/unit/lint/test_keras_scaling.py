@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.answers.keras import LOOP
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules._keras import LOOP
-from crosscast.lint.rules.tf_half_not_scaled import RULE
+from crosscast.lint.rules.loss_scaling.tf_half_not_scaled import RULE
 from crosscast.messages.source import Source
 
 WATCHED = ("CL708", "CL709", "CL711", "CL717")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.keras_schedule_restarts import RULE
+from crosscast.lint.rules.schedule.keras_schedule_restarts import RULE
 from crosscast.messages.source import Source
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.answers.paddle import AMP
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules._paddle import AMP
 from crosscast.messages.source import Source
 
 _LOSS = "paddle.nn.functional.mse_loss(model(inputs), targets)"

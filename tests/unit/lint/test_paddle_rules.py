@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
+from crosscast.lint.answers.paddle import AMP
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules._paddle import AMP
-from crosscast.lint.rules.paddle_merge_alone import RULE as MERGE_ALONE
+from crosscast.lint.rules.paddle.paddle_merge_alone import RULE as MERGE_ALONE
 from crosscast.messages.source import Source
 
 

@@ -6,13 +6,14 @@ import ast
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from crosscast.lint.engine import lint_sources
 from crosscast.lint.registry import all_rules
 from crosscast.lint.result import Result
-from crosscast.lint.rule import Rule
+from crosscast.lint.rule import Rule, Topic
 from crosscast.lint.rule_page import explain
 from crosscast.messages.source import Source
 from lint_page import lint_page, rule_page
@@ -105,10 +106,26 @@ def test_codes_and_names_are_unique() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     modules = [
         path
-        for path in (ROOT / "translator/crosscast/lint/rules").glob("*.py")
+        for path in (ROOT / "translator/crosscast/lint/rules").glob("*/*.py")
         if not path.stem.startswith("_")
     ]
     assert len(modules) == len(RULES)
+
+
+def test_rules_stand_in_the_folder_of_their_topic() -> None:
+    folder = ROOT / "translator/crosscast/lint/rules"
+    for topic in get_args(Topic):
+        found = list((folder / topic.replace(" ", "_")).glob("*.py"))
+        told = [f'topic="{topic}"' in path.read_text() for path in found if path.stem[0] != "_"]
+        assert told, topic
+        assert all(told), topic
+
+
+def test_what_several_topics_share_is_private_to_none() -> None:
+    shared = re.compile(r"crosscast\.lint\.rules\.(\w+)\._\w+ import")
+    for path in (ROOT / "translator/crosscast").rglob("*.py"):
+        for topic in shared.findall(path.read_text()):
+            assert path.parent.name == topic, path
 
 
 def test_every_rule_is_on_the_page() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.answers.keras import LOOP
 from crosscast.lint.rules import _examples as examples
-from crosscast.lint.rules._keras import LOOP
 
 from .lint_results import codes, swap
 

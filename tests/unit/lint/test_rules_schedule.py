@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.lint.rules import _examples as examples
-from crosscast.lint.rules._decay import EXAMPLE as DECAY
+from crosscast.lint.rules.optimizer._decay import EXAMPLE as DECAY
 
 from .lint_results import codes, swap
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.schedule_swapped import RULE as SWAPPED
+from crosscast.lint.rules.schedule.schedule_swapped import RULE as SWAPPED
 from crosscast.messages.source import Source
 
 from .lint_results import swap

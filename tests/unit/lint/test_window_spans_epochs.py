@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.window_spans_epochs import RULE
+from crosscast.lint.rules.accumulation.window_spans_epochs import RULE
 from crosscast.messages.source import Source
 
 from .lint_results import swap

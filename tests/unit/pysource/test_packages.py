@@ -25,7 +25,7 @@ _HOME = Path(crosscast.__file__).parent
 _OTHER_QUESTIONS = {
     "facts/vocabulary.py": "words of a field",
     "lift/plan_comparison.py": "words for who computes gradients",
-    "lint/rules/_loop.py": "words for who computes gradients",
+    "lint/answers/loop.py": "words for who computes gradients",
     "lint/rule.py": "topics of rules",
     "pysource/computing/functions.py": "packages whose functions of numbers mean the same",
     "pysource/libraries/packages.py": "the table",

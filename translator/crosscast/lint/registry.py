@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 
 from crosscast.lint import rules as package
 from crosscast.lint.rule import Rule
@@ -22,20 +23,26 @@ _PREFIX = re.compile(r"CL\d{0,3}")
 def all_rules() -> Mapping[str, Rule]:
     """Return code to rule, ordered by code.
 
-    Every module of `crosscast.lint.rules` has a constant `RULE`; names that start with an
-    underscore contain shared code.
+    Every module in a folder of `crosscast.lint.rules` has a constant `RULE`, whose topic is that of
+    the folder; names that start with an underscore contain code that its rules share.
     """
     found: dict[str, Rule] = {}
     names: set[str] = set()
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name.startswith("_"):
-            continue
-        rule = importlib.import_module(f"{package.__name__}.{module.name}").RULE
+    for module in _modules():
+        rule = importlib.import_module(module).RULE
         if rule.code in found or rule.name in names or not _CODE.fullmatch(rule.code):
-            raise ValueError(f"{module.name}: {rule.code} {rule.name} is malformed or taken")
+            raise ValueError(f"{module}: {rule.code} {rule.name} is malformed or taken")
         found[rule.code] = rule
         names.add(rule.name)
     return dict(sorted(found.items()))
+
+
+def _modules() -> Iterator[str]:
+    for folder in package.__path__:
+        for topic in sorted(path.name for path in Path(folder).iterdir() if path.is_dir()):
+            for module in pkgutil.iter_modules([str(Path(folder, topic))]):
+                if not module.name.startswith("_"):
+                    yield f"{package.__name__}.{topic}.{module.name}"
 
 
 def matches(word: str, rule: Rule) -> bool:

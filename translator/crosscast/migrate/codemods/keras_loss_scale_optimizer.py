@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.edits.edit import Edit
+from crosscast.lint.answers.keras import LOOP
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import LOOP
 from crosscast.messages.diagnostics import Span
 from crosscast.migrate.codemod import Change, Codemod, Example, Outcome, Refusal
 from crosscast.migrate.keras import added_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rules.torch_cuda_amp import RULE, hint_for
+from crosscast.lint.rules.outdated.torch_cuda_amp import RULE, hint_for
 from crosscast.lint.torch_amp_repairs import Repair, repairs_of
 from crosscast.lint.torch_amp_uses import CLASSES, DECORATORS
 from crosscast.migrate.apex.unknown_origin import unknown_classes

@@ -1,0 +1,1 @@
+"""Rules about Keras and TensorFlow alone."""

@@ -1,0 +1,1 @@
+"""Rules about flags and launch commands."""
