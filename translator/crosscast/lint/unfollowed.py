@@ -62,7 +62,7 @@ def _losses(step: TrainingStep) -> Iterator[Place]:
     """Yield the losses of windows of which neither division nor reduction is known."""
     from crosscast.lint.answers.loop import backward_of, own_windows
     from crosscast.lint.answers.reduction import reduction_of
-    from crosscast.readers.python.loss_flow import loss_expression
+    from crosscast.trainstep.answers.differentiated import loss_expression
 
     if not own_windows(step) or step.of("divide_loss"):
         return

@@ -23,18 +23,16 @@ from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Instance, Known
 from crosscast.readers.python.library_calls import fixed
-from crosscast.readers.python.loss_flow import (
+from crosscast.readers.python.loss_flow import assigned, is_criterion, origin
+from crosscast.readers.python.loss_values import (
     After,
     Criterion,
     LossValue,
     OneOf,
     Unfollowed,
     Updated,
-    assigned,
-    is_criterion,
-    loss_expression,
-    origin,
 )
+from crosscast.trainstep.answers.differentiated import loss_expression
 from crosscast.trainstep.events import Event
 from crosscast.trainstep.frames.object_kinds import is_loss_name
 

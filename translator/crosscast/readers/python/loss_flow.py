@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import replace
 
 from crosscast.pysource.names.containers import definitions, entry
 from crosscast.pysource.programs.call import Call
@@ -23,10 +22,19 @@ from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.library_calls import canonical, last
 from crosscast.readers.python.loss_kinds import loss_of_call
-from crosscast.trainstep.events import Context, Event
+from crosscast.readers.python.loss_values import (
+    After,
+    Criterion,
+    LossValue,
+    Number,
+    OneOf,
+    Operation,
+    Origin,
+    Unfollowed,
+    Updated,
+)
+from crosscast.trainstep.frames.losses import SCALES
 from crosscast.trainstep.frames.object_kinds import last_name
-
-Operation = Literal["add", "divide", "multiply", "negate", "mean", "sum", "cast", "scale", "other"]
 
 _DEEPEST = 12
 """Most assignments and calls on one way."""
@@ -41,7 +49,6 @@ _REDUCTIONS: dict[str, Operation] = {
     **dict.fromkeys(("sum", "reduce_sum"), "sum"),
 }
 _METHODS = _CASTS | _REDUCTIONS.keys()
-_SCALES = frozenset({"scale", "get_scaled_loss", "scale_loss"})
 _FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
 """A function that multiplies, unlike the method of a scaler."""
 _FUNCTION = re.compile(
@@ -64,143 +71,6 @@ _LOSS = re.compile(
 _WRAPPER = re.compile(r"^(torch|paddle|apex)\..*DataParallel$")
 _WRAPPERS = 3
 """Most wrappers around one model that are looked through."""
-
-
-@dataclass(slots=True)
-class _Hops:
-    """The hops that were made from one loss."""
-
-    made: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LossValue:
-    """An expression whose value is a loss or becomes one, and how it was reached."""
-
-    node: ast.expr
-    module: Module
-    key: str | int | None = None
-    """The loss is this entry of the value, a container."""
-    name: str = ""
-    """The name that the entry is assigned to."""
-    calls: tuple[ast.Call, ...] = ()
-    """Calls of functions of the program around the expression, outermost first."""
-    returned: bool = False
-    """Whether it is within a function that returns the loss."""
-    followed: frozenset[int] = frozenset()
-    """Assignments, calls and functions on the way, by `id`."""
-    hops: _Hops = field(default_factory=_Hops, compare=False, repr=False)
-    """Counted for all values that are reached from one loss."""
-
-    @property
-    def text(self) -> str:
-        """The expression as it is written."""
-        return self.module.text(self.node)
-
-    def inside(self, node: ast.expr, key: str | int | None = None) -> LossValue:
-        """Return a part of the expression."""
-        return replace(self, node=node, key=key)
-
-    def over(self, passed: ast.AST, node: ast.expr, module: Module) -> LossValue:
-        """Return what an assignment gives, which is passed on the way."""
-        return replace(
-            self, node=node, module=module, key=None, followed=self.followed | {id(passed)}
-        )
-
-    def into(self, call: ast.Call, function: Function, node: ast.expr, module: Module) -> LossValue:
-        """Return what the function returns that a call runs."""
-        calls, followed = (*self.calls, call), self.followed | {id(function)}
-        return replace(
-            self, node=node, module=module, calls=calls, followed=followed, returned=True
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Unfollowed:
-    """What a value comes from is unknown, or something that the one who asks may know."""
-
-    value: LossValue
-
-
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """A loss function or class of a library."""
-
-    value: LossValue
-    call: Call
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A constant."""
-
-    value: LossValue
-
-
-@dataclass(frozen=True, slots=True)
-class After:
-    """Another value after an operation."""
-
-    value: LossValue
-    """The whole."""
-    operation: Operation
-    inner: LossValue
-    operand: ast.expr | None = None
-    """What is divided or multiplied by."""
-    whole: bool = True
-    """Whether a reduction is one of all elements."""
-
-
-@dataclass(frozen=True, slots=True)
-class Updated:
-    """A statement such as `loss /= n` or `loss += x`, which changes what other assignments gave."""
-
-    value: LossValue
-    """The name."""
-    operation: Operation
-    operand: LossValue
-    """What the statement has at its right."""
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of several values: of branches, assignments or returns, or those of a sum."""
-
-    value: LossValue
-    parts: tuple[LossValue | Updated | None, ...]
-    """None for one that is not followed."""
-    is_sum: bool = False
-    bindings: tuple[Binding, ...] = ()
-    """The assignments, where the value is a name."""
-
-
-Origin = Unfollowed | Criterion | Number | After | OneOf
-
-
-def differentiated(event: Event) -> ast.expr | None:
-    """Return the expression that a backward pass differentiates, as it is written."""
-    match event.node:
-        case ast.Call(args=[first, *_]):
-            return first
-        case ast.Call(func=ast.Attribute(value=value, attr="backward"), keywords=keywords):
-            named = {keyword.arg: keyword.value for keyword in keywords}
-            return named.get("loss", value)
-        case ast.Call(keywords=keywords):
-            named = {keyword.arg: keyword.value for keyword in keywords}
-            return named.get("loss", named.get("target"))
-    return None
-
-
-def loss_expression(event: Event) -> ast.expr | None:
-    """Return the differentiated expression without the loss scale: `loss`."""
-    loss = differentiated(event)
-    match loss:
-        case ast.Call(func=ast.Attribute(attr=name), args=[inner, *_]) if name in _SCALES:
-            return inner
-    match event.context("scale_loss"):
-        case Context(node=ast.Call(args=[inner, *_])):
-            return inner
-    return loss
 
 
 def origin(value: LossValue) -> Origin:
@@ -366,7 +236,7 @@ def _operated(value: LossValue, call: Call) -> After | None:
     if data is not None and any(map(_FUNCTION.fullmatch, names)):
         whole = len(node.args) < 2 and not call.bound().keys() - _DATA - {"name"}
         return After(value, _operation(last(names[0])), value.inside(data), whole=whole)
-    if data is not None and method in _SCALES and not any(map(_FACTOR.fullmatch, names)):
+    if data is not None and method in SCALES and not any(map(_FACTOR.fullmatch, names)):
         return After(value, "scale", value.inside(data))
     if call.receiver is None or method not in _METHODS:
         return None

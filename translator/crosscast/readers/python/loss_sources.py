@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.once import once
 from crosscast.pysource.values.value import Instance
-from crosscast.readers.python.loss_flow import (
-    After,
-    Criterion,
-    LossValue,
-    OneOf,
-    Origin,
-    Updated,
-    origin,
-    returns,
-)
+from crosscast.readers.python.loss_flow import origin, returns
 from crosscast.readers.python.loss_kinds import (
     Found,
     gives_probabilities,
     loss_of_call,
     loss_of_value,
 )
+from crosscast.readers.python.loss_values import After, Criterion, LossValue, OneOf, Origin, Updated
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module

@@ -14,9 +14,9 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.python.fact_writer import FactWriter, place_of
 from crosscast.readers.python.ignored_labels import LOSS, counts_ignored
-from crosscast.readers.python.loss_flow import differentiated
 from crosscast.readers.python.loss_kinds import Found, loss_of_value, smoothing_of
 from crosscast.readers.python.loss_sources import returned_sources, sources
+from crosscast.trainstep.answers.differentiated import differentiated
 
 if TYPE_CHECKING:
     from crosscast.facts.fact import Fact

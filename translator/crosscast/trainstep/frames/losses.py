@@ -60,7 +60,8 @@ _THROUGH = frozenset(
 """Functions and methods whose result still is the loss."""
 
 _DIVIDE = frozenset({"div", "div_", "true_divide", "divide", "truediv", "elementwise_div"})
-_SCALE = frozenset({"scale", "get_scaled_loss", "scale_loss"})
+SCALES = frozenset({"scale", "get_scaled_loss", "scale_loss"})
+"""Methods that multiply a loss by the loss scale."""
 
 
 def loss_of(node: ast.expr, frame: Frame, depth: int = 0) -> Loss:
@@ -209,7 +210,7 @@ def _of_call(node: ast.Call, frame: Frame, depth: int) -> Loss:
             return known.join(Loss(divisions=(Division(node, by, frame),)))
         if name in ("mul", "mul_") and node.args:
             return _multiplied(node, function.value, node.args[0], frame, depth)
-    if name in _SCALE and node.args and isinstance(function, ast.Attribute):
+    if name in SCALES and node.args and isinstance(function, ast.Attribute):
         kind = kind_of(function.value, frame)
         if kind in ("scaler", "optimizer", "wrapper") or name != "scale":
             known = loss_of(node.args[0], frame, depth + 1)

@@ -9,7 +9,7 @@ from crosscast.lint.answers.windows import ACCUMULATES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.loss_flow import loss_expression
+from crosscast.trainstep.answers.differentiated import loss_expression
 from crosscast.trainstep.events import Event
 
 

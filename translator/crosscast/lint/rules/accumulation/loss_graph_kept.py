@@ -11,8 +11,8 @@ from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.loss_flow import loss_expression
 from crosscast.sources.subject import Subject
+from crosscast.trainstep.answers.differentiated import loss_expression
 from crosscast.trainstep.events import Event, TrainingStep
 
 _RIGHT = changed(

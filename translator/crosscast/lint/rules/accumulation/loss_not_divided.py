@@ -35,8 +35,8 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import names_in, walk
-from crosscast.readers.python.loss_flow import loss_expression
 from crosscast.sources.subject import Subject
+from crosscast.trainstep.answers.differentiated import loss_expression
 from crosscast.trainstep.events import Event, Loop, TrainingStep
 from crosscast.trainstep.frames.loops import counted_to
 
