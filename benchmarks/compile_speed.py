@@ -87,7 +87,7 @@ def print_table(timings: Mapping[str, Timing]) -> None:
 def recipes_per_second(targets: Sequence[str], seconds: float) -> float:
     """Return how many recipes a warm process reads and compiles for all targets in a second."""
     from crosscast.emit.compiler import compile_recipe
-    from crosscast.readers.recipe_yaml import load
+    from crosscast.recipe.load import load
 
     compile_recipe(load(str(RECIPE)), targets)
     count, started = 0, time.process_time()

@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from crosscast.lift.batch import groups_of, lift_sources, read_sources
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
-from crosscast.sources.files import kind_of
-from crosscast.sources.prefilter import may_train
+from crosscast_reading.lift.batch import groups_of, lift_sources, read_sources
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.sources.files import kind_of
+from crosscast_reading.sources.prefilter import may_train
 
 Group = tuple[Source, ...]
 WARM = Source("warm.py", "import torch\nloss.backward()\noptimizer.step()\n")

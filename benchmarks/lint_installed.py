@@ -15,10 +15,10 @@ import sysconfig
 import time
 from pathlib import Path
 
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
-from crosscast.sources.files import Text, read_text
-from crosscast.sources.prefilter import may_train
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.sources.files import Text, read_text
+from crosscast_reading.sources.prefilter import may_train
 
 
 def main() -> int:

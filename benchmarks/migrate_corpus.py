@@ -21,10 +21,10 @@ from collections import Counter
 from pathlib import Path
 
 from crosscast.messages.source import Source
-from crosscast.migrate.codemod import APIS
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
-from crosscast.sources.files import Text, read_text
+from crosscast_migrate.codemod import APIS
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
+from crosscast_reading.sources.files import Text, read_text
 
 
 class Looked:

@@ -64,7 +64,7 @@ def prepare(folder: Path, model: str, precision: str, frameworks: Sequence[str])
     from crosscast.data import nli_synthetic
     from crosscast.emit.compiler import compile_recipe
     from crosscast.messages.output import write_files
-    from crosscast.readers.recipe_yaml import load
+    from crosscast.recipe.load import load
     from crosscast.targets.backend import Form
     from crosscast_parity.inputs.weights import bert_weights, save
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from codes_page import all_codes
-from crosscast.lint.rule import Rule
 from crosscast.messages import chinese
 from crosscast.messages.language import WORDINGS
 from crosscast.targets.backend import Backend
+from crosscast_reading.lint.rule import Rule
 
 _CODES = (
     "# 诊断消息\n\n由代码表生成，请勿手工编辑。\n\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from importlib.metadata import distribution
 
-from crosscast.lint.registry import all_rules
 from crosscast.recipe.schema import value_fields, words_of
 from crosscast.targets.backend import GROUP, load_backend
+from crosscast_reading.lint.registry import all_rules
 
 
 def completed_words() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.drift.changes import Change, changes, observed
 from crosscast.drift.observations import packages
 from crosscast.drift.words import counts, steps_of
-from crosscast.pysource.libraries.signatures import known_names
+from crosscast_reading.pysource.libraries.signatures import known_names
 
 
 def drift_page() -> str:

@@ -15,16 +15,16 @@ from codes_page import codes_page
 from commands_page import commands_page
 from completed_words import completed_words
 from coverage_page import coverage_page
-from crosscast.lift.schema import schema_text as lift_schema_text
-from crosscast.lint.registry import all_rules
-from crosscast.migrate.schema import schema_text as migrate_schema_text
-from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast.recipe.schema import schema_text
 from crosscast.targets.backend import backend_names, load_backend
 from crosscast.targets.default_tables import defaults_page
 from crosscast.targets.matrix import markdown_page
+from crosscast_migrate.schema import schema_text as migrate_schema_text
 from crosscast_parity.recipes.derived import with_dtype
+from crosscast_reading.lift.schema import schema_text as lift_schema_text
+from crosscast_reading.lint.registry import all_rules
 from drift_page import drift_page
 from index_page import index_page
 from lint_page import lint_page, rule_page

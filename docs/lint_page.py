@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crosscast.lint.rule import Rule
-from crosscast.lint.rule_page import paragraphs, rows
+from crosscast_reading.lint.rule import Rule
+from crosscast_reading.lint.rule_page import paragraphs, rows
 
 _FENCE = {"python": "python", "bash": "bash", "json": "json", "yaml": "yaml"}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.diagnostics import DiagnosticError, render
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast.targets.backend import program_names
 
 EXAMPLES = Path(__file__).resolve().parent

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from crosscast.lift.analysis import analyse
 from crosscast.messages.source import Source
-from crosscast.migrate.models.network import Layer, Network
-from crosscast.migrate.models.reading import network_of
+from crosscast_migrate.models.network import Layer, Network
+from crosscast_migrate.models.reading import network_of
+from crosscast_reading.lift.analysis import analyse
 
 BACKENDS = ("torch", "tensorflow", "paddle")
 ROWS = 4

@@ -9,7 +9,7 @@ from crosscast.carriers.effects import OtherRecipes
 from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.explore.script_lines import ScriptLines, script_lines
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast.targets.backend import installed_backends, program_names
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

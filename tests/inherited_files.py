@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
-from crosscast.sources.subject_builder import subject_of
+from crosscast_reading.lift.precedence import settle
+from crosscast_reading.sources.subject_builder import subject_of
 
 Files = dict[str, str]
 

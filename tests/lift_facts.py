@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from crosscast.facts.fact import Fact
-from crosscast.facts.profile import profile_of
-from crosscast.lift.analysis import Analysis
-from crosscast.lift.precedence import settle
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.sources.subject import Subject
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.facts.profile import profile_of
+from crosscast_reading.lift.analysis import Analysis
+from crosscast_reading.lift.precedence import settle
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.sources.subject import Subject
 
 
 def fact(field: str, value: Any = None, line: int = 1, **more: Any) -> Fact:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.lift.flat_recipe import flat
-from crosscast.lift.recipe_diff import Side, differences
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.readers.emitted.reader import READER
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form
+from crosscast_reading.lift.flat_recipe import flat
+from crosscast_reading.lift.recipe_diff import Side, differences
+from crosscast_reading.readers.emitted.reader import READER
 
 TARGETS = (
     *("torch", "torch@2.1", "torch@1.8", "tensorflow", "tensorflow@2.10"),
@@ -43,7 +43,7 @@ def emitted(
 
 def read_back(sources: list[Source]) -> dict[str, Any]:
     """Return what the reader of emitted scripts says, by the field of the recipe."""
-    from crosscast.pysource.project import read_program
+    from crosscast_reading.pysource.project import read_program
 
     program, diagnostics = read_program(tuple(sources))
     assert not diagnostics

@@ -8,11 +8,11 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.edits.edit import Edit
-from crosscast.edits.text_edits import lines_of
-from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity, Span
-from crosscast.sources.subject import Subject
+from crosscast_reading.edits.edit import Edit
+from crosscast_reading.edits.text_edits import lines_of
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources.subject import Subject
 
 
 def find_bad(subject: Subject) -> Iterator[Finding]:

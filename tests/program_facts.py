@@ -5,24 +5,24 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from crosscast.facts.command import Command
-from crosscast.facts.fact import Fact
-from crosscast.facts.profile import profile_of
-from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.paddle import amp as py_paddle_amp
-from crosscast.readers.paddle import fleet as py_paddle_fleet
-from crosscast.readers.paddle import optimizers as py_paddle_optimizers
-from crosscast.readers.paddle import static as py_paddle_static
-from crosscast.readers.python import frameworks as py_frameworks
-from crosscast.readers.python import jax as py_jax
-from crosscast.readers.tensorflow import garden as py_tf_garden
-from crosscast.readers.tensorflow import keras as py_keras
-from crosscast.readers.tensorflow import keras_optimizers as py_keras_optimizers
-from crosscast.readers.tensorflow import loops as py_tf_loops
-from crosscast.readers.tensorflow import optimizers as py_tf_optimizers
-from crosscast.readers.tensorflow import rewrite as py_tf_rewrite
+from crosscast_reading.facts.command import Command
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.facts.profile import profile_of
+from crosscast_reading.lift.precedence import settle
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.paddle import amp as py_paddle_amp
+from crosscast_reading.readers.paddle import fleet as py_paddle_fleet
+from crosscast_reading.readers.paddle import optimizers as py_paddle_optimizers
+from crosscast_reading.readers.paddle import static as py_paddle_static
+from crosscast_reading.readers.python import frameworks as py_frameworks
+from crosscast_reading.readers.python import jax as py_jax
+from crosscast_reading.readers.tensorflow import garden as py_tf_garden
+from crosscast_reading.readers.tensorflow import keras as py_keras
+from crosscast_reading.readers.tensorflow import keras_optimizers as py_keras_optimizers
+from crosscast_reading.readers.tensorflow import loops as py_tf_loops
+from crosscast_reading.readers.tensorflow import optimizers as py_tf_optimizers
+from crosscast_reading.readers.tensorflow import rewrite as py_tf_rewrite
 from vocabulary_check import check_words
 
 READERS = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.facts.command import Command
-from crosscast.facts.fact import Fact
-from crosscast.lift.analysis import analyse
 from crosscast.messages.source import Source
-from crosscast.readers.protocol import Reading, TextReader
-from crosscast.readers.shell.reader import READER
+from crosscast_reading.facts.command import Command
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.readers.protocol import Reading, TextReader
+from crosscast_reading.readers.shell.reader import READER
 
 
 def shell(text: str, name: str = "run.sh") -> Reading:

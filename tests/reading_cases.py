@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.facts.fact import Fact
-from crosscast.lift.analysis import analyse
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.result import Result, of_diagnostic
 from vocabulary_check import check_once, check_words
 
 _CASE = re.compile(r"^## (.+)$", re.MULTILINE)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of
 from crosscast_parity.side_by_side.proof import Execution, prove
 from crosscast_parity.side_by_side.running import Limits, Program, Ran

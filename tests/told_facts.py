@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
-from crosscast.facts.profile import Profile, profile_of
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.python.accumulation import READER
+from crosscast_reading.facts.profile import Profile, profile_of
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.python.accumulation import READER
 
 HEAD = """
 import argparse

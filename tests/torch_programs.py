@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from crosscast.facts.fact import Fact
-from crosscast.facts.profile import profile_of
-from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.facts.profile import profile_of
+from crosscast_reading.lift.precedence import settle
+from crosscast_reading.pysource.project import read_program
 from vocabulary_check import check_words
 
 STEP = """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crosscast.facts.fact import Fact, Layer
-from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY
-from crosscast.lift.drafting import DIRECT
-from crosscast.lift.precedence import words
+from crosscast_reading.facts.fact import Fact, Layer
+from crosscast_reading.facts.vocabulary import NUMBER, TEXT, VOCABULARY
+from crosscast_reading.lift.drafting import DIRECT
+from crosscast_reading.lift.precedence import words
 
 
 def check_words(facts: Iterable[Fact], *, numbers: bool = False) -> None:

@@ -24,11 +24,11 @@ from typing import Any
 
 from fields import Verdict, judged
 
-from crosscast.lift.analysis import analyse, together
-from crosscast.lift.drafting import lift
-from crosscast.lift.related_files import with_nearby
 from crosscast.messages.source import Source
 from crosscast.messages.text_tables import layout
+from crosscast_reading.lift.analysis import analyse, together
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.related_files import with_nearby
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "measurements" / "known-programs.md"

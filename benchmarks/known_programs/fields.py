@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from crosscast.lift.drafting import NAMES, Lifted
+from crosscast_reading.lift.drafting import NAMES, Lifted
 
 Verdict = Literal["right", "FILL IN", "wrong", "unjudged"]
 WITHOUT_TRAINING = (

@@ -33,8 +33,8 @@ from crosscast.messages.text_tables import layout
 
 def read(entry: Entry, *, companions: bool) -> Prediction:
     """Lift and lint one entry; what the product raises is a crash."""
-    from crosscast.lift.analysis import analyse, together
-    from crosscast.lint.engine import lint_sources
+    from crosscast_reading.lift.analysis import analyse, together
+    from crosscast_reading.lint.engine import lint_sources
 
     try:
         sources = together(entry.sources(companions=companions))

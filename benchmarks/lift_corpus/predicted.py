@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crosscast.facts.fact import Fact
-from crosscast.facts.profile import Profile, profile_of
-from crosscast.facts.vocabulary import printed_name, printed_value
-from crosscast.lift.precedence import Settled, settle, words
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.facts.profile import Profile, profile_of
+from crosscast_reading.facts.vocabulary import printed_name, printed_value
+from crosscast_reading.lift.precedence import Settled, settle, words
 
 SOURCES = {
     "literal": "literal",

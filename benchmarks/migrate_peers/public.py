@@ -20,9 +20,9 @@ from typing import Any
 from means import HERE, Means, call, crosscast, last_line
 
 from crosscast.messages.source import Source
-from crosscast.migrate.paddle_names.present import absent_part
-from crosscast.migrate.paddle_names.uses import whole_names
-from crosscast.pysource.programs.module import Module
+from crosscast_migrate.paddle_names.present import absent_part
+from crosscast_migrate.paddle_names.uses import whole_names
+from crosscast_reading.pysource.programs.module import Module
 
 sys.path.append(str(HERE.with_name("migrate_programs")))
 from programs import Program, programs_of

@@ -2,12 +2,12 @@
 
     python benchmarks/needed_conditions [MODULE ...] [--sample 40 --seed 1] [--most 250]
 
-MODULE is a file or a folder below translator/crosscast; all of `lint` and `readers` if none is
-given. Modules are rewritten in memory so that each condition can be removed by a switch. Every test
-is run once to record in which tests the removal changes anything; then a forked process for each
-condition runs these tests without it, fastest first, until one fails. Recordings and results are in
-build/needed-conditions: an interrupted run continues there. `equivalent.json` lists conditions
-whose removal cannot be noticed, with reasons.
+MODULE is a file or a folder below translator/crosscast_reading; all of `lint` and `readers` if none
+is given. Modules are rewritten in memory so that each condition can be removed by a switch. Every
+test is run once to record in which tests the removal changes anything; then a forked process for
+each condition runs these tests without it, fastest first, until one fails. Recordings and results
+are in build/needed-conditions: an interrupted run continues there. `equivalent.json` lists
+conditions whose removal cannot be noticed, with reasons.
 
 The exit status is 1 if the removal of a condition is not noticed.
 """
@@ -31,7 +31,7 @@ from switch import SWITCH
 from table import page, report
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "translator" / "crosscast"
+PACKAGE = ROOT / "translator" / "crosscast_reading"
 ROOMS = ("lint", "readers")
 TESTED = (*ROOMS, "readings", "lift", "migrate", "pysource", "trainstep")
 TESTS = [f"tests/unit/{room}" for room in TESTED]

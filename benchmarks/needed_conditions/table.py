@@ -44,7 +44,7 @@ def rows(tried: Tried) -> list[tuple[str, ...]]:
 def report(tried: Tried) -> str:
     """Return what was not noticed, and the sums."""
     lines = [
-        f"translator/crosscast/{condition.module}:{condition.line} {condition.function} "
+        f"translator/crosscast_reading/{condition.module}:{condition.line} {condition.function} "
         f"[{condition.kind}] {condition.text}: {WHY[result.outcome]}"
         for condition, result in tried
         if result.outcome != "noticed"

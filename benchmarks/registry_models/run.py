@@ -17,7 +17,7 @@ import numpy as np
 from problems import PROBLEMS, Problem
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast_parity.modules.command import Result, compare_modules
 from crosscast_parity.modules.report import text_of
 from crosscast_parity.weights.command import Request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crosscast.pysource.libraries import signatures
+from crosscast_reading.pysource.libraries import signatures
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from crosscast.drift.observations import (
     decoded,
     encoded,
 )
-from crosscast.pysource.libraries.signatures import release
+from crosscast_reading.pysource.libraries.signatures import release
 from drift.environments import ROOT, Failed, install, newest, observe
 from drift.releases import ENVIRONMENTS, PACKAGES, Environment
 

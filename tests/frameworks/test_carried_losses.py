@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crosscast.migrate.losses import ROWS, function_text
+from crosscast_migrate.losses import ROWS, function_text
 from frameworks.subprocesses import TESTS, run_python
 from tiers import cases
 

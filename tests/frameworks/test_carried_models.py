@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from carried_models import CASES, Case, weights_of
-from crosscast.migrate.models.network import UnreadableError
-from crosscast.migrate.models.writing import written
+from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.writing import written
 from frameworks.subprocesses import TESTS, run_python
 from tiers import cases
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from crosscast_parity.side_by_side.running import Limits
 from frameworks.subprocesses import interpreter, require
 from frameworks.test_tensorflow1 import OLD

@@ -11,9 +11,9 @@ from safetensors.numpy import save_file
 
 import static_classifier
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import migrate_across
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.across_frameworks import migrate_across
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from frameworks.script_runs import calls
 from frameworks.subprocesses import start
 from tiers import exhaustive

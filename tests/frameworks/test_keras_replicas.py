@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from frameworks.subprocesses import require, run_python
 from tiers import exhaustive
 

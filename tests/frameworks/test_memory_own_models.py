@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crosscast.memory.estimate import estimate
-from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure, trace_model
 from crosscast_parity.memory.rows import sample_rows

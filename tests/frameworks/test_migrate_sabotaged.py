@@ -10,9 +10,9 @@ import pytest
 import migration_sources
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import migrate_across
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form
+from crosscast_migrate.across_frameworks import migrate_across
 from crosscast_parity.compare.migration_proof import Proof, prove
 from frameworks.subprocesses import require
 from tiers import exhaustive

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from frameworks.subprocesses import paddle_2, run_python
 
 pytestmark = pytest.mark.paddle

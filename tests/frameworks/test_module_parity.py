@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast.weights.document import NAME
 from crosscast.weights.writer import text_of as weights_text
 from crosscast_parity.modules.command import Result, compare_with

@@ -11,8 +11,8 @@ import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.output import write_files
-from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import Pair, ParityReport

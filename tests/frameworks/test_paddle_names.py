@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
-from crosscast.migrate.paddle_names.table import all_rows
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast_migrate.paddle_names.table import all_rows
+from crosscast_migrate.registry import codemods_to
 from frameworks.subprocesses import older, require, run_python
 from tiers import exhaustive
 

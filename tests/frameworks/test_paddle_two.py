@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.paddle_two.changed_results import RESULTS
-from crosscast.migrate.paddle_two.moved_arguments import BY_NAME, DEFAULTS
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.paddle_two.changed_results import RESULTS
+from crosscast_migrate.paddle_two.moved_arguments import BY_NAME, DEFAULTS
+from crosscast_migrate.registry import codemods_to
 from frameworks.subprocesses import paddle_2, run_python
 from tiers import exhaustive
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import Lifted, lift
-from crosscast.lift.run_proof import open_fields
 from crosscast.messages.source import Source
 from crosscast_parity.reading.changes import alike, put, value_of
 from crosscast_parity.reading.observed import Observed, observe
 from crosscast_parity.reading.verdict import Reading, hold
 from crosscast_parity.side_by_side.running import Limits, Program
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import Lifted, lift
+from crosscast_reading.lift.run_proof import open_fields
 from frameworks.subprocesses import require, warm
 from reading_programs import PROGRAMS
 from tiers import Lazy, cases

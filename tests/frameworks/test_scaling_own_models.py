@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from frameworks.example_problems import problem
 from frameworks.subprocesses import python_options, require
 from scaling_bench import Bench

@@ -9,7 +9,7 @@ import pytest
 
 from crosscast.messages.output import write_files
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import migrate_across
+from crosscast_migrate.across_frameworks import migrate_across
 from frameworks.subprocesses import TESTS, run_python
 from tiers import exhaustive
 

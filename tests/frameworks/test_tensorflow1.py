@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from frameworks.subprocesses import run_python
 from frameworks.tensorflow1_programs import PROGRAMS
 from tiers import Lazy, cases, exhaustive

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast.weights.convert import converted
 from crosscast.weights.layout import Layout
 from crosscast.weights.reader import read_weights

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.output import write_files
-from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast_parity.planning.runs import recipe_variants
 from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.recipes.stress import stress_recipe

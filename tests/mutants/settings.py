@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Any
 
-from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast_parity.planning.options import Options
 from crosscast_parity.recipes.derived import changed, with_dtype, with_seed
 from crosscast_parity.self_test.mutation import Mutation

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import LEVELS, Level
 from crosscast_parity.compare.harness import OnProgress, compare, ignore

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MAKEFILE = EXAMPLES.parent / "Makefile"

@@ -110,7 +110,7 @@ def test_its_script_trains_and_goes_on(lab: Lab) -> None:
 STEP = """
 from crosscast.emit.compiler import compile_recipe
 from crosscast.plan.canonical import canonical_plan
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast_parity.toy.compare import compare
 from crosscast_parity.toy.faults import Faults
 from crosscast_parity.toy.model import make_toy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lint.rules.optimizer.foreign_argument import FOREIGN
+from crosscast_reading.lint.rules.optimizer.foreign_argument import FOREIGN
 from frameworks.subprocesses import require, run_python
 
 PACKAGES = [

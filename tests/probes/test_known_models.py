@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from crosscast.migrate.models.known_models import ROWS
+from crosscast_migrate.models.known_models import ROWS
 from frameworks.subprocesses import run_python
 from tiers import exhaustive
 

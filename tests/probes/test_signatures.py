@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.pysource.libraries import signatures
+from crosscast_reading.pysource.libraries import signatures
 from frameworks.subprocesses import require, run_python
 from probes.default_values import installed
 from tiers import cases

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.migrate.registry import all_codemods
+from crosscast_migrate.registry import all_codemods
 from frameworks.subprocesses import run_python
 
 PROGRAM = Path(__file__).parent / "resolve_names.py"

@@ -10,8 +10,8 @@ import pytest
 
 from crosscast.messages.codes import CODES
 from crosscast.messages.diagnostics import DiagnosticError, Severity
-from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast_parity.adapters.limits import EVERY, LIMITS
 from crosscast_parity.adapters.registry import ADAPTERS
 

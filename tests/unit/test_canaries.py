@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.levels.seeds import judge_seeds
 from crosscast_parity.planning.contestants import Contestant

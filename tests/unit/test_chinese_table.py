@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
-from crosscast.lint.registry import all_rules
 from crosscast.messages import chinese
 from crosscast.messages.codes import CODES
 from crosscast.targets.backend import backend_names, load_backend
+from crosscast_reading.lint.registry import all_rules
 
 QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\w+[.=][\w\"]+")
 """Code and messages of libraries, which are not translated."""

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from crosscast.cli import app, completion
 from crosscast.fit.devices import find_device
-from crosscast.lint.registry import all_rules
 from crosscast.recipe.schema import value_fields, words_of
 from crosscast.targets.backend import backend_names, find_target
+from crosscast_reading.lint.registry import all_rules
 
 MOST_MODULES = 40
 """Of ours that a completion may import; 23 do today."""

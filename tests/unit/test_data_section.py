@@ -10,11 +10,11 @@ import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
-from crosscast.readers.emitted.course import PADDED_SOURCES
 from crosscast.recipe.data import Data, PaddedData
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 from crosscast.recipe.yaml_text import recipe_text
+from crosscast_reading.readers.emitted.course import PADDED_SOURCES
 from recipe_texts import bad, build, found, problems_of, recipe_of, text_of
 
 ROOT = Path(__file__).resolve().parents[2]

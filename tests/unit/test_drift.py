@@ -14,7 +14,7 @@ from crosscast.drift.changes import changes, observed, parameters_changed, relea
 from crosscast.drift.observations import Observation, by_release, decoded, encoded, packages
 from crosscast.drift.words import counts, lines_of, value_text
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.pysource.libraries.signatures import release
+from crosscast_reading.pysource.libraries.signatures import release
 from drift import run
 from drift.observe_names import signature
 

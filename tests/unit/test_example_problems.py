@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROBLEMS = ("resnet-cifar", "gpt", "lstm-forecast")

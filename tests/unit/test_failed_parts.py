@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from crosscast.cli import app
-from crosscast.facts.fact import Fact
-from crosscast.lift.batch import lift_sources
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
-from crosscast.pysource.programs.program import Program
-from crosscast.readers.settings import number_of
-from crosscast.sources.failures import failure
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.lift.batch import lift_sources
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.readers.settings import number_of
+from crosscast_reading.sources.failures import failure
 
 PROGRAM = """\
 import torch
@@ -52,7 +52,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "old.py").write_text(OLD, encoding="utf-8")
-    monkeypatch.setattr("crosscast.sources.subject_builder.python_readers", lambda: (Broken(),))
+    monkeypatch.setattr(
+        "crosscast_reading.sources.subject_builder.python_readers", lambda: (Broken(),)
+    )
     return tmp_path
 
 
@@ -119,7 +121,7 @@ def test_two_failures_at_one_place_are_two(folder: Path, monkeypatch: pytest.Mon
         name = "other"
 
     readers = (Broken(), Other())
-    monkeypatch.setattr("crosscast.sources.subject_builder.python_readers", lambda: readers)
+    monkeypatch.setattr("crosscast_reading.sources.subject_builder.python_readers", lambda: readers)
     result = CliRunner().invoke(app, ["lint", "train.py"])
     assert "2 parts could not be read: " in result.stderr
     assert result.stderr.count("error CC950") == 2
@@ -131,7 +133,7 @@ def test_a_failure_outside_of_readers(folder: Path, monkeypatch: pytest.MonkeyPa
     def settle(profile: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("crosscast.lift.analysis.settle", settle)
+    monkeypatch.setattr("crosscast_reading.lift.analysis.settle", settle)
     result = CliRunner().invoke(app, ["lift", "train.py", "old.py"])
     assert result.exit_code == 1
     assert "2 parts could not be read: reading train.py (train.py:1), " in result.output

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.readers.recipe_yaml import load_placed
+from crosscast.recipe.load import load_placed
 from crosscast.recipe.yaml_source import parse
 from crosscast.recipe.yaml_text import recipe_text
 

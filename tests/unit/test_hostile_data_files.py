@@ -20,8 +20,8 @@ from crosscast.data import npz
 from crosscast.data.npz import Dataset, read_arrays
 from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.migrate.run_length import rows_of
-from crosscast.sources.files import read_text
+from crosscast_migrate.run_length import rows_of
+from crosscast_reading.sources.files import read_text
 from frameworks.emitted_script import tiny_recipe, write_rows
 from runtime_texts import settings_of, sources_module
 

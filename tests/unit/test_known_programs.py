@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "known_programs"
 PROGRAM = """\

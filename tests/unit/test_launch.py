@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
-from crosscast.lift.recipe_diff import differences, side_of
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe import rules
 from crosscast.recipe.document import Launch, Recipe
@@ -21,6 +20,7 @@ from crosscast.recipe.yaml_text import recipe_text
 from crosscast.targets.backend import find_target
 from crosscast.targets.capability import judge, leaves
 from crosscast_parity.recipes.derived import changed, comparable
+from crosscast_reading.lift.recipe_diff import differences, side_of
 from recipe_texts import recipe_of, text_of
 
 SPREAD = "{strategy: data_parallel, nodes: 2, processes_per_node: 2}"

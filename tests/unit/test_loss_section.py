@@ -8,10 +8,10 @@ import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
-from crosscast.lift.recipe_diff import differences, side_of
 from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.recipe.document import CrossEntropy
 from crosscast.recipe.yaml_text import recipe_text
+from crosscast_reading.lift.recipe_diff import differences, side_of
 from frameworks.emitted_script import tiny_recipe
 from recipe_texts import build, problems_of, recipe_of, text_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS, GROUPS, LATE, PRODUCTS, SINGLE, TYPES

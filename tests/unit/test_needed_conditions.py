@@ -344,15 +344,15 @@ def test_the_report_counts_and_lists(load: Callable[[str], ModuleType]) -> None:
     tried = [(first, result(first.key, "noticed")), (second, result(second.key, "same"))]
     lines = table.report(tried).splitlines()
     assert lines[0] == (
-        "translator/crosscast/lint/rules/double_step.py:3 f [or] x == 2: no test in which it "
-        "changes anything"
+        "translator/crosscast_reading/lint/rules/double_step.py:3 f [or] x == 2: no test in which "
+        "it changes anything"
     )
     assert lines[-1].split() == ["all", "2", "1", "0", "1", "0", "50.0", "%"]
     assert "**50.0 %**" in table.page(tried, 2, 1, 250)
 
 
 def test_reasons_name_conditions_that_exist(load: Callable[[str], ModuleType]) -> None:
-    package = BENCHMARK.parents[1] / "translator" / "crosscast"
+    package = BENCHMARK.parents[1] / "translator" / "crosscast_reading"
     known = json.loads((BENCHMARK / "equivalent.json").read_text())
     rewrite = load("conditions").rewrite
     for key, reason in known.items():

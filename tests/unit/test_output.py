@@ -12,10 +12,10 @@ import pytest
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.output import MANIFEST, OutputFile, write_files
-from crosscast.sources.files import write_together, write_whole
 from crosscast.state.store import write_state
 from crosscast.state.training_state import TrainingState
 from crosscast_parity.inputs.weights import save
+from crosscast_reading.sources.files import write_together, write_whole
 
 FILES = {
     "recipe.yaml": OutputFile("a: 1\n"),

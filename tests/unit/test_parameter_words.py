@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.facts.vocabulary import VOCABULARY, printed_name, printed_value
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import (
     LIBRARIES,
@@ -19,6 +18,7 @@ from crosscast.targets.parameter_words import (
     scaling_words,
 )
 from crosscast.variations.table import TABLE
+from crosscast_reading.facts.vocabulary import VOCABULARY, printed_name, printed_value
 
 PATHS = {path for path, _ in TABLE} | {
     *("optimizer.betas", "batch.global_batch_size", "data.sequence_length"),

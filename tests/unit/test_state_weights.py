@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from crosscast.emit.frame import recipe_hash
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast.state.container import open_container
 from crosscast.state.convert import Outcome, convert
 from crosscast.state.emitted import check, read_emitted

@@ -9,8 +9,6 @@ import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
 from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe, Tracking
@@ -19,6 +17,8 @@ from crosscast.recipe.yaml_text import recipe_text
 from crosscast.targets.capability import leaves
 from crosscast_parity.recipes.derived import comparable
 from crosscast_parity.toy.running import of_step
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
 from frameworks.emitted_script import tiny_recipe
 from recipe_texts import build, problems_of, text_of
 from tiers import cases

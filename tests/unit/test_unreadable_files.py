@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from crosscast.cli import app
 from crosscast.messages.source import Source
 from crosscast.messages.source_codes import SOURCE_CODES
-from crosscast.pysource.syntax.parse import MAX_DEPTH, parse_source
+from crosscast_reading.pysource.syntax.parse import MAX_DEPTH, parse_source
 from recipe_texts import text_of
 
 TRAINS = "import torch\nscaler = torch.cuda.amp.GradScaler()\noptimizer.step()\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.sources.workers import spread
+from crosscast_reading.sources.workers import spread
 
 # The interrupt comes after the first process started and before the second did: the moment at
 # which the executor owns a process but nothing that would ever tell it to end.
@@ -18,7 +18,7 @@ STRUCK = """
 import os, signal, sys, warnings
 from multiprocessing.process import BaseProcess
 
-from crosscast.sources.workers import spread
+from crosscast_reading.sources.workers import spread
 
 start = BaseProcess.start
 started = []
@@ -50,7 +50,7 @@ def test_an_interrupt_while_the_processes_start(moment: int) -> None:
 ALIVE = """
 import os, time
 
-from crosscast.sources.workers import spread
+from crosscast_reading.sources.workers import spread
 
 with spread(os.getpid, [()] * 8, 2) as futures:
     print(*{one.result() for one in futures}, flush=True)

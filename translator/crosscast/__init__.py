@@ -110,7 +110,7 @@ _MODULES = {
 }
 """Modules and the public names that they define."""
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names.split()}
-_ROOMS = ("drift", "explore", "lift", "lint", "migrate", "plan")
+_ROOMS = ("drift", "explore", "plan")
 """Functions whose names are those of packages, too: the package is what can be called."""
 
 __all__ = ["__version__", *_PUBLIC]
@@ -156,7 +156,7 @@ class _Room(ModuleType):
 
 
 class _Package(ModuleType):
-    """This package: `crosscast.lift` stays a function when the package `lift` is imported."""
+    """This package: `crosscast.plan` stays a function when the package `plan` is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _ROOMS and type(value) is ModuleType:

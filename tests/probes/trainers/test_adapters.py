@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast_parity.adapters.registry import ADAPTERS
 from frameworks.subprocesses import require, start
 from tiers import cases, exhaustive

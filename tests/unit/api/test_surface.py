@@ -151,10 +151,10 @@ def test_dir_names_what_is_public() -> None:
 
 
 def test_rooms_that_are_named_like_commands_can_be_called() -> None:
-    import crosscast.lift.report as module
+    import crosscast.plan.order as module
 
-    assert module.SCHEMA == 1
-    for name in ("drift", "explore", "lift", "lint", "migrate", "plan"):
+    assert module.__doc__
+    for name in ("drift", "explore", "plan"):
         found = getattr(cc, name)
         assert inspect.ismodule(found)
         assert callable(found)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crosscast.carriers.effects import OtherRecipes, effects
 from crosscast.carriers.text_changes import Line, line_changes
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 
 RECIPE = load(str(Path(__file__).parents[3] / "examples" / "bert-small" / "recipe.yaml"))
 BASE = {"a.py": ["one", "two", "", "three"], "b.py": ["same"]}

@@ -13,7 +13,7 @@ from crosscast.carriers.operation_lines import operation_lines
 from crosscast.carriers.text_changes import Line
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.lowering import MARK
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 RECIPES = {name: load(str(EXAMPLES / name / "recipe.yaml")) for name in ("apex-o1", "bert-small")}

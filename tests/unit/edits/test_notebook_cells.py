@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from crosscast.edits.edit import Edit
-from crosscast.edits.notebook_cells import apply_to_notebook
 from crosscast.messages.source import Source
-from crosscast.pysource.syntax.notebook import cells_as_source
+from crosscast_reading.edits.edit import Edit
+from crosscast_reading.edits.notebook_cells import apply_to_notebook
+from crosscast_reading.pysource.syntax.notebook import cells_as_source
 
 NOTEBOOK = """\
 {

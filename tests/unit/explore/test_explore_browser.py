@@ -13,7 +13,7 @@ import crosscast as cc
 from browsers import chromium, opened, opening_seconds
 from crosscast.explore.page import explorer_page
 from crosscast.explore.reading import side_at, side_of_recipe
-from crosscast.readers.recipe_yaml import load_placed
+from crosscast.recipe.load import load_placed
 from explored_recipes import EXAMPLES, path_of
 from recipe_texts import text_of
 from tiers import exhaustive

@@ -17,7 +17,7 @@ from crosscast.explore.highlighting import highlighted
 from crosscast.explore.page import MADE, explorer_page
 from crosscast.explore.reading import side_at, side_of_recipe
 from crosscast.explore.subject import Side
-from crosscast.readers.recipe_yaml import load_placed
+from crosscast.recipe.load import load_placed
 from explored_recipes import NAMES, path_of
 from recipe_texts import text_of
 from tiers import cases

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from crosscast.cli import app
 from crosscast.emit.compiler import compile_recipe
 from crosscast.fit.devices import DEVICES
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 
 RECIPE = """# Mine.
 version: 1

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from classic_recipes import classic_recipes
 from crosscast.emit.compiler import Compiled, compile_recipe
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import Lifted, lift
-from crosscast.lift.flat_recipe import flat
-from crosscast.lift.recipe_diff import Side, differences, side_of
 from crosscast.messages.source import Source
-from crosscast.readers.shell.emitted_launch import CLASSICS, COMMON, LABELS
 from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import Verdict
 from crosscast_paddle.classic_scripts import SCRIPTS, TASKS
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import Lifted, lift
+from crosscast_reading.lift.flat_recipe import flat
+from crosscast_reading.lift.recipe_diff import Side, differences, side_of
+from crosscast_reading.readers.shell.emitted_launch import CLASSICS, COMMON, LABELS
 from launch_scripts import HALF, fitting
 from property_settings import examples
 

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.lift.batch import lift_groups, read_sources
-from crosscast.lift.schema import lift_schema
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
+from crosscast_reading.lift.batch import lift_groups, read_sources
+from crosscast_reading.lift.schema import lift_schema
 from migration_sources import TORCH
 
 SCRIPT = """\

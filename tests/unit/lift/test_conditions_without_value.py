@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
-from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.recipe_draft import Filled
 from reading_cases import cases_of
 
 CASES = {

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from configuration_recipes import TARGETS, configurable_recipes
 from crosscast.emit.compiler import Compiled, compile_recipe
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
-from crosscast.lift.flat_recipe import flat
-from crosscast.lift.recipe_diff import Side, differences
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import Verdict
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.flat_recipe import flat
+from crosscast_reading.lift.recipe_diff import Side, differences
 from property_settings import examples
 
 KEPT = (Verdict.EXACT, Verdict.ADAPTED)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from crosscast.facts.fact import Layer
-from crosscast.lift.conflicts import conflicts
+from crosscast_reading.facts.fact import Layer
+from crosscast_reading.lift.conflicts import conflicts
 from lift_facts import analysis, fact
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.batch import groups_of, read_sources
-from crosscast.lift.drafting import lift
-from crosscast.lint.engine import lint_sources
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.batch import groups_of, read_sources
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lint.engine import lint_sources
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "data-parallel-from-scratch"
 WRAPPED = "nn.parallel.DistributedDataParallel(model) if options.average"

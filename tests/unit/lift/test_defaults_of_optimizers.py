@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.annotated_yaml import comment
-from crosscast.lift.drafting import lift
-from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.annotated_yaml import comment
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.recipe_draft import Filled
 from torch_loops import lifted
 
 KERAS = """\

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import Lifted, lift
-from crosscast.lift.recipe_diff import differences, side_of, side_of_lifted
-from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import Lifted, lift
+from crosscast_reading.lift.recipe_diff import differences, side_of, side_of_lifted
+from crosscast_reading.lift.recipe_draft import Filled
 
 DYNAMIC = """\
 import paddle

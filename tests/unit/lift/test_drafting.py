@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from crosscast.facts.command import Command
-from crosscast.facts.fact import Fact
-from crosscast.lift.drafting import Lifted, lift, slug
-from crosscast.lift.run_sections import warmup_length
 from crosscast.recipe.document import AdamW, DynamicLossScaling, GlobalNormClipping
+from crosscast_reading.facts.command import Command
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.lift.drafting import Lifted, lift, slug
+from crosscast_reading.lift.run_sections import warmup_length
 from lift_facts import HALF, PLAIN, analysis, fact, open_fact
 
 

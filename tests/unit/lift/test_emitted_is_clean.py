@@ -9,12 +9,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from classic_recipes import classic_recipes
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.warnings import notices
-from crosscast.sources.grouping import group
 from crosscast.targets.backend import Form
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.sources.grouping import group
 from launch_scripts import SCRIPTS
 from lift_round_trip import TARGETS, emitted
 from property_settings import examples

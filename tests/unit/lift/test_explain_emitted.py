@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, given, settings
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
-from crosscast.lift.plan_comparison import beside
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.plan_comparison import beside
 from lift_round_trip import TARGETS, emitted
 from property_settings import examples
 from recipe_strategies import TARGETS as FRAMEWORKS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analysis import analyse, together
-from crosscast.lift.drafting import lift
-from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse, together
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.recipe_draft import Filled
 
 TRAINER = """\
 from transformers import Trainer, TrainingArguments

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analysis import analyse, together
-from crosscast.lift.drafting import NAMES, lift
-from crosscast.lift.effective_fields import meaning
-from crosscast.lift.flat_recipe import flat
-from crosscast.lift.recipe_draft import KINDS, Filled
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse, together
+from crosscast_reading.lift.drafting import NAMES, lift
+from crosscast_reading.lift.effective_fields import meaning
+from crosscast_reading.lift.flat_recipe import flat
+from crosscast_reading.lift.recipe_draft import KINDS, Filled
 from torch_loops import lifted, program
 
 

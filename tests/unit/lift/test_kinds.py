@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.completion import completed
-from crosscast.lift.drafting import NAMES, fill, lift
 from crosscast.messages.source import Source
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.completion import completed
+from crosscast_reading.lift.drafting import NAMES, fill, lift
 from lift_facts import PLAIN, analysis, fact
 from lift_round_trip import emitted
 from torch_loops import lifted, program

@@ -6,12 +6,12 @@ from functools import cache
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
 from crosscast.messages.source import Source
-from crosscast.readers.shell.reader import READER
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import Launch
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.readers.shell.reader import READER
 from lift_round_trip import emitted
 from recipe_texts import recipe_of
 from tiers import cases

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import Lifted, lift
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import Lifted, lift
 
 SCRIPT = """\
 import torch

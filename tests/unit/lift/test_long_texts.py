@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cpu_cost import cpu_seconds
-from crosscast.lift.related_files import with_nearby
 from crosscast.messages.source import Source
-from crosscast.sources.file_names import FileNames
-from crosscast.sources.grouping import group
+from crosscast_reading.lift.related_files import with_nearby
+from crosscast_reading.sources.file_names import FileNames
+from crosscast_reading.sources.grouping import group
 
 SHORT = 20_000
 TEXTS: dict[str, Callable[[int], str]] = {

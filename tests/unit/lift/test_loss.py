@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from crosscast.facts.fact import Fact
-from crosscast.lift.drafting import Lifted, lift
 from crosscast.messages.diagnostics import Severity
 from crosscast.recipe.document import CrossEntropy, MeanSquaredError
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.lift.drafting import Lifted, lift
 from lift_facts import PLAIN, analysis, fact, open_fact
 
 

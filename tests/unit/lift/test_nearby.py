@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.batch import groups_of, read_sources
-from crosscast.lift.related_files import MAX_FILES
+from crosscast_reading.lift.batch import groups_of, read_sources
+from crosscast_reading.lift.related_files import MAX_FILES
 
 FILES = {
     "launch/run.sh": "torchrun ../train.py --config conf/a.yaml\n",

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from crosscast.lift.flat_recipe import flat
 from crosscast.messages.source import Source
+from crosscast_reading.lift.flat_recipe import flat
 from lift_round_trip import compared, emitted, read_back
 from recipe_texts import recipe_of
 from tiers import cases

@@ -9,11 +9,11 @@ from typing import Any
 
 import jsonschema
 
-from crosscast.lift.drafting import lift
-from crosscast.lift.report import lost, report
-from crosscast.lift.schema import lift_schema, schema_text
 from crosscast.messages.diagnostics import Diagnostic, Span
 from crosscast.messages.source import Source
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.report import lost, report
+from crosscast_reading.lift.schema import lift_schema, schema_text
 from lift_facts import HALF, PLAIN, analysis, fact, open_fact
 
 COMMITTED = Path(__file__).parents[3] / "schema" / "lift-v1.json"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
-from crosscast.lift.flat_recipe import flat
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.flat_recipe import flat
 from lift_round_trip import TARGETS, compared, emitted, read_back
 from property_settings import examples
 from recipe_strategies import recipes

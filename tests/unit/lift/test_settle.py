@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.facts.fact import Fact, Layer
-from crosscast.facts.profile import profile_of
-from crosscast.lift.precedence import Settled, settle
+from crosscast_reading.facts.fact import Fact, Layer
+from crosscast_reading.facts.profile import profile_of
+from crosscast_reading.lift.precedence import Settled, settle
 from lift_facts import fact, open_fact
 
 

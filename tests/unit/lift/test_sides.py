@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lift.recipe_diff import Difference, differences, side_of
+from crosscast_reading.lift.recipe_diff import Difference, differences, side_of
 
 SCRIPT = """\
 import torch

@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
-from crosscast.lift.analysis import analyse, together
-from crosscast.lift.drafting import lift
-from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse, together
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.lift.recipe_draft import Filled
 
 
 def lifted(**files: str) -> dict[str, Filled]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from crosscast.lift.annotated_yaml import comment, recipe_yaml, scalar
-from crosscast.lift.recipe_draft import Filled, nested
 from crosscast.messages.diagnostics import Span
 from crosscast.recipe.yaml_source import parse
+from crosscast_reading.lift.annotated_yaml import comment, recipe_yaml, scalar
+from crosscast_reading.lift.recipe_draft import Filled, nested
 
 VALUES: tuple[Any, ...] = (
     *(1, 0, 2**31, 1.0, 1e-6, 2e-5, 65536.0, 1e22, 0.1, True, False, "none", "adamw"),

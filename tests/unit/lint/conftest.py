@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from crosscast.lint.registry import all_rules
-from crosscast.lint.rule import Rule
-from crosscast.sources.subject import Subject
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.rule import Rule
+from crosscast_reading.sources.subject import Subject
 from lint_runs import find_bad, make_rule
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.fix import repair
-from crosscast.lint.registry import all_rules
-from crosscast.lint.result import Result
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.fix import repair
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.result import Result
 
 
 def code_lines(text: str, *, outdated: bool = False) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lint.rule import Rule
+from crosscast_reading.lint.rule import Rule
 from lint_runs import run
 
 HEAD = "optimizer = 1\n"

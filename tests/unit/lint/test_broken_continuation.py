@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.fix import repair
-from crosscast.lint.options import Options
-from crosscast.lint.result import Result
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.fix import repair
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.result import Result
 
 ONLY = Options(codes=frozenset({"CL920"}))
 

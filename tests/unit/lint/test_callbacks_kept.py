@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analysis import analyse
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
 
 from .lint_results import codes
 

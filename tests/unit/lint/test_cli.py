@@ -15,13 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from crosscast.cli import app
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.options import Options
-from crosscast.lint.parallel import lint_groups
-from crosscast.lint.registry import all_rules
-from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.source import Source
-from crosscast.sources.subject import Subject
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.parallel import lint_groups
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources.subject import Subject
 from lint_runs import run
 
 AddRule = Callable[..., Rule]
@@ -264,7 +264,12 @@ def test_other_commands_load_nothing_of_lint(tmp_path: Path) -> None:
     code = LOADED.format(arguments=["schema"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = json.loads(done.stderr.splitlines()[-1])
-    parts = ("crosscast.lint", "crosscast.pysource", "crosscast.trainstep", "crosscast.facts")
+    parts = (
+        "crosscast_reading.lint",
+        "crosscast_reading.pysource",
+        "crosscast_reading.trainstep",
+        "crosscast_reading.facts",
+    )
     assert [name for name in names if name.startswith(parts)] == []
 
 
@@ -274,9 +279,9 @@ def test_files_without_training_load_no_reader(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = json.loads(done.stderr.splitlines()[-1])
     parts = (
-        "crosscast.pysource.project",
-        "crosscast.trainstep.steps.search",
-        "crosscast.lint.rules.",
+        "crosscast_reading.pysource.project",
+        "crosscast_reading.trainstep.steps.search",
+        "crosscast_reading.lint.rules.",
     )
     assert [name for name in names if name.startswith(parts)] == []
 

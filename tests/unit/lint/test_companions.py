@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.registry import all_rules
-from crosscast.lint.rule import Rule
 from crosscast.messages.source import Source
-from crosscast.sources.prefilter import may_train
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.rule import Rule
+from crosscast_reading.sources.prefilter import may_train
 from reading_cases import cases_of
 
 COMPANION = '''\

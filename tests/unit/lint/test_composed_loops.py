@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import pytest
 
 from composed_loops import FRAMEWORKS, MISTAKES, Composed, composed
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.registry import all_rules
 from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.registry import all_rules
 from tiers import cases
 
 QUICK = range(200)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
 
 RUN = """\
 deepspeed train.py --deepspeed conf/zero.json --per_device_train_batch_size 4 \\

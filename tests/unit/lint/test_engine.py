@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.options import Options
-from crosscast.lint.registry import all_rules, expand, find_rule
-from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.source import Source
-from crosscast.readers import registry
-from crosscast.sources.subject import Subject
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.registry import all_rules, expand, find_rule
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.readers import registry
+from crosscast_reading.sources.subject import Subject
 
 AddRule = Callable[..., Rule]
 TEXT = "optimizer = None\nBAD = 1\n"
@@ -44,7 +44,9 @@ def test_a_reader_that_fails_loses_nothing_of_the_others(
         def read(self, program: object) -> Iterator[object]:
             raise RuntimeError("oops")
 
-    monkeypatch.setattr("crosscast.sources.subject_builder.python_readers", lambda: (Broken(),))
+    monkeypatch.setattr(
+        "crosscast_reading.sources.subject_builder.python_readers", lambda: (Broken(),)
+    )
     codes = [finding.code for finding in lint_sources([Source("a.py", TEXT)])]
     assert codes == ["CC950", "CL001"]
 
@@ -54,7 +56,7 @@ def test_a_reader_that_does_not_load_is_a_diagnostic(
 ) -> None:
     problem = Diagnostic(code="CC955", message="it does not load")
     monkeypatch.setattr(
-        "crosscast.sources.subject_builder.reader_problems", lambda group: (problem,)
+        "crosscast_reading.sources.subject_builder.reader_problems", lambda group: (problem,)
     )
     codes = [finding.code for finding in lint_sources([Source("a.py", TEXT)])]
     assert codes == ["CC955", "CL001"]
@@ -108,7 +110,7 @@ def test_hints_and_training_decide_who_is_asked(add_rule: AddRule) -> None:
 def test_files_without_any_word_of_training_are_not_even_parsed(
     bad: Rule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosscast.pysource.project.parse_source", None)
+    monkeypatch.setattr("crosscast_reading.pysource.project.parse_source", None)
     assert lint_sources([Source("a.py", "BAD = 1\n")]) == []
 
 

@@ -9,8 +9,15 @@ import pytest
 
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
-from crosscast.sources.files import MAX_BYTES, MAX_CONFIG, Text, find_files, kind_of, read_text
-from crosscast.sources.grouping import MAX_HELPERS, group
+from crosscast_reading.sources.files import (
+    MAX_BYTES,
+    MAX_CONFIG,
+    Text,
+    find_files,
+    kind_of,
+    read_text,
+)
+from crosscast_reading.sources.grouping import MAX_HELPERS, group
 
 TRAIN = "loss.backward()\noptimizer.step()\n"
 
@@ -157,7 +164,7 @@ def test_of_a_library_less_is_read_together(monkeypatch: pytest.MonkeyPatch) -> 
     texts = {f"m{number}_py": f"import helper\n{TRAIN}" for number in range(4)}
     together = groups(helper_py=TRAIN * 100, **texts)
     assert together == [[f"m{number}.py", "helper.py"] for number in range(4)]
-    monkeypatch.setattr("crosscast.sources.grouping.ENOUGH", 0)
+    monkeypatch.setattr("crosscast_reading.sources.grouping.ENOUGH", 0)
     apart = groups(helper_py=TRAIN * 100, **texts)
     assert sorted(apart) == [["helper.py"], *([f"m{number}.py"] for number in range(4))]
 

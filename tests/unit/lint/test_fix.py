@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosscast.edits.edit import Edit
-from crosscast.edits.text_edits import apply_edits, lines_of, overlap
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.fix import MAX_ROUNDS, choose, diff_of, repair
-from crosscast.lint.result import Result
-from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
-from crosscast.sources.subject import Subject
+from crosscast_reading.edits.edit import Edit
+from crosscast_reading.edits.text_edits import apply_edits, lines_of, overlap
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.fix import MAX_ROUNDS, choose, diff_of, repair
+from crosscast_reading.lint.result import Result
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources.subject import Subject
 from lint_runs import run
 
 AddRule = Callable[..., Rule]

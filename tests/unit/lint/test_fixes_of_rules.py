@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.fix import repair
-from crosscast.lint.registry import all_rules
-from crosscast.lint.rule import Rule
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.fix import repair
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.rule import Rule
 from property_settings import examples
 
 FIXABLE = [rule for rule in all_rules().values() if rule.fixable]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.options import Options
-from crosscast.lint.topics import topic_of
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.topics import topic_of
 
 CODES = frozenset({"CL910", "CL911", "CL912", "CL921"})
 LOOP = """\

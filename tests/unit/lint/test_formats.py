@@ -10,19 +10,19 @@ from urllib.parse import unquote
 
 import pytest
 
-from crosscast.edits.edit import Edit
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.formats.github import github
-from crosscast.lint.formats.gitlab import gitlab
-from crosscast.lint.formats.paths import relative, uri
-from crosscast.lint.formats.plain import as_json
-from crosscast.lint.formats.sarif import sarif
-from crosscast.lint.formats.text import summary, text
-from crosscast.lint.registry import all_rules
-from crosscast.lint.result import Result
-from crosscast.lint.rule import Rule
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.messages.source import Source
+from crosscast_reading.edits.edit import Edit
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.formats.github import github
+from crosscast_reading.lint.formats.gitlab import gitlab
+from crosscast_reading.lint.formats.paths import relative, uri
+from crosscast_reading.lint.formats.plain import as_json
+from crosscast_reading.lint.formats.sarif import sarif
+from crosscast_reading.lint.formats.text import summary, text
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.result import Result
+from crosscast_reading.lint.rule import Rule
 
 
 def result(**changes: Any) -> Result:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.fix import repair
-from crosscast.lint.options import Options
-from crosscast.lint.rule import Rule
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.fix import repair
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.rule import Rule
 
 UNUSED = "CL990"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.keras.keras_frozen_model import RULE
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.rules.keras.keras_frozen_model import RULE
 
 
 def found(text: str) -> bool:

@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
-from crosscast.lint.answers.keras import FIT, LOOP
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.options import Options
 from crosscast.messages.source import Source
+from crosscast_reading.lint.answers.keras import FIT, LOOP
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.options import Options
 
 
 def codes(text: str, name: str = "train.py") -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.answers.keras import LOOP
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.loss_scaling.tf_half_not_scaled import RULE
 from crosscast.messages.source import Source
+from crosscast_reading.lint.answers.keras import LOOP
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.rules.loss_scaling.tf_half_not_scaled import RULE
 
 WATCHED = ("CL708", "CL709", "CL711", "CL717")
 SCALED = "        scaled = optimizer.get_scaled_loss(loss)\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.schedule.keras_schedule_restarts import RULE
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.rules.schedule.keras_schedule_restarts import RULE
 
 
 def found(text: str) -> bool:

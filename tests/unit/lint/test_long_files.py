@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cpu_cost import calls_made
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
 
 HEADS = {
     "torch": "import torch\n\nmodel = torch.nn.Linear(4, 2)\n"

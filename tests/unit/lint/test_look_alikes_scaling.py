@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.lint.rules import _examples as examples
+from crosscast_reading.lint.rules import _examples as examples
 
 from .lint_results import codes, swap
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.registry import all_rules
-from crosscast.lint.rules import _examples as examples
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.rules import _examples as examples
 
 from .lint_results import codes, repaired, swap
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.rules import _examples as examples
+from crosscast_reading.lint.rules import _examples as examples
 
 from .lint_results import codes, swap
 

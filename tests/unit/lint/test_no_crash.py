@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.registry import all_rules
 from crosscast.messages.source import Source
-from crosscast.sources.files import Text, read_text
-from crosscast.sources.prefilter import may_train
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.sources.files import Text, read_text
+from crosscast_reading.sources.prefilter import may_train
 from tiers import cases
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
 
 LOOP = """\
 import torch

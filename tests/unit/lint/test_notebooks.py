@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.options import Options
-from crosscast.lint.result import Result
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.result import Result
 
 LOOP = """\
 for batch in loader:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.options import Options
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.options import Options
 
 CODES = frozenset(f"CL90{number}" for number in range(2, 8))
 LOOP = """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.answers.paddle import AMP
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lint.answers.paddle import AMP
+from crosscast_reading.lint.engine import lint_sources
 
 _LOSS = "paddle.nn.functional.mse_loss(model(inputs), targets)"
 _LABELS = "targets[targets == 0] = -100\n"

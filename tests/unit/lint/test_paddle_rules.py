@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
-from crosscast.lint.answers.paddle import AMP
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.paddle.paddle_merge_alone import RULE as MERGE_ALONE
 from crosscast.messages.source import Source
+from crosscast_reading.lint.answers.paddle import AMP
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.rules.paddle.paddle_merge_alone import RULE as MERGE_ALONE
 
 
 def codes(text: str) -> list[str]:

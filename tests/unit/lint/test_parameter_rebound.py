@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
 
 from .lint_results import codes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.sources.requirements import is_requirements, pinned
+from crosscast_reading.sources.requirements import is_requirements, pinned
 from lint_runs import run
 
 PROGRAM = """\

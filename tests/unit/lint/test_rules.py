@@ -10,12 +10,12 @@ from typing import get_args
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.registry import all_rules
-from crosscast.lint.result import Result
-from crosscast.lint.rule import Rule, Topic
-from crosscast.lint.rule_page import explain
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.result import Result
+from crosscast_reading.lint.rule import Rule, Topic
+from crosscast_reading.lint.rule_page import explain
 from lint_page import lint_page, rule_page
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -106,14 +106,14 @@ def test_codes_and_names_are_unique() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     modules = [
         path
-        for path in (ROOT / "translator/crosscast/lint/rules").glob("*/*.py")
+        for path in (ROOT / "translator/crosscast_reading/lint/rules").glob("*/*.py")
         if not path.stem.startswith("_")
     ]
     assert len(modules) == len(RULES)
 
 
 def test_rules_stand_in_the_folder_of_their_topic() -> None:
-    folder = ROOT / "translator/crosscast/lint/rules"
+    folder = ROOT / "translator/crosscast_reading/lint/rules"
     for topic in get_args(Topic):
         found = list((folder / topic.replace(" ", "_")).glob("*.py"))
         told = [f'topic="{topic}"' in path.read_text() for path in found if path.stem[0] != "_"]

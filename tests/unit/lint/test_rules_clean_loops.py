@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.registry import all_rules
 from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.registry import all_rules
 
 from . import clean_loops, clean_special_loops
 
@@ -33,7 +33,7 @@ def test_nothing_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_they_are_programs_that_train(name: str) -> None:
-    from crosscast.sources.subject_builder import subject_of
+    from crosscast_reading.sources.subject_builder import subject_of
 
     subject, failures = subject_of([Source("train.py", LOOPS[name])])
     assert failures == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.answers.keras import LOOP
-from crosscast.lint.rules import _examples as examples
+from crosscast_reading.lint.answers.keras import LOOP
+from crosscast_reading.lint.rules import _examples as examples
 
 from .lint_results import codes, swap
 
@@ -81,8 +81,8 @@ def test_a_counter_that_is_an_argument() -> None:
 
 
 def test_lengths_of_first_windows_do_not_count_with_defaults() -> None:
-    from crosscast.lint.engine import lint_sources
     from crosscast.messages.source import Source
+    from crosscast_reading.lint.engine import lint_sources
 
     text = "import argparse\n" + swap(
         ACCUMULATION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.rules import _examples as examples
+from crosscast_reading.lint.rules import _examples as examples
 
 from .lint_results import code_lines, codes, swap
 
@@ -143,8 +143,8 @@ def test_updates_of_two_optimizers() -> None:
             "    scaler.scale(penalty(hidden)).backward()\n    scaler.step(second)",
         ),
     )
-    from crosscast.lint.engine import lint_sources
     from crosscast.messages.source import Source
+    from crosscast_reading.lint.engine import lint_sources
 
     found = [
         finding for finding in lint_sources([Source("a.py", again)]) if finding.code == "CL203"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.answers.keras import LOOP
+from crosscast_reading.lint.answers.keras import LOOP
 
 from .lint_results import codes, swap
 

@@ -6,11 +6,11 @@ import ast
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.registry import all_rules
-from crosscast.lint.rule import Rule
 from crosscast.messages.source import Source
-from crosscast.sources.subject_builder import subject_of
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.registry import all_rules
+from crosscast_reading.lint.rule import Rule
+from crosscast_reading.sources.subject_builder import subject_of
 from tiers import cases
 
 from .odd_forms import odd_forms

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.rules import _examples as examples
-from crosscast.lint.rules.optimizer._decay import EXAMPLE as DECAY
+from crosscast_reading.lint.rules import _examples as examples
+from crosscast_reading.lint.rules.optimizer._decay import EXAMPLE as DECAY
 
 from .lint_results import codes, swap
 

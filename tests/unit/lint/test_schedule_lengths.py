@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.schedule.schedule_swapped import RULE as SWAPPED
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.rules.schedule.schedule_swapped import RULE as SWAPPED
 
 from .lint_results import swap
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
 
 MEGATRON = (
     "--num-layers 24 --num-attention-heads 16 --seq-length 1024 --micro-batch-size 2 "

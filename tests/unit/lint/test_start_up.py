@@ -14,7 +14,7 @@ import pytest
 
 PROBE = """
 import json, sys
-from crosscast.lint.run import Request, run
+from crosscast_reading.lint.run import Request, run
 assert run(Request(paths=sys.argv[1:])).looked_at
 print(json.dumps(sorted(sys.modules)))
 """
@@ -48,6 +48,6 @@ def test_python_needs_neither_recipes_nor_yaml(text: str, tmp_path: Path) -> Non
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
-    assert "crosscast.readers.python.mmengine" in loaded
-    assert "crosscast.trainstep.steps.search" in loaded
+    assert "crosscast_reading.readers.python.mmengine" in loaded
+    assert "crosscast_reading.trainstep.steps.search" in loaded
     assert not loaded & set(HEAVY)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.fix import repair
-from crosscast.lint.options import Options
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.fix import repair
+from crosscast_reading.lint.options import Options
 
 ONLY = Options(codes=frozenset({"CL901"}))
 LOOP = """\

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.options import Options
-from crosscast.lint.rules._examples import ACCUMULATION, EPOCHS, PLAIN
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.rules._examples import ACCUMULATION, EPOCHS, PLAIN
 from lint_runs import run
 
 from .lint_results import swap

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
 
 LAUNCH = """\
 python train.py --model_name_or_path gpt2 --do_train --per_device_train_batch_size 8 \\

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lint.engine import lint_sources
-from crosscast.lint.rules.accumulation.window_spans_epochs import RULE
 from crosscast.messages.source import Source
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.rules.accumulation.window_spans_epochs import RULE
 
 from .lint_results import swap
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
-from crosscast.migrate.registry import all_codemods, codemods_to
+from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast_migrate.registry import all_codemods, codemods_to
 
 
 def migrated(text: str, *codes: str, **others: str) -> InPlaceMigration:

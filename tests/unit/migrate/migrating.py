@@ -8,8 +8,8 @@ import tokenize
 from collections import Counter
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
-from crosscast.migrate.registry import all_codemods
+from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast_migrate.registry import all_codemods
 
 
 def migrate(code: str, text: str, **others: str) -> InPlaceMigration:

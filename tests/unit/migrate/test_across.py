@@ -9,9 +9,9 @@ import pytest
 import migration_sources
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
-from crosscast.migrate.own_model import FILE
-from crosscast.migrate.report import report
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.own_model import FILE
+from crosscast_migrate.report import report
 
 
 def moved(text: str, target: str, *, name: str = "train.py", **more: object) -> CrossMigration:

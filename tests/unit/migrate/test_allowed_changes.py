@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.migrate.allowed_changes import CHANGES, allowed, or_allow
-from crosscast.migrate.codemod import APIS
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import all_codemods
+from crosscast_migrate.allowed_changes import CHANGES, allowed, or_allow
+from crosscast_migrate.codemod import APIS
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import all_codemods
 
 ADAM = """\
 import torch

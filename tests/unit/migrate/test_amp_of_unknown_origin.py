@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from unit.migrate.migrating import refused, stays
 
 PASSED = """\

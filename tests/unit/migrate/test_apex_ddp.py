@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from unit.migrate.apex_loops import code
 from unit.migrate.migrating import changed, migrate, refused, stays
 

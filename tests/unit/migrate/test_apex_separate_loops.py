@@ -6,8 +6,8 @@ import ast
 import textwrap
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from unit.migrate.apex_loops import LOOP, START
 from unit.migrate.migrating import refused
 

@@ -6,7 +6,7 @@ import pytest
 
 import migration_sources
 from crosscast.messages.source import Source
-from crosscast.migrate.before_after import Comparison, compare_texts
+from crosscast_migrate.before_after import Comparison, compare_texts
 
 
 def compared(before: str, after: str) -> dict[str, Comparison]:

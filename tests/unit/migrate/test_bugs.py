@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 import migration_sources
-from crosscast.facts.vocabulary import VOCABULARY
-from crosscast.lift.recipe_draft import Filled
-from crosscast.lift.resolved_values import MEANT
-from crosscast.lint.registry import all_rules
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
-from crosscast.migrate.bug_table import BUGS
-from crosscast.migrate.bugs import Fate, changed, recipe_of
-from crosscast.migrate.carried_fields import NOWHERE
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import field_names
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.bug_table import BUGS
+from crosscast_migrate.bugs import Fate, changed, recipe_of
+from crosscast_migrate.carried_fields import NOWHERE
+from crosscast_reading.facts.vocabulary import VOCABULARY
+from crosscast_reading.lift.recipe_draft import Filled
+from crosscast_reading.lift.resolved_values import MEANT
+from crosscast_reading.lint.registry import all_rules
 
 
 def moved(text: str, *, keep: bool = False, name: str = "train.py") -> CrossMigration:

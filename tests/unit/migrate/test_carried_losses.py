@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
-from crosscast.migrate.losses import FILE, ROWS
-from crosscast.readers.python.named_losses import NAMES
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.losses import FILE, ROWS
+from crosscast_reading.readers.python.named_losses import NAMES
 
 TORCH = """
 import torch

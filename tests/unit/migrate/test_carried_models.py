@@ -7,12 +7,12 @@ import ast
 import pytest
 
 from carried_models import BACKENDS, CASES, Case, network_read
-from crosscast.migrate.models import writing_rows
-from crosscast.migrate.models.graph import KEPT
-from crosscast.migrate.models.known_models import BY_NAME
-from crosscast.migrate.models.network import Initial, UnreadableError
-from crosscast.migrate.models.tables import TABLES
-from crosscast.migrate.models.writing import notes, written
+from crosscast_migrate.models import writing_rows
+from crosscast_migrate.models.graph import KEPT
+from crosscast_migrate.models.known_models import BY_NAME
+from crosscast_migrate.models.network import Initial, UnreadableError
+from crosscast_migrate.models.tables import TABLES
+from crosscast_migrate.models.writing import notes, written
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
 LOOP = """

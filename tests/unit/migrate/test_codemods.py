@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.codemod import Codemod, Example
-from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
-from crosscast.migrate.registry import all_codemods, codemods_to
+from crosscast_migrate.codemod import Codemod, Example
+from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast_migrate.registry import all_codemods, codemods_to
 
 EXAMPLES = [
     pytest.param(codemod, example, id=f"{codemod.code}-{number}")

@@ -8,7 +8,7 @@ import pytest
 
 import migration_sources
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
 
 
 def moved(model: str, imports: str = "import transformers") -> CrossMigration:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.migrate import executed_proof
-from crosscast.migrate.before_after import Comparison
-from crosscast.migrate.executed_proof import with_execution
+from crosscast_migrate import executed_proof
+from crosscast_migrate.before_after import Comparison
+from crosscast_migrate.executed_proof import with_execution
 from crosscast_parity.side_by_side import proof, running
 from crosscast_parity.side_by_side.comparison import Difference
 from crosscast_parity.side_by_side.proof import Execution

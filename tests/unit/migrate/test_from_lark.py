@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import static_classifier
 from crosscast.cli import app
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
 
 PAGE = Path(__file__).parents[3] / "docs" / "tutorial" / "from-lark.md"
 LEFT = {

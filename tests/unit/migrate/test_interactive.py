@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 import migration_sources
 from crosscast.cli import app, migrate_review
 from crosscast.cli.migrate import migrate_command
-from crosscast.edits.edit import Edit
-from crosscast.lint.fix import repair
-from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import migrate_in_place
-from crosscast.migrate.interactive import DECLINED, Answer, Question, Review, groups_of
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.interactive import DECLINED, Answer, Question, Review, groups_of
+from crosscast_migrate.registry import codemods_to
+from crosscast_reading.edits.edit import Edit
+from crosscast_reading.lint.fix import repair
+from crosscast_reading.lint.result import Result
 
 CALL = "loss = torch.cuda.amp.autocast()\n"
 TEXT = "import torch\n" + 3 * CALL

@@ -6,9 +6,9 @@ import pytest
 
 import migration_sources
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import migrate_across
-from crosscast.migrate.left_behind import KINDS, left_behind
-from crosscast.migrate.report import report
+from crosscast_migrate.across_frameworks import migrate_across
+from crosscast_migrate.left_behind import KINDS, left_behind
+from crosscast_migrate.report import report
 
 LEFT = {
     'torch.save(model.state_dict(), "model.pt")': "checkpoints",

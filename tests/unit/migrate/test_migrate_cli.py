@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.migrate.own_model import FILE
+from crosscast_migrate.own_model import FILE
 
 RUNNER = CliRunner()
 SAID = (

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_reading.lift.recipe_draft import Filled
 
 PROGRAM = """\
 import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
 
 PROGRAM = """
 import torch

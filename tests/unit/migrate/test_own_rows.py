@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
-from crosscast.migrate.own_rows import FILE
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.own_rows import FILE
 
 PROGRAM = """
 import os

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast_migrate.registry import codemods_to
 
 HEAD = "import paddle\noptimizer = None\n"
 

@@ -17,9 +17,9 @@ import parity_reports
 from crosscast.cli import app
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import migrate_across
-from crosscast.migrate.chosen_proof import across_proof
-from crosscast.migrate.schema import migrate_schema
+from crosscast_migrate.across_frameworks import migrate_across
+from crosscast_migrate.chosen_proof import across_proof
+from crosscast_migrate.schema import migrate_schema
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.migration_proof import FieldProof, Proof, StageProof, prove, stand_in
 from crosscast_parity.planning.stages import proof_stages

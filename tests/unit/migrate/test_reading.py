@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.lift import run_proof
-from crosscast.lift.drafting import Lifted
-from crosscast.lift.run_proof import Demand, FieldProof, RunProof
-from crosscast.migrate import proof as emitted_proof
+from crosscast_migrate import proof as emitted_proof
 from crosscast_parity.compare.migration_proof import Proof
+from crosscast_reading.lift import run_proof
+from crosscast_reading.lift.drafting import Lifted
+from crosscast_reading.lift.run_proof import Demand, FieldProof, RunProof
 
 WORDS = ("--to", "torch", "-o", "out", "--verify", "--run", "train.py --steps 4")
 RATE = FieldProof(status="proven", value=3e-4, run=None, why="it shows")

@@ -12,10 +12,10 @@ import pytest
 
 import migration_sources
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
-from crosscast.migrate.page import page
-from crosscast.migrate.report import report
-from crosscast.migrate.schema import migrate_schema, schema_text
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.page import page
+from crosscast_migrate.report import report
+from crosscast_migrate.schema import migrate_schema, schema_text
 
 COMMITTED = Path(__file__).parents[3] / "schema" / "migrate-v1.json"
 

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
-from crosscast.lint import fix
 from crosscast.messages.console import print_diff
-from crosscast.migrate.codemod import APIS
-from crosscast.migrate.nothing import MODULES
+from crosscast_migrate.codemod import APIS
+from crosscast_migrate.nothing import MODULES
+from crosscast_reading.lint import fix
 
 OLD = migration_sources.TORCH.replace('torch.amp.GradScaler("cuda", ', "torch.cuda.amp.GradScaler(")
 TYPO = migration_sources.APEX.replace("amp.scale_loss", "amp.scaled_loss")

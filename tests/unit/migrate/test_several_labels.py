@@ -6,7 +6,7 @@ import pytest
 
 from carried_models import network_read
 from crosscast.messages.source import Source
-from crosscast.migrate.across_frameworks import CrossMigration, migrate_across
+from crosscast_migrate.across_frameworks import CrossMigration, migrate_across
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 DENSE = "model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, {units}))\n"

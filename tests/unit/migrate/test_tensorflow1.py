@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import InPlaceMigration, migrate_in_place
-from crosscast.migrate.registry import codemods_to
+from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
+from crosscast_migrate.registry import codemods_to
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 V1 = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n"

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import migration_sources
 from crosscast.cli import app
 from crosscast.messages.source import Source
-from crosscast.migrate.in_place import InPlaceMigration
-from crosscast.migrate.write_back import write_back
-from crosscast.sources.files import Text
+from crosscast_migrate.in_place import InPlaceMigration
+from crosscast_migrate.write_back import write_back
+from crosscast_reading.sources.files import Text
 
 OLD = migration_sources.TORCH.replace('torch.amp.GradScaler("cuda", ', "torch.cuda.amp.GradScaler(")
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.programs.call import Call
-from crosscast.pysource.programs.module import Module
-from crosscast.pysource.programs.program import Program
-from crosscast.pysource.project import read_program
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.pysource.project import read_program
 
 Build = Callable[..., Program]
 

@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
-from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.programs.module import Module
-from crosscast.pysource.programs.program import Program
-from crosscast.pysource.values.value import Known, Unknown
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.pysource.values.value import Known, Unknown
 
 from .conftest import Build
 

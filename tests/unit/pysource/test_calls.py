@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.pysource.libraries import signatures
-from crosscast.pysource.values.value import Known, Unknown
+from crosscast_reading.pysource.libraries import signatures
+from crosscast_reading.pysource.values.value import Known, Unknown
 
 from .conftest import Build, only
 

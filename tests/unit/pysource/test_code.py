@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from crosscast.pysource.syntax.code import code_of
+from crosscast_reading.pysource.syntax.code import code_of
 
 TEXT = '''"""Docs: set_epoch."""
 

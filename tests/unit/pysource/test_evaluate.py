@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.pysource.evaluation.conditions import truth
-from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.combine import settled
-from crosscast.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
+from crosscast_reading.pysource.evaluation.conditions import truth
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.values.combine import settled
+from crosscast_reading.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 from .conftest import Build, last_use
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.facts.command import Command
-from crosscast.facts.fact import Fact
-from crosscast.pysource.evaluation.conditions import truth
-from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Choice, Known, Unknown
+from crosscast_reading.facts.command import Command
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.pysource.evaluation.conditions import truth
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.values.value import Choice, Known, Unknown
 
 from .conftest import Build, last_use
 

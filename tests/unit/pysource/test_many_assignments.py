@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.names.lookup import bindings_of
-from crosscast.pysource.project import read_program
+from crosscast_reading.pysource.names.lookup import bindings_of
+from crosscast_reading.pysource.project import read_program
 
 USES = {
     "in the block": "loss = first\nuse(loss)\n",

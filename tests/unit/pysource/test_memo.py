@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from crosscast.pysource.programs.memo import Memo, Progress
+from crosscast_reading.pysource.programs.memo import Memo, Progress
 
 FIRST, SECOND = ast.Name("first"), ast.Name("second")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import crosscast
-from crosscast.facts.vocabulary import VOCABULARY
-from crosscast.pysource.libraries.packages import (
+from crosscast_reading.facts.vocabulary import VOCABULARY
+from crosscast_reading.pysource.libraries.packages import (
     KNOWN,
     OWN,
     TABLE,

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.project import read_program
-from crosscast.pysource.syntax.notebook import cells_as_source
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.pysource.syntax.notebook import cells_as_source
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.batch import lift_sources
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lift.batch import lift_sources
+from crosscast_reading.lint.engine import lint_sources
 
 LOOP = """
 model = torch.nn.Linear(4, 2)

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from crosscast.pysource.syntax.truth import (
+from crosscast_reading.pysource.syntax.truth import (
     is_combination,
     is_met,
     joined,

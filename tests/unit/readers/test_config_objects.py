@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.sources.grouping import group
+from crosscast_reading.sources.grouping import group
 from inherited_files import sources, told
 
 RCNN = """MODEL:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.config import (
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.config import (
     composer_yaml,
     lightning_yaml,
     model_garden_yaml,
@@ -16,8 +16,8 @@ from crosscast.readers.config import (
     paddle_yaml,
     torchtune_yaml,
 )
-from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.python import config_dicts, mmengine
+from crosscast_reading.readers.config.yaml_format import YamlFormat
+from crosscast_reading.readers.python import config_dicts, mmengine
 from reader_texts import read, shell, value_of
 
 from . import yaml_cases as cases

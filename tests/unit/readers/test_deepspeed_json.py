@@ -9,8 +9,8 @@ import pytest
 
 from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
-from crosscast.readers.config.deepspeed_json import READER
-from crosscast.readers.protocol import Reading
+from crosscast_reading.readers.config.deepspeed_json import READER
+from crosscast_reading.readers.protocol import Reading
 from reader_texts import codes, line_of, read, shell, value_of, values_of
 
 BASE = {"train_micro_batch_size_per_gpu": 4}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
-from crosscast.sources.grouping import group
-from crosscast.sources.subject_builder import subject_of
+from crosscast_reading.lift.precedence import settle
+from crosscast_reading.sources.grouping import group
+from crosscast_reading.sources.subject_builder import subject_of
 
 LOOP = """
 optimizer = torch.optim.AdamW(model.parameters(), lr=LR)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import lift
 from crosscast.messages.source import Source
-from crosscast.readers.config.encoder_json import is_encoder
-from crosscast.readers.config.paddle_json import READER
-from crosscast.sources.grouping import group
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import lift
+from crosscast_reading.readers.config.encoder_json import is_encoder
+from crosscast_reading.readers.config.paddle_json import READER
+from crosscast_reading.sources.grouping import group
 
 ENCODER = {
     "attention_probs_dropout_prob": 0.1,

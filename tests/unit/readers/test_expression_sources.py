@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.python.expression_sources import sources_of
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.python.expression_sources import sources_of
 
 LONG = "def long():\n" + "    step()\n" * 80 + "    return cos(1)\nlong()"
 NAMED = """import argparse

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.foreign_yaml import Loader, plain_value, read_yaml
-from crosscast.readers.config.yaml_format import resolve_references, top_keys
+from crosscast_reading.readers.config.foreign_yaml import Loader, plain_value, read_yaml
+from crosscast_reading.readers.config.yaml_format import resolve_references, top_keys
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
-from crosscast.pysource.values.value import Known, Unknown
-from crosscast.readers.config.gin_bindings import gin_bindings
-from crosscast.sources.grouping import group
-from crosscast.sources.subject_builder import subject_of
+from crosscast_reading.lift.precedence import settle
+from crosscast_reading.pysource.values.value import Known, Unknown
+from crosscast_reading.readers.config.gin_bindings import gin_bindings
+from crosscast_reading.sources.grouping import group
+from crosscast_reading.sources.subject_builder import subject_of
 
 PROGRAM = """
 import gin

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast.lift.analysis import analyse
-from crosscast.sources.grouping import group
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.sources.grouping import group
 from inherited_files import places, sources, told
 
 SCHEDULE = """optimizer = dict(type='SGD', lr=0.02, momentum=0.9, weight_decay=0.0001)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.json_places import read_json
-from crosscast.readers.tree import Tree
+from crosscast_reading.readers.config.json_places import read_json
+from crosscast_reading.readers.tree import Tree
 
 
 def plain(tree: Tree | None) -> object:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crosscast.readers.python.accumulation import READER
+from crosscast_reading.readers.python.accumulation import READER
 from torch_programs import read_by
 
 PROGRAM = """

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.readers.not_recipes import CONFIGURATIONS
-from crosscast.readers.recipe_yaml import placed_recipe
+from crosscast.recipe.load import placed_recipe
+from crosscast_reading.readers.not_recipes import CONFIGURATIONS
 from recipe_texts import BASE, text_of
 
 _TRAINER = """\
@@ -210,6 +210,6 @@ def test_recipes_with_mistakes_are_taken_for_recipes(text: str) -> None:
 
 def test_every_reader_has_words() -> None:
     readers = importlib.metadata.distribution("crosscast").entry_points
-    names = {entry.name for entry in readers.select(group="crosscast.readers")}
+    names = {entry.name for entry in readers.select(group="crosscast_reading.readers")}
     assert names - {"recipe"} == CONFIGURATIONS.keys()
     assert len(BASE) > 5

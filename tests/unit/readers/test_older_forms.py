@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.torch.amp import READER as AMP
-from crosscast.readers.torch.apex import READER as APEX
-from crosscast.readers.torch.manual_fp16 import READER as BY_HAND
-from crosscast.readers.torch.optimizers import READER as OPTIMIZERS
+from crosscast_reading.readers.torch.amp import READER as AMP
+from crosscast_reading.readers.torch.apex import READER as APEX
+from crosscast_reading.readers.torch.manual_fp16 import READER as BY_HAND
+from crosscast_reading.readers.torch.optimizers import READER as OPTIMIZERS
 from torch_programs import STEP, facts_of, read_by
 
 WRAPPED = (

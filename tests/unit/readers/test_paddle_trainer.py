@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.readers.config import hf_arguments_json, llama_factory_yaml
+from crosscast_reading.readers.config import hf_arguments_json, llama_factory_yaml
 from reader_texts import read, shell, value_of, values_of
 
 COMMON = """\

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from crosscast.facts.profile import profile_of
-from crosscast.lift.analysis import analyse
-from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
+from crosscast_reading.facts.profile import profile_of
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.precedence import settle
 
 
 def values_of(text: str, *others: Source) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.python.accumulation import READER as LOOP
-from crosscast.readers.torch.accelerate import READER as ACCELERATE
-from crosscast.readers.torch.amp import READER as AMP
-from crosscast.readers.torch.parallel import READER as PARALLEL
-from crosscast.readers.torch.schedules import READER as SCHEDULES
+from crosscast_reading.readers.python.accumulation import READER as LOOP
+from crosscast_reading.readers.torch.accelerate import READER as ACCELERATE
+from crosscast_reading.readers.torch.amp import READER as AMP
+from crosscast_reading.readers.torch.parallel import READER as PARALLEL
+from crosscast_reading.readers.torch.schedules import READER as SCHEDULES
 from torch_programs import read_by
 
 ACCELERATED = """

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crosscast.facts.command import Command
-from crosscast.facts.fact import Fact
+from crosscast_reading.facts.command import Command
+from crosscast_reading.facts.fact import Fact
 from program_facts import values_of
 
 LOOP = """

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from crosscast.facts.command import Command
-from crosscast.facts.fact import Fact
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.python import config_dicts as py_config_dicts
-from crosscast.readers.python import mmengine as py_mmengine
-from crosscast.readers.python.config_tree import assigned
+from crosscast_reading.facts.command import Command
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.python import config_dicts as py_config_dicts
+from crosscast_reading.readers.python import mmengine as py_mmengine
+from crosscast_reading.readers.python.config_tree import assigned
 from reader_texts import shown
 
 ENGINE = """_base_ = ['./base.py']

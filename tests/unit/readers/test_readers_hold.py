@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.protocol import Reading, TextReader
-from crosscast.readers.python import config_dicts as py_config_dicts
-from crosscast.readers.python import mmengine as py_mmengine
-from crosscast.readers.shell.reader import root_of
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.protocol import Reading, TextReader
+from crosscast_reading.readers.python import config_dicts as py_config_dicts
+from crosscast_reading.readers.python import mmengine as py_mmengine
+from crosscast_reading.readers.shell.reader import root_of
 from property_settings import examples
 from vocabulary_check import check_words
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
 READERS: list[TextReader] = [
     getattr(importlib.import_module(place.partition(":")[0]), place.partition(":")[2])
-    for name, place in POINTS["crosscast.readers"].items()
+    for name, place in POINTS["crosscast_reading.readers"].items()
     if name != "recipe"
 ]
 SHELL = next(reader for reader in READERS if reader.name == "shell")
@@ -185,7 +185,9 @@ def test_pieces_as_python(text: str, start: int, size: int) -> None:
 
 
 def test_nothing_heavy_before_a_script_is_read() -> None:
-    modules = sorted({place.partition(":")[0] for place in POINTS["crosscast.readers"].values()})
+    modules = sorted(
+        {place.partition(":")[0] for place in POINTS["crosscast_reading.readers"].values()}
+    )
     code = (
         f"import sys\nfor m in {modules!r}: __import__(m)\n"
         "heavy = {'tree_sitter', 'tree_sitter_bash', 'numpy', 'torch'} & set(sys.modules)\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import Lifted, lift
-from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import Lifted, lift
+from crosscast_reading.lint.engine import lint_sources
 
 GLUON = """
 import argparse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.lift.analysis import analyse
-from crosscast.lift.drafting import Lifted, lift
 from crosscast.messages.source import Source
+from crosscast_reading.lift.analysis import analyse
+from crosscast_reading.lift.drafting import Lifted, lift
 
 PROBED = "kind = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16\n"
 TABLE = "kind = {'float16': torch.float16, 'bfloat16': torch.bfloat16}[args.dtype]\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.schedule_names import decay_of, decay_of_schedule
+from crosscast_reading.readers.schedule_names import decay_of, decay_of_schedule
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.readers.shell.reader import READER
+from crosscast_reading.readers.shell.reader import READER
 from reader_texts import command, flags, shell, shown
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast.lint.engine import EVERYTHING
 from crosscast.messages.source import Source
-from crosscast.sources.subject_builder import subject_of
+from crosscast_reading.lint.engine import EVERYTHING
+from crosscast_reading.sources.subject_builder import subject_of
 
 
 def values(text: str, field: str) -> list[object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.python.accumulation import READER as LOOPS
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.python.accumulation import READER as LOOPS
 from program_facts import values_of
 
 PLATEAU = """

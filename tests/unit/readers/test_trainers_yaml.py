@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.readers.config import (
+from crosscast_reading.readers.config import (
     deepspeed_json,
     hf_arguments_json,
     llama_factory_yaml,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from crosscast.readers.usual_names import snake
+from crosscast_reading.readers.usual_names import snake
 from reader_texts import told
 
 CONFIG = """\

@@ -8,8 +8,8 @@ import textwrap
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.python.value_flow import flow_of, root_of
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.python.value_flow import flow_of, root_of
 
 
 def last_line(text: str) -> tuple[ast.expr, object]:

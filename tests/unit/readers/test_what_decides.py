@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from crosscast.facts.fact import Fact
-from crosscast.lift.analysis import analyse
 from crosscast.messages.source import Source
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.lift.analysis import analyse
 
 STEP = """
 for inputs, labels in loader:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from crosscast.readers.python.accumulation import READER as LOOPS
-from crosscast.readers.torch.accelerate import READER as ACCELERATE
-from crosscast.readers.torch.amp import READER as AMP
-from crosscast.readers.torch.lightning import READER as LIGHTNING
+from crosscast_reading.readers.python.accumulation import READER as LOOPS
+from crosscast_reading.readers.torch.accelerate import READER as ACCELERATE
+from crosscast_reading.readers.torch.amp import READER as AMP
+from crosscast_reading.readers.torch.lightning import READER as LIGHTNING
 from torch_programs import facts_of, read_by
 
 LOOP = """\

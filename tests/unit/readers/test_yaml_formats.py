@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.readers.config import (
+from crosscast_reading.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
     composer_yaml,
@@ -22,8 +22,8 @@ from crosscast.readers.config import (
     paddle_yaml,
     torchtune_yaml,
 )
-from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.protocol import Reading
+from crosscast_reading.readers.config.yaml_format import YamlFormat
+from crosscast_reading.readers.protocol import Reading
 from reader_texts import codes, line_of, read, shown, value_of, values_of
 
 from .yaml_cases import AXOLOTL, CASES, CLAS, DETECTION, FACTORY, NEMO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.readers.config import (
+from crosscast_reading.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
     composer_yaml,
@@ -16,7 +16,7 @@ from crosscast.readers.config import (
     paddle_yaml,
     torchtune_yaml,
 )
-from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast_reading.readers.config.yaml_format import YamlFormat
 
 ACCELERATE = """compute_environment: LOCAL_MACHINE
 distributed_type: MULTI_GPU

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.trainstep.events import TrainingStep
-from crosscast.trainstep.steps.search import training_steps
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.trainstep.events import TrainingStep
+from crosscast_reading.trainstep.steps.search import training_steps
 
 HEAD = """
 import argparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from crosscast.trainstep.events import TrainingStep
+from crosscast_reading.trainstep.events import TrainingStep
 
 Loop = Callable[..., TrainingStep]
 Find = Callable[..., tuple[TrainingStep, ...]]

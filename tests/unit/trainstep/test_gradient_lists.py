@@ -6,9 +6,9 @@ import ast
 
 from cpu_cost import calls_made
 from crosscast.messages.source import Source
-from crosscast.pysource.programs.module import Module
-from crosscast.pysource.project import read_program
-from crosscast.trainstep.frames.weight_sources import holds_gradients
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.trainstep.frames.weight_sources import holds_gradients
 
 PART = """
 def clip_{n}(model):

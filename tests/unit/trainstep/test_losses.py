@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from crosscast.trainstep.events import TrainingStep
+from crosscast_reading.trainstep.events import TrainingStep
 
 Loop = Callable[..., TrainingStep]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast.pysource.project import read_program
-from crosscast.readers.python.accumulation import READER
-from crosscast.trainstep.events import TrainingStep
-from crosscast.trainstep.steps.search import training_steps
+from crosscast_reading.pysource.project import read_program
+from crosscast_reading.readers.python.accumulation import READER
+from crosscast_reading.trainstep.events import TrainingStep
+from crosscast_reading.trainstep.steps.search import training_steps
 
 Find = Callable[..., tuple[TrainingStep, ...]]
 ROOT = Path(__file__).parents[3]

@@ -21,8 +21,8 @@ from crosscast.messages.screens import Part, Table
 from crosscast.messages.unread import unread_parts
 
 if TYPE_CHECKING:
-    from crosscast.lift.recipe_diff import Difference
     from crosscast.messages.diagnostics import Span
+    from crosscast_reading.lift.recipe_diff import Difference
 
 COLUMNS = ("field", "left", "right", "left at", "right at")
 
@@ -58,7 +58,7 @@ class Diff(Result):
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """Field, values and places of every difference."""
-        from crosscast.lift.annotated_yaml import scalar
+        from crosscast_reading.lift.annotated_yaml import scalar
 
         return tuple(
             (d.path, scalar(d.left), scalar(d.right), _at(d.left_places), _at(d.right_places))
@@ -67,7 +67,7 @@ class Diff(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
-        from crosscast.lift.report import place
+        from crosscast_reading.lift.report import place
 
         return {
             "left": self.left,
@@ -132,7 +132,7 @@ def diff(
     Raises:
         DiagnosticError: a side cannot be read, or does not hold exactly one run.
     """
-    from crosscast.lift.recipe_diff import differences, side_of
+    from crosscast_reading.lift.recipe_diff import differences, side_of
 
     versions = named_versions(version)
     sides = [side_of(os.fspath(path), versions) for path in (left, right)]

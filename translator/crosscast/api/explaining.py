@@ -35,9 +35,9 @@ from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
-    from crosscast.lift.explanation import StepBesidePlan
     from crosscast.plan.operations import Plan
     from crosscast.targets.choice import Only
+    from crosscast_reading.lift.explanation import StepBesidePlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -96,7 +96,7 @@ class Explanation(Result):
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
         for step in self.steps:
-            from crosscast.lift.plan_comparison import COLUMNS as STEP_COLUMNS
+            from crosscast_reading.lift.plan_comparison import COLUMNS as STEP_COLUMNS
 
             title = f"== {step.function or 'module level'}"
             yield Table(STEP_COLUMNS, step.rows, long=("how",), title=title)
@@ -112,7 +112,7 @@ class Explanation(Result):
     def _html(self) -> Iterator[str]:
         yield from verdict_tables(self.verdicts)
         if self.steps:
-            from crosscast.lift.plan_comparison import COLUMNS as STEP_COLUMNS
+            from crosscast_reading.lift.plan_comparison import COLUMNS as STEP_COLUMNS
 
             for step in self.steps:
                 yield html.paragraph(step.function or "module level")
@@ -165,13 +165,13 @@ def explain(
         check_choice("only", only, ONLY)
     check_fields(fields)
     if not isinstance(source, LoadedRecipe):
-        from crosscast.lift.programs import is_program
+        from crosscast_reading.lift.programs import is_program
 
         path = os.fspath(source)
         if is_program(path):
             if only or fields:
                 raise failure("CC016", "--only and --field choose fields of a recipe")
-            from crosscast.lift.explanation import program_steps
+            from crosscast_reading.lift.explanation import program_steps
 
             found = program_steps(path)
             return Explanation(

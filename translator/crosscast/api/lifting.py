@@ -34,8 +34,8 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
-    from crosscast.lift.report import Report
-    from crosscast.lift.run_proof import RunProof
+    from crosscast_reading.lift.report import Report
+    from crosscast_reading.lift.run_proof import RunProof
 
 _LISTED = 3
 """Maximum number of runs that are summarized."""
@@ -108,12 +108,12 @@ class LiftedRun(Result):
 
     @property
     def _next(self) -> str:
-        from crosscast.lift.report import what_next
+        from crosscast_reading.lift.report import what_next
 
         return what_next([self.to_json()["counts"]] if self.text else [])
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
-        from crosscast.lift.report import COLUMNS, is_certain
+        from crosscast_reading.lift.report import COLUMNS, is_certain
 
         shown = [row for row in self.rows if all or not is_certain(row)]
         if shown:
@@ -127,7 +127,7 @@ class LiftedRun(Result):
         return self._report.data
 
     def _html(self) -> Iterator[str]:
-        from crosscast.lift.report import COLUMNS
+        from crosscast_reading.lift.report import COLUMNS
 
         if self.rows:
             yield html.table(COLUMNS, self.rows, long=("value", "from"))
@@ -178,7 +178,7 @@ class Lift(Result):
     @property
     def summary(self) -> str:
         """How many runs were found, and how their values were."""
-        from crosscast.lift.report import in_words
+        from crosscast_reading.lift.report import in_words
 
         runs = [run for run in self.runs if run.rows]
         words = [run.summary if len(runs) > 1 else run.counts for run in runs]
@@ -193,15 +193,15 @@ class Lift(Result):
 
     @property
     def _next(self) -> str:
-        from crosscast.lift.report import what_next
+        from crosscast_reading.lift.report import what_next
 
         return what_next([run.to_json()["counts"] for run in self.runs if run.text])
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
-        from crosscast.lift.report import runs_table
+        from crosscast_reading.lift.report import runs_table
 
         if self.proof:
-            from crosscast.lift.run_proof import run_cells
+            from crosscast_reading.lift.run_proof import run_cells
 
             if self.proof.fields:
                 yield Table(RUN_COLUMNS, [*run_cells(self.proof)], long=("evidence",))
@@ -247,7 +247,7 @@ class Lift(Result):
         """Return plain data as `schema/lift-v1.json` describes it."""
         data = [run.to_json() for run in self.runs]
         if self.proof is not None:
-            from crosscast.lift.run_proof import run_json
+            from crosscast_reading.lift.run_proof import run_json
 
             data = [{**data[0], "run": run_json(self.proof)}]
         problems = [problem.to_json() for problem in self.problems]
@@ -266,14 +266,14 @@ class Lift(Result):
 
     def _is_unread(self, run: LiftedRun) -> bool:
         """Whether the user named a program that cannot be read, and nothing else was found."""
-        from crosscast.lift.drafting import is_unread
+        from crosscast_reading.lift.drafting import is_unread
 
         named = any(source in self.paths for source in run.sources)
         return named and not run.rows and is_unread(run.diagnostics)
 
     def _html(self) -> Iterator[str]:
         if self.proof is not None and self.proof.fields:
-            from crosscast.lift.run_proof import run_cells
+            from crosscast_reading.lift.run_proof import run_cells
 
             yield html.table(RUN_COLUMNS, run_cells(self.proof), long=("evidence",))
         for run in self.runs:
@@ -327,14 +327,14 @@ def lift(
         DiagnosticError: an argument is invalid, the recipe cannot be written, or with `run`, the
             sources are not one run or a requirement is missing.
     """
-    from crosscast.lift.batch import groups_of, lift_groups, read_sources
+    from crosscast_reading.lift.batch import groups_of, lift_groups, read_sources
 
     check_range(jobs=(jobs, 0), updates=(updates, 1), memory=(memory, 0))
     check_positive(timeout=timeout)
     check_choice("device", device, ("cpu", "gpu"))
     named, versions = paths_of(paths), named_versions(version)
     if run:
-        from crosscast.lift.run_proof import Demand
+        from crosscast_reading.lift.run_proof import Demand
 
         demand = Demand(
             command=run,
@@ -376,9 +376,9 @@ def _proven(
     on_run: Callable[[str], None],
 ) -> Lift:
     """Read one run, execute its program, and hold the recipe against what it does."""
-    from crosscast.lift.batch import only_run
-    from crosscast.lift.report import report
-    from crosscast.lift.run_proof import prove_by_run, run_diagnostics, unless_refuted
+    from crosscast_reading.lift.batch import only_run
+    from crosscast_reading.lift.report import report
+    from crosscast_reading.lift.run_proof import prove_by_run, run_diagnostics, unless_refuted
 
     lifted, problems = only_run(paths, versions)
     proof = prove_by_run(lifted, demand, on_run)

@@ -26,9 +26,9 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 from crosscast.messages.screens import Part, Table
 
 if TYPE_CHECKING:
-    from crosscast.lint.result import Result as Finding
-    from crosscast.lint.rule import Rule
-    from crosscast.lint.run import Report, Request
+    from crosscast_reading.lint.result import Result as Finding
+    from crosscast_reading.lint.rule import Rule
+    from crosscast_reading.lint.run import Report, Request
 
 Format = Literal["text", "json", "sarif", "github", "gitlab"]
 FailOn = Literal["error", "warning", "note"]
@@ -63,7 +63,7 @@ class Lint(Result):
     @property
     def diff(self) -> str:
         """The changes of `fix` as a unified diff."""
-        from crosscast.lint.fix import diff_of
+        from crosscast_reading.lint.fix import diff_of
 
         files = self._report.files
         return "".join(diff_of(files[name].source, text) for name, text in self.changed.items())
@@ -80,7 +80,7 @@ class Lint(Result):
         Raises:
             DiagnosticError: CC502 for files that could not be written; the others were.
         """
-        from crosscast.lint.fix import write
+        from crosscast_reading.lint.fix import write
 
         files = self._report.files
         texts = {name: text for name, text in self.changed.items() if not files[name].stdin}
@@ -91,7 +91,7 @@ class Lint(Result):
 
     def baseline(self, path: str | os.PathLike[str]) -> str:
         """Return the text of a baseline file with all findings, for that path."""
-        from crosscast.lint.baseline import text_of
+        from crosscast_reading.lint.baseline import text_of
 
         return text_of(self._report.results, os.fspath(path))
 
@@ -101,27 +101,27 @@ class Lint(Result):
         Raises:
             DiagnosticError: CC016 for another format.
         """
-        from crosscast.lint.result import of_diagnostic
+        from crosscast_reading.lint.result import of_diagnostic
 
         check_choice("format", format, ("text", "json", "sarif", "github", "gitlab"))
         everything = [*self.findings, *map(of_diagnostic, self.problems)]
         if format == "json":
-            from crosscast.lint.formats.plain import as_json
+            from crosscast_reading.lint.formats.plain import as_json
 
             return as_json(everything)
         if format == "github":
-            from crosscast.lint.formats.github import github
+            from crosscast_reading.lint.formats.github import github
 
             return github(everything)
         if format == "gitlab":
-            from crosscast.lint.formats.gitlab import gitlab
+            from crosscast_reading.lint.formats.gitlab import gitlab
 
             return gitlab(everything)
         if format == "sarif":
-            from crosscast.lint.formats.sarif import sarif
+            from crosscast_reading.lint.formats.sarif import sarif
 
             return sarif(everything)
-        from crosscast.lint.formats.text import text
+        from crosscast_reading.lint.formats.text import text
 
         return text(self.findings)
 
@@ -137,7 +137,7 @@ class Lint(Result):
     @property
     def summary(self) -> str:
         """The numbers of findings and files."""
-        from crosscast.lint.formats.text import summary
+        from crosscast_reading.lint.formats.text import summary
 
         line = summary(self.findings, self._report.looked_at)
         if self._report.known:
@@ -203,8 +203,8 @@ def lint(
         DiagnosticError: CC951 for a rule that does not exist, CC952 for wrong settings, CC954 for
             a file that is no baseline. Files that cannot be read are part of the result.
     """
-    from crosscast.lint import baseline as known
-    from crosscast.lint.run import Request, run
+    from crosscast_reading.lint import baseline as known
+    from crosscast_reading.lint.run import Request, run
 
     check_choice("fail_on", fail_on, RANKS)
     check_range(jobs=(jobs, 0))
@@ -242,8 +242,8 @@ def _configure(
     verbose: bool,
 ) -> None:
     """Apply the settings of the project and the arguments to a request."""
-    from crosscast.lint.config import find_config
-    from crosscast.lint.options import options_of
+    from crosscast_reading.lint.config import find_config
+    from crosscast_reading.lint.options import options_of
 
     config = find_config(Path.cwd())
     request.options = options_of(config, select=select, ignore=ignore, verbose=verbose)
@@ -260,14 +260,14 @@ class LintRules(Result):
     @property
     def text(self) -> str:
         """The documentation of the rules."""
-        from crosscast.lint.rule_page import explain
+        from crosscast_reading.lint.rule_page import explain
 
         return "\n".join(explain(rule) for rule in self.rules)
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """Code, name, topic, severity, whether `fix` applies, and title of every rule."""
-        from crosscast.lint.rule_page import rows
+        from crosscast_reading.lint.rule_page import rows
 
         return [*rows(self.rules)]
 
@@ -308,7 +308,7 @@ def lint_rules(*codes: str) -> LintRules:
     Raises:
         DiagnosticError: CC951 for a rule that does not exist.
     """
-    from crosscast.lint.registry import all_rules, find_rule
+    from crosscast_reading.lint.registry import all_rules, find_rule
 
     if codes:
         return LintRules(tuple(find_rule(code) for code in codes))

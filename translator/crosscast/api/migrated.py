@@ -12,7 +12,7 @@ from crosscast.messages.diagnostics import printable
 from crosscast.messages.unread import unread_parts
 
 if TYPE_CHECKING:
-    from crosscast.migrate.summary import Summary
+    from crosscast_migrate.summary import Summary
 
 
 class Migration(Result):

@@ -21,10 +21,10 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 
 if TYPE_CHECKING:
     from crosscast.api.exploring import Exploration
-    from crosscast.lift.run_proof import Demand
     from crosscast.messages.source import Source
-    from crosscast.migrate.across_frameworks import CrossMigration
-    from crosscast.migrate.summary import Summary
+    from crosscast_migrate.across_frameworks import CrossMigration
+    from crosscast_migrate.summary import Summary
+    from crosscast_reading.lift.run_proof import Demand
 
 COLUMNS = ("target", "field", "verdict", "how")
 
@@ -41,7 +41,7 @@ class Across(Migration):
     @property
     def said(self) -> Summary:
         """What was done, what to decide, and what is at risk: a sentence for each."""
-        from crosscast.migrate.summary import across_summary
+        from crosscast_migrate.summary import across_summary
 
         return across_summary(self.report)
 
@@ -56,7 +56,7 @@ class Across(Migration):
     def files(self) -> Files:
         """The recipe, a folder for every target, report.md and report.json."""
         from crosscast.messages.output import OutputFile
-        from crosscast.migrate.page import page
+        from crosscast_migrate.page import page
 
         files = dict(self._across.files)
         files["report.json"] = OutputFile(json.dumps(self.report, indent=2) + "\n")
@@ -123,7 +123,7 @@ class Across(Migration):
             return code
         if any(diagnostic.code in ("CC976", "CC979") for diagnostic in self.diagnostics):
             return EXIT_CANNOT_RUN
-        from crosscast.migrate.report import OTHERWISE
+        from crosscast_migrate.report import OTHERWISE
 
         undecided = any(found.code in ("CC935", *OTHERWISE) for found in self.diagnostics)
         return EXIT_FINDINGS if undecided or _is_open(self.report) else EXIT_OK
@@ -164,9 +164,9 @@ def across(
         DiagnosticError: the sources cannot be read or contain no training, a target cannot express
             it, the folder cannot be written.
     """
-    from crosscast.migrate.across_frameworks import migrate_across
-    from crosscast.migrate.report import report
-    from crosscast.migrate.settings import parse_settings
+    from crosscast_migrate.across_frameworks import migrate_across
+    from crosscast_migrate.report import report
+    from crosscast_migrate.settings import parse_settings
 
     sources, problems = sources_of(paths)
     migrated = migrate_across(
@@ -182,8 +182,8 @@ def across(
     if out is not None:
         found.write(out, force=force)
     if verify:
-        from crosscast.migrate.proof import diagnostics_of
-        from crosscast.migrate.proof import verify as run
+        from crosscast_migrate.proof import diagnostics_of
+        from crosscast_migrate.proof import verify as run
 
         if out is not None:
             verification = run(migrated, out, on_progress)
@@ -191,7 +191,7 @@ def across(
             with TemporaryDirectory(prefix="crosscast-") as folder:
                 verification = run(migrated, Path(folder), on_progress)
         if reading is not None:
-            from crosscast.lift.run_proof import prove_by_run, run_diagnostics, run_json
+            from crosscast_reading.lift.run_proof import prove_by_run, run_diagnostics, run_json
 
             proof = prove_by_run(migrated.lifted, reading)
             verification["reading"] = run_json(proof)
@@ -212,9 +212,9 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
     Raises:
         DiagnosticError: CC971 for several runs, the errors of reading if there is none.
     """
-    from crosscast.lift.analysis import analyse, together
-    from crosscast.lift.batch import groups_of, read_sources
-    from crosscast.lift.drafting import lift
+    from crosscast_reading.lift.analysis import analyse, together
+    from crosscast_reading.lift.batch import groups_of, read_sources
+    from crosscast_reading.lift.drafting import lift
 
     sources, problems = read_sources(paths)
     if not sources:
@@ -243,7 +243,7 @@ def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnosti
 
 def existing(across: CrossMigration, root: Path) -> list[str]:
     """Return the files about the user's model that are there already."""
-    from crosscast.migrate.own_model import FILE, TEST_FILE
+    from crosscast_migrate.own_model import FILE, TEST_FILE
 
     names = (f"/{FILE}", f"/{TEST_FILE}")
     return [path for path in across.files if path.endswith(names) and (root / path).exists()]
@@ -266,6 +266,6 @@ def _kept(across: CrossMigration, root: Path) -> list[Diagnostic]:
 
 def _is_open(data: Mapping[str, Any]) -> bool:
     """Whether a part of the training is left to the user."""
-    from crosscast.migrate.left_open import OWN
+    from crosscast_migrate.left_open import OWN
 
     return any(not entry["field"].startswith(OWN) for entry in data["fill_in"])

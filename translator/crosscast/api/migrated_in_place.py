@@ -17,16 +17,16 @@ from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 
 if TYPE_CHECKING:
-    from crosscast.lint.result import Result as Finding
-    from crosscast.migrate.before_after import Comparison
-    from crosscast.migrate.chosen_proof import ChosenProof
-    from crosscast.migrate.codemod import Api
-    from crosscast.migrate.executed_proof import Demand
-    from crosscast.migrate.in_place import InPlaceMigration
-    from crosscast.migrate.interactive import Answer, Question
-    from crosscast.migrate.summary import Summary
-    from crosscast.sources.files import Text
+    from crosscast_migrate.before_after import Comparison
+    from crosscast_migrate.chosen_proof import ChosenProof
+    from crosscast_migrate.codemod import Api
+    from crosscast_migrate.executed_proof import Demand
+    from crosscast_migrate.in_place import InPlaceMigration
+    from crosscast_migrate.interactive import Answer, Question
+    from crosscast_migrate.summary import Summary
     from crosscast_parity.side_by_side.proof import Execution
+    from crosscast_reading.lint.result import Result as Finding
+    from crosscast_reading.sources.files import Text
 
 Mode = Literal["diff", "check", "write", "interactive"]
 CHANGES = ("place", "code", "change")
@@ -82,7 +82,7 @@ class InPlace(Migration):
     @property
     def diff(self) -> str:
         """The changes as a unified diff."""
-        from crosscast.lint.fix import diff_of
+        from crosscast_reading.lint.fix import diff_of
 
         return "".join(
             diff_of(self._files[name].source, text) for name, text in self.changed.items()
@@ -100,7 +100,7 @@ class InPlace(Migration):
         """
         if folder is not None or force:
             raise failure("CC016", "a migration in place changes the files themselves")
-        from crosscast.migrate.write_back import write_back
+        from crosscast_migrate.write_back import write_back
 
         failed = write_back(self._files, self._migrated)
         if failed:
@@ -133,7 +133,7 @@ class InPlace(Migration):
             "problems": [problem.to_json() for problem in self.diagnostics],
         }
         if self.verified:
-            from crosscast.migrate.executed_proof import plain
+            from crosscast_migrate.executed_proof import plain
 
             data["proof"] = self.proof.to_json()
             data["verification"] = [asdict(comparison) for comparison in self.compared]
@@ -195,14 +195,14 @@ def in_place(
         DiagnosticError: the demand is invalid, a requirement is missing, or standard input cannot
             be changed.
     """
-    from crosscast.migrate.chosen_proof import in_place_proof
-    from crosscast.migrate.imported_files import left_out
-    from crosscast.migrate.in_place import migrate_in_place
-    from crosscast.migrate.interactive import Review
-    from crosscast.migrate.nothing import unread_programs
-    from crosscast.migrate.registry import codemods_to
-    from crosscast.migrate.summary import in_place_summary
-    from crosscast.sources.files import read_all
+    from crosscast_migrate.chosen_proof import in_place_proof
+    from crosscast_migrate.imported_files import left_out
+    from crosscast_migrate.in_place import migrate_in_place
+    from crosscast_migrate.interactive import Review
+    from crosscast_migrate.nothing import unread_programs
+    from crosscast_migrate.registry import codemods_to
+    from crosscast_migrate.summary import in_place_summary
+    from crosscast_reading.sources.files import read_all
 
     write = mode in ("write", "interactive")
     if "-" in paths and write:
@@ -222,18 +222,18 @@ def in_place(
     execution: Execution | None = None
     ran: list[Diagnostic] = []
     if verify:
-        from crosscast.migrate.before_after import compare_texts
+        from crosscast_migrate.before_after import compare_texts
 
         compared = compare_texts(sources, migrated.texts)
     if demand and migrated.texts:
-        from crosscast.migrate.executed_proof import diagnostics_of, execute, with_execution
+        from crosscast_migrate.executed_proof import diagnostics_of, execute, with_execution
 
         execution = execute(files, migrated.texts, migrated.added, api, demand, on_run)
         compared = with_execution(compared, execution)
         ran = diagnostics_of(execution)
     written = execution is None or execution.outcome != "different"
     if write and written:
-        from crosscast.migrate.write_back import write_back
+        from crosscast_migrate.write_back import write_back
 
         failed = write_back(files, migrated)
         problems += failed
@@ -280,16 +280,16 @@ def _nothing(
     verify: bool,
 ) -> InPlace:
     """Say why there is nothing to change; that is fine only for programs of the present API."""
-    from crosscast.migrate.chosen_proof import in_place_proof
-    from crosscast.migrate.codemod import APIS
-    from crosscast.migrate.nothing import (
+    from crosscast_migrate.chosen_proof import in_place_proof
+    from crosscast_migrate.codemod import APIS
+    from crosscast_migrate.nothing import (
         MODULES,
         already_there,
         nothing_for,
         places_by_api,
         programs_of,
     )
-    from crosscast.migrate.summary import NO_RISK, NOTHING, Summary, decisions
+    from crosscast_migrate.summary import NO_RISK, NOTHING, Summary, decisions
 
     sources = [file.source for file in files.values()]
     programs = programs_of(sources)

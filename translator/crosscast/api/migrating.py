@@ -33,9 +33,9 @@ from crosscast.messages.source import STDIN
 if TYPE_CHECKING:
     from crosscast.api.migrated import Migration
     from crosscast.api.migrated_in_place import InPlace
-    from crosscast.migrate.allowed_changes import AllowedChange
-    from crosscast.migrate.codemod import Api
-    from crosscast.migrate.interactive import Answer, Question
+    from crosscast_migrate.allowed_changes import AllowedChange
+    from crosscast_migrate.codemod import Api
+    from crosscast_migrate.interactive import Answer, Question
 
 CHANGE_COLUMNS = ("name", "to", "before", "after")
 
@@ -152,7 +152,7 @@ def migrate(
             target cannot express it, or files cannot be written. What is left to a person is part
             of the result.
     """
-    from crosscast.migrate.codemod import APIS
+    from crosscast_migrate.codemod import APIS
 
     check_range(updates=(updates, 1), memory=(memory, 0))
     check_positive(timeout=timeout)
@@ -178,8 +178,8 @@ def migrate(
         if check and (write or ask):
             raise failure("CC970", "choose only one of check, write and ask")
         from crosscast.api.migrated_in_place import in_place
-        from crosscast.migrate.allowed_changes import allowed
-        from crosscast.migrate.executed_proof import Demand
+        from crosscast_migrate.allowed_changes import allowed
+        from crosscast_migrate.executed_proof import Demand
 
         api: Api = next(api for api in APIS if api == apis[0])
         demand = Demand(
@@ -211,7 +211,7 @@ def migrate(
         )
         raise failure("CC970", message)
     from crosscast.api.migrated_across import across
-    from crosscast.lift.run_proof import Demand as Reading
+    from crosscast_reading.lift.run_proof import Demand as Reading
 
     reading = Reading(
         command=run,
@@ -236,8 +236,8 @@ def migrate(
 
 
 def _fitting(paths: list[str]) -> Api:
-    from crosscast.migrate.nothing import fitting_api
-    from crosscast.sources.files import read_all
+    from crosscast_migrate.nothing import fitting_api
+    from crosscast_reading.sources.files import read_all
 
     files, problems = read_all(paths)
     if not files and problems:
@@ -258,10 +258,10 @@ def is_target(words: list[str]) -> bool:
 
 def unknown(words: list[str]) -> Diagnostic:
     """Return the diagnostic about what is neither an API nor a target."""
-    from crosscast.migrate.codemod import APIS
     from crosscast.recipe.suggestions import suggest
     from crosscast.targets.backend import backend_names
     from crosscast.targets.target_names import backend_meant
+    from crosscast_migrate.codemod import APIS
 
     names = backend_names()
     wrong = [name for word in words if (name := word.partition("@")[0]) not in names]
@@ -316,6 +316,6 @@ class AllowedChanges(Result):
 @public
 def migrate_changes() -> AllowedChanges:
     """Return the changes of meaning that `migrate` makes only if they are allowed."""
-    from crosscast.migrate.allowed_changes import CHANGES
+    from crosscast_migrate.allowed_changes import CHANGES
 
     return AllowedChanges(tuple(change for _, change in sorted(CHANGES.items())))

@@ -23,8 +23,8 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 
 if TYPE_CHECKING:
     from crosscast.messages.source import Source
-    from crosscast.readers.recipe_yaml import Loaded
     from crosscast.recipe.document import Recipe
+    from crosscast.recipe.load import Loaded
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,7 +115,7 @@ def read(source: Source) -> LoadedRecipe:
     Raises:
         DiagnosticError: every problem of the recipe.
     """
-    from crosscast.readers.recipe_yaml import placed_recipe
+    from crosscast.recipe.load import placed_recipe
 
     placed = placed_recipe(source)
     return LoadedRecipe(source, placed, placed.recipe)

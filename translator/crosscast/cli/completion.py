@@ -72,7 +72,7 @@ def complete_targets(incomplete: str) -> list[str]:
 
 def complete_migrations(incomplete: str) -> list[str]:
     """Return what `migrate` can migrate to: the APIs in place, and targets."""
-    from crosscast.migrate.codemod import APIS
+    from crosscast_migrate.codemod import APIS
 
     return [*_listed(incomplete, APIS), *complete_targets(incomplete)]
 
@@ -102,7 +102,7 @@ def complete_rules(incomplete: str) -> list[str]:
 
 def complete_changes(incomplete: str) -> list[str]:
     """Return the changes of meaning that `migrate` may be allowed to make."""
-    from crosscast.migrate.allowed_changes import CHANGES
+    from crosscast_migrate.allowed_changes import CHANGES
 
     return _listed(incomplete, sorted(CHANGES))
 

@@ -16,7 +16,7 @@ from crosscast.messages.terminal import print_document
 
 if TYPE_CHECKING:
     from crosscast.api.lifting import Lift
-    from crosscast.lift.run_proof import RunProof
+    from crosscast_reading.lift.run_proof import RunProof
 
 VersionOption = Annotated[
     list[str] | None,

@@ -127,8 +127,8 @@ def lint_command(
 
 def _about_rules(explain: str) -> int:
     from crosscast.api.linting import RULE_COLUMNS, lint_rules
-    from crosscast.lint import rule_page
     from crosscast.messages.screens import Table
+    from crosscast_reading.lint import rule_page
 
     language = spoken(sys.stdout)
     if explain:
@@ -185,7 +185,7 @@ def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None
 
 
 def _text(found: Lint, language: Language) -> str:
-    from crosscast.lint.formats.text import text
+    from crosscast_reading.lint.formats.text import text
 
     return text(found.findings, language)
 
@@ -210,6 +210,6 @@ def _print_text(text: str) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    from crosscast.sources.files import write_whole
+    from crosscast_reading.sources.files import write_whole
 
     write_whole(Path(path), text.encode("utf-8", "backslashreplace"))

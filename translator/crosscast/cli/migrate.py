@@ -196,7 +196,7 @@ def _check_choices(
     Raises:
         DiagnosticError: CC970.
     """
-    from crosscast.migrate.codemod import APIS
+    from crosscast_migrate.codemod import APIS
 
     if any(name in APIS for name in to) or not (to or output):
         if sum((diff, check, write, interactive)) > 1 or (interactive and json):
@@ -221,7 +221,7 @@ def _list_changes() -> int:
 def _no_folder(to: Sequence[str]) -> Diagnostic:
     from crosscast.api.calls import words_of
     from crosscast.api.migrating import is_target, unknown
-    from crosscast.migrate.executed_proof import FRAMEWORK_OF
+    from crosscast_migrate.executed_proof import FRAMEWORK_OF
 
     words = words_of(to)
     if not is_target(words):

@@ -38,7 +38,7 @@ def print_across(found: Across, root: Path) -> None:
 
 def _print_proof(data: Mapping[str, Any]) -> None:
     """Print what came of the runs, and why there is no stronger proof."""
-    from crosscast.migrate.summary import READ_ONLY
+    from crosscast_migrate.summary import READ_ONLY
 
     verification = data["verification"]
     if verification is None:

@@ -10,7 +10,7 @@ from crosscast.messages.console import print_diagnostics, print_diff, print_repo
 
 if TYPE_CHECKING:
     from crosscast.api.migrated_in_place import InPlace
-    from crosscast.lint.result import Result as Finding
+    from crosscast_reading.lint.result import Result as Finding
 
 
 def print_in_place(found: InPlace, refusals: Sequence[Finding]) -> None:
@@ -37,7 +37,7 @@ def _print_diff(found: InPlace) -> None:
 
 def _print_details(found: InPlace, refusals: Sequence[Finding]) -> None:
     """Print the changes unless there is a diff, then the refusals, then the notes."""
-    from crosscast.lint.formats.text import text
+    from crosscast_reading.lint.formats.text import text
 
     if found.mode in ("check", "write", "interactive"):
         for change in found.changes:

@@ -10,8 +10,8 @@ from crosscast.messages.console import print_diff
 from crosscast.messages.diagnostics import failure
 
 if TYPE_CHECKING:
-    from crosscast.lint.result import Result
-    from crosscast.migrate.interactive import Answer, Question
+    from crosscast_migrate.interactive import Answer, Question
+    from crosscast_reading.lint.result import Result
 
 _ANSWERS: dict[str, Answer] = {"y": "yes", "n": "no", "a": "all", "q": "quit"}
 _HELP = """\
@@ -63,8 +63,8 @@ def show_refusals(refusals: Sequence[Result], read: Read = input) -> list[Result
 
     Declined changes were seen already and are not shown again.
     """
-    from crosscast.lint.formats.text import text
-    from crosscast.migrate.interactive import DECLINED
+    from crosscast_migrate.interactive import DECLINED
+    from crosscast_reading.lint.formats.text import text
 
     left = [refusal for refusal in refusals if not refusal.message.startswith(DECLINED)]
     for number, refusal in enumerate(left, 1):

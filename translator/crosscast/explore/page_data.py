@@ -11,12 +11,12 @@ from typing import Any
 from crosscast.explore.dark_lines import UNCHANGED, meaning_of
 from crosscast.explore.panes import Pane
 from crosscast.explore.subject import Origin, Script, Side
-from crosscast.lift.annotated_yaml import scalar
 from crosscast.messages.terminal import escaped_in_page
 from crosscast.plan.operations import OPS
 from crosscast.recipe.docstrings import field_docs
 from crosscast.recipe.section import Section
 from crosscast.targets.capability import Verdict, leaves
+from crosscast_reading.lift.annotated_yaml import scalar
 
 SYMBOLS = {
     Verdict.EXACT: "=",

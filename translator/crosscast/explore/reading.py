@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from crosscast.explore.subject import Origin, Side
-from crosscast.lift.batch import read_sources
-from crosscast.lift.drafting import Lifted
-from crosscast.lift.plan_comparison import operation_places
-from crosscast.lift.recipe_diff import is_recipe, lifted_at
-from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import STDIN, Source
 from crosscast.messages.unread import unread_parts
 from crosscast.plan.canonical import canonical_plan
-from crosscast.readers.recipe_yaml import Loaded, load_placed
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.fill_in import FILL_IN
+from crosscast.recipe.load import Loaded, load_placed
 from crosscast.recipe.yaml_source import YamlDocument
 from crosscast.targets.backend import find_target
 from crosscast.variations.changes import built, changed
+from crosscast_reading.lift.batch import read_sources
+from crosscast_reading.lift.drafting import Lifted
+from crosscast_reading.lift.plan_comparison import operation_places
+from crosscast_reading.lift.recipe_diff import is_recipe, lifted_at
+from crosscast_reading.lift.recipe_draft import Filled
 
 FACTORY = "model:build_model"
 """Stands for the user's model on a target for which the source does not name one."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosscast.lint.config import find_config
-from crosscast.lint.engine import distinct, lint_sources
-from crosscast.lint.options import options_of
-from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.sources.grouping import group
+from crosscast_reading.lint.config import find_config
+from crosscast_reading.lint.engine import distinct, lint_sources
+from crosscast_reading.lint.options import options_of
+from crosscast_reading.lint.result import Result, of_diagnostic
+from crosscast_reading.sources.grouping import group
 
 
 def findings(sources: Sequence[Source], folder: Path) -> list[Result]:

@@ -12,13 +12,13 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from crosscast import __version__
-from crosscast.lint.result import Result
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.messages.source import Source
 from crosscast.server import recipes
 from crosscast.server.connection import Protocol
 from crosscast.server.programs import findings
-from crosscast.sources.files import kind_of
+from crosscast_reading.lint.result import Result
+from crosscast_reading.sources.files import kind_of
 
 _PAUSE = 0.3
 """Seconds without typing before a changed document is read again."""

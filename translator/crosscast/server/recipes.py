@@ -6,15 +6,16 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crosscast.edits.edit import Edit
-from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import Source
-from crosscast.readers.recipe_yaml import READER, Loaded
 from crosscast.recipe.fill_in import PathKey
+from crosscast.recipe.load import Loaded
 from crosscast.recipe.schema import schema_at
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import YamlDocument, parse
+from crosscast_reading.edits.edit import Edit
+from crosscast_reading.lint.result import Result, of_diagnostic
+from crosscast_reading.readers.recipe_yaml import READER
 
 _SECTIONS = re.compile(r"(?m)^(model|data|batch|precision|optimizer|schedule|accumulation)\s*:")
 _BEGINNING = re.compile(r"\s*(#.*)?$|(version:\s*1|name:.*|seed:.*|[a-z]*)\s*$")

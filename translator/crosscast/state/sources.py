@@ -72,7 +72,7 @@ def recipe_of(path: str) -> Recipe | None:
     """Return the recipe of a file; None if no file is given."""
     if not path:
         return None
-    from crosscast.readers.recipe_yaml import load
+    from crosscast.recipe.load import load
 
     return load(path)
 

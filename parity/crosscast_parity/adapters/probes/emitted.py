@@ -16,7 +16,7 @@ import numpy as np
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.output import write_files
-from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.load import load
 from crosscast_parity.adapters.cases import Case, Seen
 from crosscast_parity.inside.emitted import batches, offered, part_of
 from crosscast_parity.inside.script import load_script as load_path

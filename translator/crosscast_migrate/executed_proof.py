@@ -1,0 +1,184 @@
+"""Executes both sides of a migration in place on request and compares every update."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.missing_packages import package_missing
+from crosscast_migrate.before_after import Comparison
+from crosscast_migrate.codemod import Api
+from crosscast_reading.sources.files import Text, path_of
+from crosscast_reading.sources.run_command import parse_command
+
+if TYPE_CHECKING:
+    from crosscast_parity.side_by_side.proof import Execution
+
+FRAMEWORK_OF: Mapping[Api, str] = {
+    "torch.amp": "torch",
+    "keras3": "tensorflow",
+    "paddle3": "paddle",
+    "tf.compat.v1": "tensorflow",
+}
+"""The APIs whose scripts can be observed while they run."""
+
+OLD_SIDE: Mapping[Api, Mapping[str, str]] = {"keras3": {"TF_USE_LEGACY_KERAS": "1"}}
+"""Environment variables that enable the old API in a current framework."""
+
+OLD_PYTHON: Mapping[Api, str] = {"tf.compat.v1": "CROSSCAST_TENSORFLOW_1_15"}
+"""Environment variable that names a Python with the last release that has the old API."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """A request to execute a script. `command`: the script and its arguments, as text."""
+
+    command: str
+    python: str = ""
+    old_python: str = ""
+    device: Literal["cpu", "gpu"] = "cpu"
+    updates: int = 100
+    timeout: float = 600.0
+    memory: float = 0.0
+
+
+def execute(
+    files: Mapping[str, Text],
+    texts: Mapping[str, str],
+    added: Mapping[str, str],
+    api: Api,
+    demand: Demand,
+    on_run: Callable[[str], None],
+) -> Execution:
+    """Run a script before and after a migration and compare its updates.
+
+    Args:
+        files: name to file, of all files read.
+        texts: changed file to new text.
+        added: new file to text.
+        api: the API that the files were migrated to.
+        demand: what to run.
+        on_run: called with the name of each run that begins.
+
+    Raises:
+        DiagnosticError: CC970 for an invalid demand, CC001 for a missing script, CC401 if the
+            harness is not installed.
+    """
+    command = parse_command(demand.command, "CC970")
+    folder = command.folder
+    try:
+        from crosscast_parity.planning.options import interpreter
+        from crosscast_parity.side_by_side.places import lines_to_watch, places_of
+        from crosscast_parity.side_by_side.proof import Execution, prove
+        from crosscast_parity.side_by_side.running import MOST_COPIED, Limits, Program, size_of
+    except ModuleNotFoundError as error:
+        raise package_missing("running both sides needs", error) from None
+    before = {_below(folder, files[name].path): _bytes(files[name]) for name in texts}
+    after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
+    new = {_below(folder, path_of(name)): text.encode() for name, text in added.items()}
+    framework = FRAMEWORK_OF.get(api)
+    if framework is None:
+        words = f"runs of scripts migrated to {api} cannot be observed yet"
+        return Execution(outcome="cannot be verified here", wording=words)
+    if size_of(folder, MOST_COPIED) > MOST_COPIED:
+        words = (
+            f"{folder} contains more than {MOST_COPIED >> 30} GiB, too much to copy for every run"
+        )
+        hint = "keep data and checkpoints elsewhere, and use absolute paths for them"
+        return Execution(outcome="cannot be verified here", wording=words, hint=hint)
+    places = places_of(before, after)
+    migrated = Program(
+        framework=framework,
+        python=interpreter(demand.python) if demand.python else sys.executable,
+        folder=folder,
+        script=command.script,
+        arguments=command.arguments,
+        texts=after | new,
+        lines=lines_to_watch(places, after=True),
+        device=demand.device,
+    )
+    old = demand.old_python or os.environ.get(OLD_PYTHON.get(api, ""), "")
+    original = replace(
+        migrated,
+        python=interpreter(old) if old else migrated.python,
+        texts=before,
+        environment=OLD_SIDE.get(api, {}),
+        lines=lines_to_watch(places, after=False),
+    )
+    limits = Limits(
+        seconds=demand.timeout, memory=int(demand.memory * 2**30), updates=demand.updates
+    )
+    return prove(original, migrated, limits, on_run=on_run)
+
+
+def _below(folder: Path, path: Path) -> str:
+    place = path.parent.resolve() / path.name
+    if not place.is_relative_to(folder):
+        message = f"{path} changes but is not inside {folder}, which is copied for the runs"
+        hint = "run crosscast in a folder that contains the script and all changed files"
+        raise DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
+    return place.relative_to(folder).as_posix()
+
+
+def _bytes(file: Text, text: str | None = None) -> bytes:
+    return (file.source.text if text is None else text).encode(file.encoding)
+
+
+def with_execution(compared: Sequence[Comparison], execution: Execution) -> list[Comparison]:
+    """Return the comparison with the results of the runs."""
+    found = [_upgraded(comparison, execution) for comparison in compared]
+    field = execution.differs
+    if field and not any(comparison.field == field for comparison in found):
+        name = found[0].name if found else ""
+        found.append(_differs(name, field, execution))
+    return found
+
+
+def _upgraded(comparison: Comparison, execution: Execution) -> Comparison:
+    if comparison.field == execution.differs:
+        return _differs(comparison.name, comparison.field, execution)
+    why = execution.shown.get(comparison.field)
+    if why is None or comparison.verdict != "same":
+        return comparison
+    return replace(comparison, evidence="executed", why=f"{comparison.why}: {why}")
+
+
+def _differs(name: str, field: str, execution: Execution) -> Comparison:
+    return Comparison(
+        name=name, field=field, verdict="different", why=execution.wording, evidence="executed"
+    )
+
+
+def diagnostics_of(execution: Execution) -> list[Diagnostic]:
+    """Return a diagnostic if the runs were impossible or differ."""
+    if execution.outcome == "cannot be verified here":
+        message = f"cannot be verified here: {execution.wording}"
+        return [
+            Diagnostic(
+                code="CC976", severity=Severity.WARNING, message=message, hint=execution.hint
+            )
+        ]
+    if execution.outcome == "different":
+        message = f"the migrated script trains differently: {execution.wording}"
+        return [Diagnostic(code="CC977", message=message)]
+    return []
+
+
+def plain(execution: Execution) -> dict[str, Any]:
+    """Return the runs as plain data for JSON."""
+    found = execution.difference
+    return {
+        "outcome": execution.outcome,
+        "wording": execution.wording,
+        "updates": execution.updates,
+        "exact": execution.exact,
+        "difference": None
+        if found is None
+        else {"update": found.update, "what": found.what, "words": found.words},
+        "notes": list(execution.notes),
+    }

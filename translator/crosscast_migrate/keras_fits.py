@@ -1,0 +1,83 @@
+"""What `fit` and `compile` of Keras say besides the training step: weights of classes, phases."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast_reading.lift.recipe_draft import Filled
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.library_calls import canonical
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.call import Call
+    from crosscast_reading.pysource.programs.program import Program
+
+_WEIGHTS = "loss.class_weights"
+_KERAS = "keras."
+
+
+def with_class_weights(program: Program, fields: Mapping[str, Filled]) -> dict[str, Filled]:
+    """Return fields with the weights of classes that `fit` is given; Keras divides by the rows."""
+    result = dict(fields)
+    for call in _calls(program, "fit"):
+        node = next((k.value for k in call.node.keywords if k.arg == "class_weight"), None)
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            continue
+        places = (call.module.span(node),)
+        weights = _weights(evaluate(node, call.module))
+        kind = fields.get("loss.kind")
+        of_classes = kind is not None and kind.value == "cross_entropy" and kind.how != "assumed"
+        if weights and of_classes:
+            result[_WEIGHTS] = Filled(value=weights, places=places)
+            continue
+        note = f"class_weight={call.module.text(node)[:40]} of the source"
+        open_ = _WEIGHTS if of_classes else "loss.kind"
+        if open_ in fields:
+            result[open_] = replace(fields[open_], how="assumed", places=places, note=note)
+    return result
+
+
+def _weights(value: object) -> list[float]:
+    """Return the weights of the classes 0, 1, ...; nothing if they are not known."""
+    if not isinstance(value, Known) or not isinstance(value.value, dict):
+        return []
+    found = {
+        key: part.value if isinstance(part, Known) else part for key, part in value.value.items()
+    }
+    numbers = [found.get(place) for place in range(len(found))]
+    if all(isinstance(n, int | float) and n > 0 for n in numbers):
+        return [float(n) for n in numbers if isinstance(n, int | float)]
+    return []
+
+
+def phases(program: Program) -> list[Diagnostic]:
+    """Return a warning if a model is compiled and trained again with other settings."""
+    compiled = list(_calls(program, "compile"))
+    texts = {(c.receiver_text, c.module.text(c.node)) for c in compiled}
+    by_model = [text for text, _ in texts]
+    several = [c for c in compiled if by_model.count(c.receiver_text) > 1]
+    if not several or len(list(_calls(program, "fit"))) < 2:
+        return []
+    last = several[-1]
+    return [
+        Diagnostic(
+            code="CC937",
+            severity=Severity.WARNING,
+            path="schedule.total_steps",
+            span=last.module.span(last.node),
+            message=f"{last.receiver_text} is compiled again and trained on; the new script has "
+            "only one training, with the first settings",
+        )
+    ]
+
+
+def _calls(program: Program, method: str) -> Iterator[Call]:
+    for call in program.calls():
+        named = any(canonical(name).startswith(_KERAS) for name in call.names)
+        if call.method == method and call.receiver is not None and named:
+            yield call

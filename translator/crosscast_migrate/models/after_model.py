@@ -1,0 +1,223 @@
+"""What a training step computes of the model's outputs before the loss: it is not in the model."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.objects import Tensor
+from crosscast_migrate.models.tensor_calls import of_row, of_tensor, part_of_tensor
+from crosscast_reading.pysource.libraries.packages import is_of_framework
+from crosscast_reading.pysource.syntax.nodes import names_in, walk
+from crosscast_reading.readers.python.library_calls import canonical
+from crosscast_reading.readers.python.loss_kinds import loss_of_call
+
+if TYPE_CHECKING:
+    from crosscast_migrate.models.machine import Machine
+    from crosscast_reading.pysource.programs.module import Module
+    from crosscast_reading.trainstep.events import TrainingStep
+
+_FUNCTIONS = re.compile(
+    r"(?:torch|paddle)\.(?:nn\.functional\.)?\w+|tensorflow\.(?:nn\.|math\.)?\w+"
+    r"|paddle\.fluid\.layers\.\w+"
+)
+_SAME = frozenset({"float", "to", "cast", "cpu", "cuda", "contiguous", "as_tensor", "to_tensor"})
+"""Functions and methods that change no number but by its type."""
+_MOST = 8
+"""Computations of an output, one after the other."""
+_METHODS = frozenset(
+    {
+        *("squeeze", "unsqueeze", "view", "reshape", "flatten", "permute", "transpose", "mean"),
+        *("softmax", "log_softmax", "sigmoid", "tanh", "exp", "log", "sum", "clamp", "clip"),
+        *("mul", "div", "add", "sub", "mul_", "div_", "add_", "sub_", "squeeze_", "t"),
+    }
+)
+
+
+Computed = ast.expr | ast.stmt
+
+
+def computations(
+    call: ast.Call, module: Module, steps: Sequence[TrainingStep]
+) -> tuple[Computed, ...]:
+    """Return what is computed of a model's output before the loss takes it, in order."""
+    found: list[Computed] = []
+    made = computed_after(call, module, steps)
+    while made is not None and len(found) < _MOST:
+        found.append(made)
+        made = computed_after(made, module, steps) if isinstance(made, ast.Call) else None
+    return tuple(found)
+
+
+def applied(
+    machine: Machine, output: Tensor, found: Sequence[Computed], module: Module
+) -> tuple[Tensor, bool]:
+    """Return what a loss takes, as part of the model, and whether it takes all labels as rows.
+
+    Args:
+        machine: with the model.
+        output: of the model.
+        found: what is computed of it, see `computations`.
+        module: of the computations.
+
+    Raises:
+        UnreadableError: it is not an operation of the tables.
+    """
+    for node in found:
+        if node is found[-1] and joins_rows(node, module):
+            return output, True
+        output = _applied(machine, output, node, module)
+    return output, False
+
+
+def _applied(machine: Machine, output: Tensor, node: Computed, module: Module) -> Tensor:
+    try:
+        found = _operation(machine, output, node, module)
+    except UnreadableError:
+        found = None
+    if not isinstance(found, Tensor):
+        reason = f"the loss takes {module.text(node)[:60]}, not what the model returns"
+        raise UnreadableError(reason, module.span(node))
+    return found
+
+
+def _operation(machine: Machine, output: Tensor, node: Computed, module: Module) -> object:
+    """Return the value of an operation on an output; None for one that is not in the tables."""
+    match node:
+        case ast.Subscript():
+            return part_of_tensor(machine, output, node, module, {})
+        case ast.Call(func=function, args=args, keywords=keywords):
+            given = [machine.certain(argument, module, {}) for argument in args[1:]]
+            named = {k.arg: machine.certain(k.value, module, {}) for k in keywords if k.arg}
+            row = machine.tables.functions.get(canonical(module.call(node).name))
+            if row is not None and row.inputs == 1 and args:
+                return of_row(machine, row, [output, *given], named, module.span(node))
+            if isinstance(function, ast.Attribute) and row is None:
+                given = [machine.certain(argument, module, {}) for argument in args]
+                return of_tensor(machine, output, function.attr, given, named, node, module)
+    return None
+
+
+def joins_rows(node: Computed, module: Module) -> bool:
+    """Whether every label becomes a row: `outputs.view(-1, classes)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[ast.List() as shape]):
+            sizes = shape.elts
+        case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[first, second]):
+            named = is_of_framework(canonical(module.call(node).name))
+            sizes = getattr(second, "elts", []) if named else [first, second]
+        case _:
+            return False
+    return len(sizes) == 2 and module.text(sizes[0]) == "-1" and module.text(sizes[1]) != "-1"
+
+
+def computed_after(
+    call: ast.Call, module: Module, steps: Sequence[TrainingStep]
+) -> ast.expr | ast.stmt | None:
+    """Return what is computed of a model's output before the loss takes it; None for nothing.
+
+    Args:
+        call: of the model.
+        module: of the call.
+        steps: training steps, whose backward passes show the loss.
+    """
+    around = _computation(call, module)
+    if around is not None:
+        return around
+    statement = module.statement_of(call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call:
+        return None
+    match statement.targets:
+        case [ast.Name(id=output)]:
+            return _between(output, statement, module, _differentiated(steps))
+    return None
+
+
+def _differentiated(steps: Sequence[TrainingStep]) -> set[str]:
+    """Return the names in the backward passes."""
+    events = [event for step in steps for event in step.of("backward")]
+    return {name for event in events for name in names_in(event.node)}
+
+
+def _between(
+    output: str, made: ast.Assign, module: Module, losses: set[str]
+) -> ast.expr | ast.stmt | None:
+    """Return the first computation of an output that a loss takes under a name."""
+    plain, computed = {output}, dict[str, ast.expr | ast.stmt]()
+    for statement in _following(made, module):
+        match statement:
+            case ast.AugAssign(target=ast.Name(id=name)) if name in plain:
+                computed[name] = statement
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found = _of_names(value, module, plain, computed)
+                if name in losses and found is not None:
+                    return found
+                if isinstance(value, ast.Name) and value.id in plain:
+                    plain.add(name)
+                elif found is not None:
+                    computed[name] = found
+                elif name in plain:
+                    return None  # it is something else from here on
+            case ast.Expr(value=value):
+                found = _of_names(value, module, set(), computed)
+                if found is not None and names_in(value) & losses:
+                    return found
+    return None
+
+
+def _following(made: ast.stmt, module: Module) -> Iterator[ast.stmt]:
+    """Yield the statements after one in its block, with those in `with` blocks."""
+    parent = module.parent(made)
+    for name in ("body", "orelse"):
+        block = getattr(parent, name, [])
+        if isinstance(block, list) and made in block:
+            for statement in block[block.index(made) + 1 :]:
+                yield from statement.body if isinstance(statement, ast.With) else (statement,)
+    if isinstance(parent, ast.With):
+        yield from _following(parent, module)
+
+
+def _of_names(
+    value: ast.expr,
+    module: Module,
+    plain: set[str],
+    computed: dict[str, ast.expr | ast.stmt],
+) -> ast.expr | ast.stmt | None:
+    """Return the computation of an output in a value, or that behind a name in it."""
+    for node in walk(value):
+        if isinstance(node, ast.Name) and node.id in computed and not _measured(node, module):
+            return computed[node.id]
+        if isinstance(node, ast.Name) and node.id in plain:
+            found = _computation(node, module)
+            if found is not None:
+                return found
+    return None
+
+
+def _measured(node: ast.Name, module: Module) -> bool:
+    """Whether only an attribute of a value is read that is no computation: `outputs.shape`."""
+    parent = module.parent(node)
+    return isinstance(parent, ast.Attribute) and not isinstance(module.parent(parent), ast.Call)
+
+
+def _computation(node: ast.expr, module: Module) -> ast.expr | None:
+    """Return the operator, function or method that takes a value, if it changes it."""
+    around = module.parent(node)
+    match around:
+        case ast.BinOp() | ast.UnaryOp():
+            return around
+        case ast.Subscript(value=value) if value is node:
+            return around
+        case ast.Attribute(attr=method) if method in _METHODS:
+            called = module.parent(around)
+            return called if isinstance(called, ast.Call) and called.func is around else None
+        case ast.Call() if node in around.args:
+            call = module.call(around)
+            name = canonical(call.name)
+            plain = loss_of_call(call) is None and "loss" not in name and "entropy" not in name
+            if plain and _FUNCTIONS.fullmatch(name) and name.rpartition(".")[2] not in _SAME:
+                return around
+    return None

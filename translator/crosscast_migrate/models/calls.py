@@ -1,0 +1,382 @@
+"""Calls in a model: layers, operations, functions of the program, containers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models import containers, initials
+from crosscast_migrate.models.known_models import known_model
+from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.objects import (
+    MODULES,
+    ClassObject,
+    FunctionalModel,
+    FunctionObject,
+    Initializer,
+    LayerObject,
+    Library,
+    ModuleObject,
+    Opaque,
+    SequenceObject,
+    Tensor,
+    Training,
+    Weight,
+)
+from crosscast_migrate.models.operations import operation
+from crosscast_migrate.models.settings import bound
+from crosscast_migrate.models.statements import iterated
+from crosscast_migrate.models.tensor_calls import certain, of_row, of_tensor
+from crosscast_reading.pysource.computing import functions
+from crosscast_reading.pysource.values.arithmetic import NoValueError
+
+if TYPE_CHECKING:
+    from crosscast_migrate.models.machine import Machine, Names
+    from crosscast_reading.pysource.programs.module import Module
+
+_SAME = frozenset(
+    {
+        *("to", "cuda", "cpu", "train", "eval", "float", "double", "half", "compile", "build"),
+        *("summary", "requires_grad_", "share_memory", "type", "bfloat16"),
+    }
+)
+"""Methods of a model that do not change what it computes in float32."""
+_OF_WEIGHTS = frozenset({"learning_rate", "regularizer", "trainable", "need_clip"})
+"""Arguments of `paddle.ParamAttr` that change how a weight is trained."""
+_HOOKS = "register_forward_"
+_READS = frozenset(
+    {
+        *("parameters", "named_parameters", "state_dict", "load_state_dict", "set_state_dict"),
+        *("named_modules", "named_children", "get_weights", "set_weights", "count_params"),
+        *("load_weights", "zero_grad", "clear_gradients", "register_buffer", "numel", "dim"),
+        *("size", "print", "repr", "str", "id", "type", "hasattr", "super", "add_loss"),
+        *("get_config", "named_sublayers", "named_buffers", "buffers", "add_metric"),
+    }
+)
+"""Functions and methods that leave what a layer computes as it is, or are told elsewhere."""
+
+
+def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> Any:
+    """Return the value of a call."""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        if _is_super(function.value):
+            return _of_base(machine, node, function.attr, module, names)
+        held = machine.value(function.value, module, names)
+        if isinstance(held, Opaque):
+            return held if held.is_cause else machine.outside(node, module)
+        if not isinstance(held, Library | ModuleObject | ClassObject):
+            given, named = arguments(machine, node, module, names)
+            return _of_method(machine, held, function.attr, given, named, node, module)
+        if isinstance(held, ModuleObject):
+            own = machine.attribute(held, function.attr, function, module)
+            given, named = arguments(machine, node, module, names)
+            if isinstance(own, Opaque) and function.attr in held.attributes:
+                return own
+            if isinstance(own, Opaque):
+                return _of_method(machine, held, function.attr, given, named, node, module)
+            return called(machine, own, given, named, node, module)
+    callee = machine.value(function, module, names)
+    if isinstance(callee, Opaque):
+        is_told = callee.is_cause or machine.is_inside
+        return callee if is_told else machine.opaque(node, module)
+    given, named = arguments(machine, node, module, names)
+    return called(machine, callee, given, named, node, module)
+
+
+def _is_super(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
+
+
+def _of_base(machine: Machine, node: ast.Call, name: str, module: Module, names: Names) -> Any:
+    """Call a method of a base; what a library's constructor does is known."""
+    owner = module.class_of(node)
+    scope = module.scopes.get(owner) if owner is not None else None
+    held = next((v for v in names.values() if isinstance(v, ModuleObject)), None)
+    if scope is not None and held is not None:
+        for base in machine.bases(scope):
+            method = machine.method(base, name)
+            if method is not None:
+                given, named = arguments(machine, node, module, names)
+                bound_method = FunctionObject(method.node, method.module, held)
+                return machine.run(bound_method, given, named)
+    if name == "__init__":
+        return None
+    raise UnreadableError(f"super().{name}() is not carried", module.span(node))
+
+
+def arguments(
+    machine: Machine, node: ast.Call, module: Module, names: Names
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call by place and by name."""
+    given: list[Any] = []
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            given += iterated(machine, argument.value, module, names)
+        else:
+            given.append(machine.value(argument, module, names))
+    named: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = machine.value(keyword.value, module, names)
+        if keyword.arg is not None:
+            named[keyword.arg] = value
+        elif isinstance(value, dict):
+            named.update(value)
+        else:
+            raise UnreadableError("** of something that is not known", module.span(node))
+    return given, named
+
+
+def called(
+    machine: Machine,
+    callee: Any,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    node: ast.Call,
+    module: Module,
+) -> Any:
+    """Return what calling something returns."""
+    span = module.span(node)
+    match callee:
+        case FunctionObject():
+            return machine.run(callee, given, named)
+        case ClassObject(scope=scope):
+            made = ModuleObject(scope)
+            start = machine.method(scope, "__init__")
+            if start is not None:
+                machine.run(FunctionObject(start.node, start.module, made), given, named)
+            return made
+        case LayerObject() | SequenceObject() | ModuleObject() | FunctionalModel():
+            return forward(machine, callee, given, named, span)
+        case Library(name=name):
+            return _of_library(machine, name, given, named, node, module)
+    return machine.opaque(node, module)
+
+
+def forward(
+    machine: Machine, held: Any, given: Sequence[Any], named: Mapping[str, Any], span: Span | None
+) -> Any:
+    """Return the value of a model or a layer for its inputs."""
+    match held:
+        case LayerObject():
+            return _of_layer(machine, held, given, named, span)
+        case SequenceObject(parts=parts, is_model=True):
+            value = given[0] if given else None
+            for _, part in parts:
+                value = forward(machine, part, [value], {}, span)
+            return value
+        case ModuleObject(scope=scope):
+            own = machine.method(scope, "train")
+            if own is not None and machine.tables.forward == "forward":
+                where = own.module.span(own.node)
+                raise UnreadableError(f"{scope.qualname} has a train() of its own", where)
+            for name in (machine.tables.forward, "__call__"):
+                method = machine.method(scope, name)
+                if method is not None:
+                    return machine.run(
+                        FunctionObject(method.node, method.module, held), given, named
+                    )
+            raise UnreadableError(f"{scope.qualname} has no {machine.tables.forward}", span)
+    if isinstance(held, Opaque):
+        raise UnreadableError(held.text, held.span)
+    raise UnreadableError("this call is not carried", span)
+
+
+def _of_layer(
+    machine: Machine,
+    layer: LayerObject,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    span: Span | None,
+) -> Any:
+    inputs = list(given[0]) if given and isinstance(given[0], list | tuple) else list(given)
+    certain(inputs)
+    if not inputs or not all(isinstance(each, Tensor) for each in inputs):
+        raise UnreadableError("a layer gets something that is no value of the model", span)
+    for name, value in named.items():
+        if name != "training" or not isinstance(value, Training | Opaque | bool | None):
+            raise UnreadableError(f"{name} of the call of a layer is not carried", span)
+        if layer.reading.kind in ("dropout", "batch_norm") and value not in (None, Training()):
+            if value is not True:
+                raise UnreadableError("a layer whose training= does not follow the model's", span)
+            machine.graph.note(f"training=True of {layer.reading.kind} is not kept in evaluation")
+    if layer.span is None:
+        layer.span = span
+    value = operation(machine.graph, layer, inputs, span)
+    activation = layer.settings.get("activation")
+    if activation is None:
+        return value
+    return activated(machine, activation, value, span)
+
+
+def activated(machine: Machine, activation: Any, value: Tensor, span: Span | None) -> Any:
+    """Return the activation of a value, by its name, its function or its layer."""
+    match activation:
+        case str(name) if name in machine.tables.activations:
+            row = machine.tables.activations[name]
+            return machine.graph.apply(row.kind, [value], row.fixed)
+        case Library(name=name) if name in machine.tables.functions:
+            row = machine.tables.functions[name]
+            settings = bound(row, (), {}, span)
+            return machine.graph.apply(row.kind, [value], settings)
+        case LayerObject():
+            return _of_layer(machine, activation, [value], {}, span)
+    raise UnreadableError(f"the activation {activation!r} is not in the table", span)
+
+
+def _of_method(
+    machine: Machine,
+    held: Any,
+    name: str,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    node: ast.Call,
+    module: Module,
+) -> Any:
+    """Return what a method of a layer, a container or a value returns."""
+    span = module.span(node)
+    if isinstance(held, Tensor):
+        return of_tensor(machine, held, name, given, named, node, module)
+    if isinstance(held, SequenceObject | list | dict | str):
+        found = containers.method(held, name, given, named)
+        if found is not containers.NO_METHOD:
+            return found
+    if isinstance(held, MODULES):
+        if name in ("forward", "call", "__call__"):
+            return forward(machine, held, given, named, span)
+        if name == "eval" and machine.is_inside:
+            raise UnreadableError("a part of the model that always evaluates", span)
+        if name in _SAME:
+            return held
+        if name == "apply":
+            return _applied(machine, held, given, span)
+        if name in ("modules", "children", "sublayers"):
+            return containers.modules_of(held)
+    if isinstance(held, Weight):
+        return _filled(machine, held, name, given, named, node, module)
+    return _unknown(machine, name, [held], node, module)
+
+
+def _unknown(
+    machine: Machine, name: str, parts: Sequence[Any], node: ast.Call, module: Module
+) -> Opaque:
+    """Return what a call returns that is not known.
+
+    Raises:
+        UnreadableError: the call may change what a layer computes.
+    """
+    told = next((part for part in parts if isinstance(part, Opaque) and part.is_cause), None)
+    if told is not None:
+        return told
+    word = name.rpartition(".")[2]
+    changes = word.startswith(_HOOKS) or (machine.is_inside and word not in _READS)
+    for part in parts if changes else ():
+        if isinstance(part, Weight):
+            part.layer.drawn[part.name] = None
+        elif isinstance(part, LayerObject | SequenceObject) or word.startswith(_HOOKS):
+            text = module.text(node.func)[:60]
+            raise UnreadableError(f"what {text} does to a layer is not known", module.span(node))
+    return machine.opaque(node, module)
+
+
+def _applied(machine: Machine, held: Any, given: Sequence[Any], span: Span | None) -> Any:
+    """Call a function with every layer of a model, as `model.apply` does."""
+    if len(given) != 1 or not isinstance(given[0], FunctionObject):
+        raise UnreadableError("apply() of something that is not known", span)
+    for part in containers.modules_of(held):
+        machine.run(given[0], [part], {})
+    return held
+
+
+def _filled(
+    machine: Machine,
+    weight: Weight,
+    name: str,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    node: ast.Call,
+    module: Module,
+) -> Any:
+    """Record what a weight is filled with."""
+    word = name.rpartition(".")[2]
+    values = dict(zip(initials.IN_PLACE_ARGUMENTS.get(word, ()), given, strict=False)) | dict(named)
+    certain = not any(isinstance(value, Opaque) for value in values.values())
+    weight.layer.drawn[weight.name] = initials.in_place(word, values) if certain else None
+    return weight
+
+
+def _of_library(
+    machine: Machine,
+    name: str,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    node: ast.Call,
+    module: Module,
+) -> Any:
+    """Return what a function or class of a library returns."""
+    tables, span = machine.tables, module.span(node)
+    if name == "isinstance" and len(given) == 2:
+        return containers.is_instance(machine, given[0], given[1])
+    if name == "len" and given and isinstance(given[0], SequenceObject):
+        return len(given[0].parts)
+    if name == "getattr" and len(given) > 1 and isinstance(given[1], str):
+        return machine.attribute(given[0], given[1], node, module)
+    if name == "setattr" and len(given) == 3 and isinstance(given[0], ModuleObject):
+        given[0].attributes[str(given[1])] = given[2]
+        return None
+    if name in ("dict", "collections.OrderedDict"):
+        begun = given[0] if given else {}
+        if isinstance(begun, dict | list | tuple):
+            return dict(begun, **named)
+    known = known_model(name, given, named, span)
+    if known is not None:
+        model, activation = known
+        if not activation:
+            return model
+        last = LayerObject(tables.layers["Softmax"], {"axis": -1}, span)
+        return SequenceObject([("model", model), ("softmax", last)], True)
+    row = tables.layer(name)
+    if row is not None:
+        return LayerObject(row, bound(row, given, named, span), span)
+    if name in tables.sequential or name in tables.lists or name in tables.dicts:
+        return containers.made(machine, name in tables.sequential, given, named, span)
+    if name in tables.inputs:
+        return containers.input_value(machine, given, named, span)
+    if name in tables.models:
+        return containers.functional(given, named, span)
+    if name in tables.wrappers and given and isinstance(given[0], (*MODULES, Opaque)):
+        return given[0]
+    if name in tables.pairs:
+        values = [*given, *(value for word, value in named.items() if word.startswith("model"))]
+        if values and isinstance(values[0], (*MODULES, Opaque)):
+            alone = len(given) + ("optimizers" in named or "optimizer" in named) < 2
+            return values[0] if alone else (values[0], machine.opaque(node, module))
+    if name.startswith("torch.nn.init.") and given and isinstance(given[0], Weight):
+        return _filled(machine, given[0], name, given[1:], named, node, module)
+    if name.startswith("torch.nn.init.") and given and given[0] is None:
+        return None
+    if name in tables.functions:
+        return of_row(machine, tables.functions[name], given, named, span)
+    maker = initials.made(name, dict(named)) if not given else None
+    if maker is not None:
+        return Initializer(maker)
+    if name == "paddle.ParamAttr":
+        for word in sorted(_OF_WEIGHTS & named.keys()):
+            text = module.text(node)[:60]
+            machine.graph.note(f"{word} of paddle.ParamAttr is not carried: {text}")
+        return named.get("initializer", machine.opaque(node, module))
+    if any(isinstance(each, Tensor) for each in (*given, *named.values())):
+        raise UnreadableError(f"{name} is not in the table", span)
+    if name.rpartition(".")[0] == tables.package and name.rpartition(".")[2][0].isupper():
+        return Opaque(f"{name} is not in the table of layers", span, is_cause=True)
+    function = functions.function_named(name)
+    if function is None:
+        return _unknown(machine, name, [*given, *named.values()], node, module)
+    try:
+        return functions.call(function, given, dict(named))
+    except NoValueError:
+        return machine.opaque(node, module)

@@ -1,0 +1,178 @@
+"""The list of steps while a forward pass is being read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosscast_migrate.models import initials
+from crosscast_migrate.models.network import (
+    Channels,
+    Initial,
+    Layer,
+    Network,
+    Shape,
+    Step,
+    UnreadableError,
+)
+from crosscast_migrate.models.objects import Initializer, LayerObject, Opaque, Tensor
+from crosscast_migrate.models.settings import normalized
+from crosscast_migrate.models.shapes import completed, inferred
+
+KEPT = frozenset(
+    {"linear", "conv", "batch_norm", "layer_norm", "embedding", "dropout", "known_model"}
+)
+"""Kinds that become a layer of the migrated model; all others become operations."""
+_UNNEEDED = frozenset({"identity"})
+_VIEWS = frozenset({"flatten", "reshape", "permute", "unsqueeze", "squeeze", "part"})
+"""Operations whose results share the memory of their input."""
+
+
+class Graph:
+    """Steps, layers and shapes of a model."""
+
+    def __init__(self, framework: str, channels: Channels) -> None:
+        self.framework = framework
+        self.channels = channels
+        self.steps: list[Step] = []
+        self.layers: list[LayerObject] = []
+        self.shapes: dict[int, Shape] = {}
+        self.notes: list[str] = []
+        self._values = 0
+        self._overwritten: set[int] = set()
+
+    def value(self, shape: Shape | None = None) -> Tensor:
+        """Return a new value."""
+        number = self._values
+        self._values += 1
+        if shape is not None:
+            self.shapes[number] = shape
+        return Tensor(number)
+
+    def shape(self, tensor: Tensor) -> Shape | None:
+        """Return the shape of a value."""
+        return self.shapes.get(tensor.number)
+
+    def apply(
+        self, kind: str, inputs: Sequence[Tensor], settings: Mapping[str, Any], layer: str = ""
+    ) -> Tensor:
+        """Add a step; return its value."""
+        if kind in _UNNEEDED:
+            return inputs[0]
+        self._unchanged(inputs)
+        shapes = [self.shape(tensor) for tensor in inputs]
+        output = self.value(inferred(kind, settings, shapes, self.channels))
+        numbers = tuple(tensor.number for tensor in inputs)
+        self.steps.append(
+            Step("layer" if layer else kind, numbers, output.number, dict(settings), layer)
+        )
+        return output
+
+    def apply_layer(self, layer: LayerObject, inputs: Sequence[Tensor]) -> Tensor:
+        """Add the step of a layer of the library."""
+        kind = layer.reading.kind
+        settings = normalized(kind, layer.settings, layer.span)
+        training = settings.pop("training", None)
+        if training is False and kind == "dropout":
+            return inputs[0]
+        if training is True and kind == "dropout":
+            self.note("dropout without `training=` also drops in evaluation; here it does not")
+        completed(kind, settings, self.shape(inputs[0]), self.channels)
+        if kind not in KEPT:
+            plain = {name: value for name, value in settings.items() if name != "inplace"}
+            output = self.apply(kind, inputs, plain)
+        else:
+            if layer not in self.layers:
+                self.layers.append(layer)
+                layer.name = layer.name or f"{kind}_{len(self.layers) - 1}"
+            output = self.apply(kind, inputs, settings, layer.name)
+        if settings.get("inplace"):
+            self.overwrite(inputs[0])
+        return output
+
+    def overwrite(self, tensor: Tensor) -> None:
+        """Remember that a value, with its views, has been changed in place."""
+        made = {step.output: step for step in self.steps}
+        number = tensor.number
+        while number in made and made[number].kind in _VIEWS:
+            number = made[number].inputs[0]
+        self._overwritten.add(number)
+        for step in self.steps:
+            if step.kind in _VIEWS and step.inputs[0] in self._overwritten:
+                self._overwritten.add(step.output)
+
+    def _unchanged(self, tensors: Sequence[Tensor]) -> None:
+        if any(tensor.number in self._overwritten for tensor in tensors):
+            raise UnreadableError("a value is used after it was changed in place")
+
+    def note(self, sentence: str) -> None:
+        """Remember what of the model is not carried."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def network(self, title: str, inputs: Sequence[str], output: Tensor) -> Network:
+        """Return the model that was read."""
+        self._unchanged([output])
+        layers = tuple(self._layer(layer) for layer in self.layers)
+        names = {layer.name for layer in layers}
+        if len(names) < len(layers):
+            raise UnreadableError("two layers have one name")
+        settings = {layer.name: layer.settings for layer in layers}
+        return Network(
+            title=title,
+            source=self.framework,
+            channels=self.channels,
+            inputs=tuple(inputs),
+            layers=layers,
+            steps=tuple(
+                Step(
+                    step.kind,
+                    step.inputs,
+                    step.output,
+                    settings.get(step.layer, step.settings),
+                    step.layer,
+                )
+                for step in self.steps
+            ),
+            output=output.number,
+            shapes=dict(self.shapes),
+            notes=tuple(self.notes),
+        )
+
+    def _layer(self, made: LayerObject) -> Layer:
+        kind, settings = made.reading.kind, dict(made.settings)
+        given = {
+            "weight": _first(settings, "weight_attr", "kernel_initializer"),
+            "bias": _first(settings, "bias_attr", "bias_initializer"),
+        }
+        for name in ("weight_attr", "kernel_initializer", "bias_attr", "bias_initializer"):
+            settings.pop(name, None)
+        for name in ("activation", "training", "inplace", "input_shape", "input_dim"):
+            settings.pop(name, None)
+        if kind in ("linear", "conv"):
+            settings.setdefault("bias", given["bias"] is not False)
+            settings["bias"] = bool(settings["bias"])
+        initial: dict[str, Initial | None] = {}
+        defaults = initials.DEFAULTS.get((self.framework, kind), {})
+        for name, default in defaults.items():
+            if name == "bias" and not settings.get("bias", True):
+                continue
+            source = made.drawn.get(name, given[name]) if name in made.drawn else given[name]
+            maker = source.of if isinstance(source, Initializer) else source
+            if maker in (None, True, False) and name not in made.drawn:
+                maker = default
+            if isinstance(maker, str):
+                maker = initials.KERAS.get(maker)
+            if maker is None or isinstance(maker, Opaque) or not callable(maker):
+                initial[name] = None
+                self.note(f"what the {name} of {made.name} starts from is not carried")
+                continue
+            initial[name] = maker(initials.fans(kind, settings))
+        if kind in ("batch_norm", "layer_norm") and made.drawn:
+            for name, drawn in made.drawn.items():
+                initial[name] = drawn((1.0, 1.0)) if drawn is not None else None
+        return Layer(made.name, kind, settings, initial)
+
+
+def _first(settings: Mapping[str, Any], *names: str) -> Any:
+    return next((settings[name] for name in names if name in settings), None)

@@ -1,0 +1,135 @@
+"""What the reader of a model computes with."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models.network import Initial
+from crosscast_migrate.models.rows import Reading
+
+if TYPE_CHECKING:
+    from crosscast_migrate.models.initials import Fans
+    from crosscast_reading.pysource.programs.module import Function, Module
+    from crosscast_reading.pysource.programs.scopes import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something that is not known; using it where the model depends on it ends the reading."""
+
+    text: str
+    span: Span | None = None
+    is_changed: bool = False
+    """Whether it was known: what is assigned to its name is not what it is now."""
+    is_cause: bool = False
+    """Whether it is what is to be told, whatever is computed of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value of the forward pass, by its number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A size of a value that is not known before the model runs."""
+
+    tensor: Tensor
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The shape of a value."""
+
+    tensor: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Whether the model trains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A function or class of a library."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Initializer:
+    """An object that fills weights."""
+
+    of: Callable[[Fans], Initial]
+
+
+@dataclass(eq=False, slots=True)
+class LayerObject:
+    """A layer of the library."""
+
+    reading: Reading
+    settings: dict[str, Any]
+    span: Span | None = None
+    name: str = ""
+    drawn: dict[str, Callable[[Fans], Initial] | None] = field(default_factory=dict)
+    """What was done to its weights after it was created; None for something unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A weight of a layer."""
+
+    layer: LayerObject
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class SequenceObject:
+    """A Sequential or a list of modules."""
+
+    parts: list[tuple[str, Any]]
+    is_model: bool
+
+
+@dataclass(eq=False, slots=True)
+class ModuleObject:
+    """An instance of a class of the program."""
+
+    scope: Scope
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class FunctionalModel:
+    """A model by the functional API: outputs as a function of inputs."""
+
+    inputs: list[Tensor]
+    output: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class ClassObject:
+    """A class of the program."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionObject:
+    """A function of the program, with its instance if it is a method."""
+
+    node: Function | ast.Lambda
+    module: Module
+    bound: ModuleObject | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
+    """Names of the function around it."""
+
+
+MODULES = (LayerObject, SequenceObject, ModuleObject, FunctionalModel)

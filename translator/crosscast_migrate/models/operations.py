@@ -1,0 +1,106 @@
+"""Layers of the library applied to values: what they are in neutral operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models.graph import Graph
+from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.objects import Dim, LayerObject, Opaque, Sizes, Tensor
+from crosscast_migrate.models.settings import normalized
+
+
+def operation(
+    graph: Graph, layer: LayerObject, inputs: Sequence[Tensor], span: Span | None
+) -> Tensor:
+    """Return the value of a layer or an operation."""
+    kind = layer.reading.kind
+    match kind:
+        case "add" | "multiply" if len(inputs) > 1:
+            return reduce(lambda left, right: graph.apply(kind, [left, right], {}), inputs)
+        case "adaptive_avg" | "adaptive_max":
+            return _adaptive(graph, kind, layer, inputs[0])
+        case "swap":
+            return _swapped(graph, layer.settings, inputs[0], span)
+        case "reshape_rows":
+            return reshaped(graph, inputs[0], (None, *layer.settings["shape"]), span)
+        case "permute_rows":
+            axes = (0, *layer.settings["axes"])
+            return graph.apply("permute", inputs, {"axes": axes})
+        case "permute":
+            axes = tuple(layer.settings["axes"])
+            if not all(isinstance(axis, int) for axis in axes) or axes[0] != 0:
+                raise UnreadableError("the axis of the rows must stay where it is", span)
+            return graph.apply("permute", inputs, {"axes": axes})
+        case "flatten" if layer.settings["start"] == 0:
+            raise UnreadableError("rows must not be joined", span)
+    return graph.apply_layer(layer, inputs)
+
+
+def _adaptive(graph: Graph, kind: str, layer: LayerObject, tensor: Tensor) -> Tensor:
+    settings = normalized(kind, layer.settings, layer.span)
+    if set(settings["size"]) == {1}:
+        name = "global_avg" if kind == "adaptive_avg" else "global_max"
+        return graph.apply(name, [tensor], {"rank": settings["rank"], "keepdims": True})
+    return graph.apply(kind, [tensor], settings)
+
+
+def _swapped(graph: Graph, settings: dict[str, Any], tensor: Tensor, span: Span | None) -> Tensor:
+    shape = graph.shape(tensor)
+    first, second = settings["first"], settings["second"]
+    if shape is None and (min(first, second), max(first, second)) != (1, 2):
+        raise UnreadableError("transpose of a value whose number of dimensions is not known", span)
+    if shape is None:
+        raise UnreadableError("transpose of a value whose number of dimensions is not known", span)
+    axes = list(range(len(shape)))
+    first, second = first % len(axes), second % len(axes)
+    axes[first], axes[second] = axes[second], axes[first]
+    if axes[0] != 0:
+        raise UnreadableError("the axis of the rows must stay where it is", span)
+    return graph.apply("permute", [tensor], {"axes": tuple(axes)})
+
+
+def reshaped(graph: Graph, tensor: Tensor, wanted: Any, span: Span | None) -> Tensor:
+    """Return a value with another shape; the first axis must stay that of the rows."""
+    if isinstance(wanted, Sizes):
+        raise UnreadableError("the shape of another value is not carried", span)
+    if not isinstance(wanted, list | tuple):
+        raise UnreadableError("a shape that is not known", span)
+    entries = [_entry(size, place, span) for place, size in enumerate(wanted)]
+    if entries[0] == -1 and -1 not in entries[1:]:
+        shape = graph.shape(tensor)
+        whole = 1
+        for size in entries[1:]:
+            whole *= size or 1
+        known = shape is not None and None not in shape[1:]
+        if len(entries) == 1 and not known:
+            raise UnreadableError("the first axis must stay that of the rows", span)
+        if shape is not None and known and _count(shape[1:]) != whole:
+            raise UnreadableError("rows must not be joined or split", span)
+        entries[0] = None
+    if entries[0] is not None:
+        raise UnreadableError("the first axis must stay that of the rows", span)
+    if entries[1:] == [-1]:
+        return graph.apply("flatten", [tensor], {"start": 1, "end": -1})
+    return graph.apply("reshape", [tensor], {"shape": tuple(entries)})
+
+
+def _count(sizes: Sequence[int | None]) -> int:
+    whole = 1
+    for size in sizes:
+        whole *= size or 1
+    return whole
+
+
+def _entry(size: Any, place: int, span: Span | None) -> int | None:
+    match size:
+        case Dim(axis=0) | None if place == 0:
+            return None
+        case int() if not isinstance(size, bool):
+            return size
+        case Dim() | Opaque():
+            raise UnreadableError("a size that is known only when the model runs", span)
+    raise UnreadableError(f"{size!r} is no size", span)

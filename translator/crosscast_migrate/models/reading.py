@@ -1,0 +1,259 @@
+"""Finds the model of a training program, and reads it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models import containers
+from crosscast_migrate.models.after_model import (
+    Computed,
+    applied,
+    computations,
+    joins_rows,
+)
+from crosscast_migrate.models.calls import forward
+from crosscast_migrate.models.graph import Graph
+from crosscast_migrate.models.machine import Machine
+from crosscast_migrate.models.network import Network, UnreadableError
+from crosscast_migrate.models.objects import (
+    FunctionalModel,
+    LayerObject,
+    ModuleObject,
+    Opaque,
+    SequenceObject,
+    Tensor,
+    Training,
+)
+from crosscast_migrate.models.pruning import pruned
+from crosscast_migrate.models.scripts import run_before
+from crosscast_migrate.models.tables import TABLES
+from crosscast_reading.pysource.names.containers import chase
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.module import Module
+    from crosscast_reading.pysource.programs.program import Program
+    from crosscast_reading.trainstep.events import TrainingStep
+
+Place = tuple[ast.expr, "Module"]
+After = tuple[Sequence[Computed], "Module"]
+"""What a training step computes of the outputs."""
+
+
+def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) -> Network:
+    """Return the model that a program trains.
+
+    Args:
+        program: the program.
+        steps: its training steps.
+        framework: the backend of its framework.
+
+    Raises:
+        UnreadableError: there is none, there are several, or it is not a composition of layers of
+            the tables.
+    """
+    if framework not in TABLES:
+        raise UnreadableError("models of this framework are not read")
+    failures: list[UnreadableError] = []
+    found: list[Network] = []
+    for use in _uses(program, steps):
+        where, after = use[1], _computed(use, steps)
+        for node, module in _sources(*use):
+            try:
+                network = _read(program, framework, (node, module), (after, where))
+                found.append(_as_used(network, use))
+            except UnreadableError as error:
+                failures.append(error)
+                break
+    if found:
+        if any(_computes(other) != _computes(found[0]) for other in found):
+            raise UnreadableError("the program calls several models", found[1].place)
+        return found[0]
+    telling = [error for error in failures if error.span is not None]
+    raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
+
+
+def takes_labels_as_rows(program: Program, steps: Sequence[TrainingStep]) -> bool:
+    """Whether the loss of a step takes every label as a row: `outputs.view(-1, classes)`."""
+    after = ((use[1], _computed(use, steps)) for use in _uses(program, steps))
+    return any(found and joins_rows(found[-1], where) for where, found in after)
+
+
+def _computed(use: Place, steps: Sequence[TrainingStep]) -> tuple[Computed, ...]:
+    """Return what a step computes of the outputs where it uses a model."""
+    function, module = use
+    call = module.parent(function)
+    is_call = isinstance(call, ast.Call) and call.func is function
+    return computations(call, module, steps) if isinstance(call, ast.Call) and is_call else ()
+
+
+def _as_used(network: Network, use: Place) -> Network:
+    """Return a model, if the step calls it as it was read.
+
+    Raises:
+        UnreadableError: the step passes more than the model was read with.
+    """
+    function, module = use
+    call = module.parent(function)
+    if not isinstance(call, ast.Call) or call.func is not function:
+        return network
+    given = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
+    words = [keyword.arg for keyword in call.keywords if keyword.arg not in (None, "training")]
+    if len(given) > len(network.inputs) or not set(words) <= set(network.inputs):
+        text = module.text(call)[:60]
+        raise UnreadableError(f"{text} passes more than the model was read with", module.span(call))
+    return network
+
+
+def _computes(network: Network) -> object:
+    return network.steps, network.layers, network.output, network.is_flat
+
+
+def _uses(program: Program, steps: Sequence[TrainingStep]) -> Iterator[Place]:
+    """Yield what the training steps call as their model, and what Keras compiles and fits."""
+    seen: set[tuple[str, int]] = set()
+    for step in steps:
+        for event in step.events:
+            if event.kind == "forward" and isinstance(event.node, ast.Call):
+                place = (event.span.file, event.span.line)
+                if place not in seen:
+                    seen.add(place)
+                    yield event.node.func, event.module
+    for call in program.calls():
+        if call.method in ("compile", "fit") and call.receiver is not None:
+            yield call.receiver, call.module
+
+
+def _sources(node: ast.expr, module: Module) -> list[Place]:
+    """Return the names that a model is assigned to, or else the calls that it can come from."""
+    chased = list(chase(node, module))
+    names: list[Place] = [
+        (expression, where)
+        for expression, where in chased
+        if isinstance(expression, ast.Name) and _is_assigned(expression, where)
+    ]
+    return names or [
+        (expression, where)
+        for expression, where in chased
+        if isinstance(expression, ast.Call)
+        and not isinstance(where.statement_of(expression), ast.Return)
+    ]
+
+
+def _is_assigned(node: ast.Name, module: Module) -> bool:
+    """Whether the function or module around a name, or the module, assigns to it."""
+    scope = module.scope_of(node).lookup(node.id)
+    bindings = scope.bindings.get(node.id, ()) if scope is not None else ()
+    return any(binding.kind == "assign" for binding in bindings)
+
+
+def _read(program: Program, framework: str, place: Place, after: After) -> Network:
+    """Return the model that a name holds at its place, or that a call creates."""
+    node, module = place
+    tables = TABLES[framework]
+    graph = Graph(framework, tables.channels)
+    machine = Machine(program, tables, graph)
+    scope = module.scope_of(node)
+    if isinstance(node, ast.Name):
+        scope = scope.lookup(node.id) or scope
+    body: list[ast.stmt] = getattr(scope.node, "body", [])
+    names: dict[str, Any] = {}
+    if isinstance(scope.node, ast.FunctionDef | ast.Module):
+        run_before(machine, body, node, module, names)
+    else:
+        raise UnreadableError("where the model is created is not read", module.span(node))
+    if isinstance(node, ast.Name):
+        held = names.get(node.id, Opaque(node.id, module.span(node)))
+    else:
+        held = machine.value(node, module, names)
+    if isinstance(held, Opaque):
+        raise UnreadableError(held.text, held.span)
+    return replace(_network(machine, held, after), place=_made_at(node, module))
+
+
+def _made_at(node: ast.expr, module: Module) -> Span:
+    """Return where a model is created."""
+    made = [n for n, where in chase(node, module) if isinstance(n, ast.Call) and where is module]
+    return module.span(made[-1] if made else node)
+
+
+def _network(machine: Machine, held: Any, after: After) -> Network:
+    """Return the steps of the forward pass of a model, and of what the loss takes of it."""
+    graph = machine.graph
+
+    def ready(title: str, names: Sequence[str], output: Tensor, inputs: Sequence[int]) -> Network:
+        output, is_flat = applied(machine, output, *after)
+        return replace(pruned(graph.network(title, names, output), inputs), is_flat=is_flat)
+
+    for name, layer in containers.named_layers(held):
+        layer.name = layer.name or _identifier(name)
+    match held:
+        case FunctionalModel(inputs=inputs, output=output):
+            numbers = [tensor.number for tensor in inputs]
+            names = [machine.input_names.get(n) or f"input_{i}" for i, n in enumerate(numbers)]
+            if len(names) == 1 and not machine.input_names.get(numbers[0]):
+                names = ["x"]
+            return ready("Model", names, output, numbers)
+        case ModuleObject(scope=scope):
+            method = machine.method(scope, machine.tables.forward)
+            if method is None:
+                raise UnreadableError(f"{scope.qualname} has no {machine.tables.forward}")
+            assert isinstance(method.node, ast.FunctionDef | ast.AsyncFunctionDef)
+            names, named = _parameters(method.node)
+            values = [graph.value() for _ in names]
+            found = forward(machine, held, values, named, None)
+            title = scope.qualname.rpartition(".")[2]
+            return ready(title, names, _single(found), [value.number for value in values])
+        case SequenceObject() | LayerObject():
+            value, parts = _start(machine, held)
+            found = forward(machine, parts, [value], {}, None)
+            return ready("Model", ["x"], _single(found), [value.number])
+    raise UnreadableError("what the program calls is no model that can be read")
+
+
+def _identifier(name: str) -> str:
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    return f"layer_{text}" if text[:1].isdigit() else text
+
+
+def _single(found: Any) -> Tensor:
+    if isinstance(found, tuple | list) and len(found) == 1:
+        found = found[0]
+    if isinstance(found, Opaque):
+        raise UnreadableError(found.text, found.span)
+    if not isinstance(found, Tensor):
+        raise UnreadableError("the model does not return one value")
+    return found
+
+
+def _start(machine: Machine, held: Any) -> tuple[Tensor, Any]:
+    """Return the input of a Sequential, with the shape that its first layer gives."""
+    if not isinstance(held, SequenceObject):
+        return machine.graph.value(), held
+    parts = list(held.parts)
+    if parts and isinstance(parts[0][1], Tensor):
+        return parts[0][1], SequenceObject(parts[1:], True)
+    shape = None
+    if parts and isinstance(parts[0][1], LayerObject):
+        settings = parts[0][1].settings
+        given = settings.get("input_shape")
+        if isinstance(settings.get("input_dim"), int):
+            given = (settings["input_dim"],)
+        if isinstance(given, list | tuple):
+            shape = (None, *(size if isinstance(size, int) else None for size in given))
+    return machine.graph.value(shape), held
+
+
+def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[list[str], dict[str, Any]]:
+    """Return the inputs of a forward pass, and the values of its other parameters."""
+    args = node.args
+    names = [parameter.arg for parameter in (*args.posonlyargs, *args.args)][1:]
+    required = len(names) - len(args.defaults)
+    inputs = [name for place, name in enumerate(names) if place < required and name != "training"]
+    named = {name: Training() for name in names if name == "training"}
+    if args.vararg is not None or not inputs:
+        raise UnreadableError("the inputs of the model are not known")
+    return inputs, named

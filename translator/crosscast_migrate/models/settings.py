@@ -1,0 +1,127 @@
+"""Arguments of a call to neutral settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.objects import Opaque, Training
+from crosscast_migrate.models.rows import REQUIRED, Argument, Reading
+
+_FREE = frozenset({"weight_attr", "bias_attr", "kernel_initializer", "bias_initializer"})
+"""Settings that may have any value: what cannot be read of them is told."""
+_OBJECTS = frozenset({*_FREE, "activation", "training"})
+
+
+def bound(
+    reading: Reading, given: Sequence[Any], named: Mapping[str, Any], span: Span | None
+) -> dict[str, Any]:
+    """Return the settings that a call gives to a layer or an operation.
+
+    Raises:
+        UnreadableError: an argument is not known, or has a value that is not carried.
+    """
+    if len(given) > len(reading.arguments):
+        raise UnreadableError("a call has more arguments than its row in the table", span)
+    values: dict[str, Any] = dict(zip((a.name for a in reading.arguments), given, strict=False))
+    names = {name: a.name for a in reading.arguments for name in (a.name, *a.others)}
+    for name, value in named.items():
+        if name not in names:
+            raise UnreadableError(f"the argument {name} is not in the table", span)
+        values[names[name]] = value
+    settings = dict(reading.fixed)
+    for argument in reading.arguments:
+        _put(settings, argument, values.get(argument.name, argument.default), span)
+    return settings
+
+
+def _put(settings: dict[str, Any], argument: Argument, value: Any, span: Span | None) -> None:
+    if argument.setting == "_":
+        return
+    if value is REQUIRED:
+        raise UnreadableError(f"{argument.name} is missing", span)
+    if not argument.setting:
+        if isinstance(value, Opaque) or value != argument.default:
+            raise UnreadableError(f"{argument.name} other than its default is not carried", span)
+        return
+    if isinstance(value, Opaque) and argument.setting not in _OBJECTS:
+        raise UnreadableError(f"{argument.name} of a layer: {value.text}", span)
+    if isinstance(value, Training) and argument.setting not in _OBJECTS:
+        raise UnreadableError(f"{argument.name} depends on training", span)
+    settings[argument.setting] = argument.convert(value) if argument.convert else value
+
+
+def normalized(kind: str, settings: dict[str, Any], span: Span | None) -> dict[str, Any]:
+    """Return settings with sizes of windows as tuples and padding as pairs, one for each axis.
+
+    Raises:
+        UnreadableError: a value that has no meaning here.
+    """
+    rank = settings.get("rank")
+    if "kernel" in settings:
+        settings["kernel"] = sizes(settings["kernel"], rank or 1, span)
+        stride = settings.get("stride")
+        settings["stride"] = (
+            settings["kernel"] if stride in (None, ()) else sizes(stride, rank or 1, span)
+        )
+        settings["padding"] = _padding(settings["padding"], settings["kernel"], span)
+    if "dilation" in settings:
+        settings["dilation"] = sizes(settings["dilation"], rank or 1, span)
+    if kind in ("adaptive_avg", "adaptive_max"):
+        settings["size"] = sizes(settings["size"], rank or 1, span)
+    if kind == "zero_pad":
+        settings["pairs"] = _pairs(settings["pairs"], span)
+    if kind == "layer_norm" and isinstance(settings["shape"], int):
+        settings["shape"] = (settings["shape"],)
+    if kind in ("mean", "sum"):
+        settings["axis"] = _axes(settings["axis"], span)
+    if kind in ("softmax", "log_softmax") and settings["axis"] is None:
+        raise UnreadableError("softmax without an axis depends on the number of dimensions", span)
+    return settings
+
+
+def sizes(value: Any, rank: int, span: Span | None) -> tuple[int, ...]:
+    """Return one size for each axis."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (value,) * rank
+    if isinstance(value, list | tuple) and len(value) in (1, rank):
+        parts = tuple(value) * (rank if len(value) == 1 else 1)
+        if all(isinstance(part, int) for part in parts):
+            return parts
+    raise UnreadableError(f"{value!r} is no size of {rank} axes", span)
+
+
+def _padding(value: Any, kernel: tuple[int, ...], span: Span | None) -> Any:
+    match value:
+        case str() as word if word.lower() == "same":
+            return "same"
+        case str() as word if word.lower() == "valid":
+            return tuple((0, 0) for _ in kernel)
+        case str():
+            raise UnreadableError(f"padding {value!r} is not carried", span)
+    return tuple((size, size) for size in sizes(value, len(kernel), span))
+
+
+def _pairs(value: Any, span: Span | None) -> tuple[tuple[int, int], ...]:
+    """Return the zeros before and after each axis of an image."""
+    match value:
+        case int():
+            return ((value, value), (value, value))
+        case (int() as left, int() as right, int() as top, int() as bottom):
+            return ((top, bottom), (left, right))
+        case (int() as height, int() as width):
+            return ((height, height), (width, width))
+        case ((int() as top, int() as bottom), (int() as left, int() as right)):
+            return ((top, bottom), (left, right))
+    raise UnreadableError(f"padding {value!r} is not known", span)
+
+
+def _axes(value: Any, span: Span | None) -> tuple[int, ...]:
+    match value:
+        case int():
+            return (value,)
+        case list() | tuple() if value and all(isinstance(axis, int) for axis in value):
+            return tuple(value)
+    raise UnreadableError("a mean or sum over all numbers is not carried", span)

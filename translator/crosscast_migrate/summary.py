@@ -1,0 +1,192 @@
+"""What a migration says first: what was done, what to decide, and what is at risk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from crosscast.messages.diagnostics import Diagnostic, Severity, printable
+from crosscast_migrate.before_after import Comparison
+from crosscast_migrate.in_place import InPlaceMigration
+from crosscast_reading.lint.result import Result
+
+Mode = Literal["diff", "check", "write", "interactive"]
+NOTHING = "nothing"
+NO_RISK = "none: no file changes"
+_LISTED = 3
+_HOW = {
+    "diff": "shown as a diff; --write makes {them}",
+    "check": "listed below; --write makes {them}",
+    "write": "written",
+    "interactive": "written",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One sentence for each question."""
+
+    done: str
+    decide: str
+    risk: str
+
+    @property
+    def lines(self) -> tuple[str, str, str]:
+        """The three lines."""
+        # Names may be those of untrusted files.
+        parts = (self.done, self.decide, self.risk)
+        done, decide, risk = (printable(part) for part in parts)
+        return f"Done: {done}", f"Decide: {decide}", f"Risk: {risk}"
+
+    def to_json(self) -> dict[str, str]:
+        """Return it for JSON."""
+        return {"done": self.done, "decide": self.decide, "risk": self.risk}
+
+
+def in_place_summary(
+    migrated: InPlaceMigration,
+    *,
+    problems: Sequence[Diagnostic],
+    unread: Sequence[str],
+    mode: Mode,
+    written: bool,
+    compared: Sequence[Comparison],
+    proof: str,
+) -> Summary:
+    """Return the summary of a migration in place that found something.
+
+    Args:
+        migrated: the migration.
+        problems: failures of reading, of the migration and of writing.
+        unread: files that could not be read as programs.
+        mode: what the user asked for.
+        written: whether the changes were written, if they were to be.
+        compared: the comparison of both sides, if there is one.
+        proof: how the changes were verified, in words.
+    """
+    changes, files = len(migrated.changes), len(migrated.texts)
+    if not changes:
+        done = NOTHING
+    elif mode in ("write", "interactive") and not written:
+        done = f"nothing was written; {_count(changes, 'change')} in {_count(files, 'file')} found"
+    else:
+        how = _HOW[mode].format(them="it" if changes == 1 else "them")
+        done = f"{_count(changes, 'change')} in {_count(files, 'file')}, {how}"
+    return Summary(
+        done=done,
+        decide=decisions(migrated.refusals, problems, unread),
+        risk="; ".join(_risks(migrated, compared, proof)) or NO_RISK,
+    )
+
+
+def decisions(
+    refused: Sequence[Result], problems: Sequence[Diagnostic], unread: Sequence[str]
+) -> str:
+    """Say what is left to a person.
+
+    Args:
+        refused: places that were left as they are.
+        problems: failures of reading, of the migration and of writing.
+        unread: files that could not be read as programs.
+    """
+    return "; ".join(_decisions(refused, problems, unread)) or NOTHING
+
+
+def _decisions(
+    refused: Sequence[Result], problems: Sequence[Diagnostic], unread: Sequence[str]
+) -> Iterator[str]:
+    if refused:
+        first = f"{refused[0].span}: {refused[0].message}"
+        more = ", the first " if len(refused) > 1 else ": "
+        yield f"{_count(len(refused), 'place')} left as {_were(len(refused))}{more}{first}"
+    if unread:
+        yield f"{_count(len(unread), 'file')} not read: {_listed(unread)}"
+    failed = [problem.message for problem in problems if problem.severity is not Severity.NOTE]
+    if failed:
+        more = f", and {_count(len(failed) - 1, 'more problem')}" if len(failed) > 1 else ""
+        yield f"{failed[0]}{more}"
+
+
+def _were(count: int) -> str:
+    return "it is" if count == 1 else "they are"
+
+
+def _risks(migrated: InPlaceMigration, compared: Sequence[Comparison], proof: str) -> Iterator[str]:
+    if not migrated.changes:
+        return
+    notes = len({change.hint for change in migrated.changes if change.hint})
+    if notes:
+        yield f"the new API behaves differently: see the {'note' if notes == 1 else 'notes'} below"
+    different = [f"{found.field} ({found.why})" for found in compared if _differs(found)]
+    if different:
+        yield f"different: {_listed(different)}"
+    yield proof
+
+
+def _differs(comparison: Comparison) -> bool:
+    return comparison.verdict == "different"
+
+
+def across_summary(data: Mapping[str, Any]) -> Summary:
+    """Return the summary of a migration to another framework.
+
+    Args:
+        data: result of `crosscast_migrate.report.report`.
+    """
+    return Summary(
+        done="; ".join(_made(data)),
+        decide=_to_fill_in(data) or NOTHING,
+        risk="; ".join(_at_risk(data)),
+    )
+
+
+def _made(data: Mapping[str, Any]) -> Iterator[str]:
+    for entry in data["targets"]:
+        counts = dict.fromkeys(("exact", "adapted", "approximate"), 0)
+        for field in entry["fields"]:
+            counts[field["verdict"]] += 1
+        exact, adapted, approximate = counts.values()
+        words = f"{exact} fields exact, {adapted} adapted, {approximate} approximate"
+        yield f"written for {entry['target']}: {words}"
+    bugs = [entry for entry in data["bugs"] if entry["became"] != "of no recipe"]
+    for became in dict.fromkeys(bug["became"] for bug in bugs):
+        count = sum(bug["became"] == became for bug in bugs)
+        yield f"{_count(count, 'mistake')} of the source {became}"
+
+
+def _to_fill_in(data: Mapping[str, Any]) -> str:
+    fields = [entry["field"] for entry in data["fill_in"]]
+    return f"{_count(len(fields), 'field')} to fill in: {_listed(fields)}" if fields else ""
+
+
+def _at_risk(data: Mapping[str, Any]) -> Iterator[str]:
+    left = [entry["what"] for entry in data["not_carried"]]
+    if left:
+        yield f"{_count(len(left), 'setting')} not carried over: {_listed(left)}"
+    for entry in data["targets"]:
+        about = [f["field"] for f in entry["fields"] if f["verdict"] == "approximate"]
+        if about:
+            yield f"{entry['target']}: approximate: {_listed(about)}"
+    verified = data["verification"]
+    if verified is None:
+        yield "nothing was run: --verify runs the new script"
+        return
+    for entry in verified["targets"]:
+        yield f"{entry['target']}: {entry['proof']['words']}"
+    if verified["reading"] is None:
+        yield READ_ONLY
+    else:
+        yield verified["reading"]["sentence"]
+
+
+READ_ONLY = "that the recipe says what the source does was only read: --run SCRIPT proves it"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,1 @@
+"""Reading of programs and configurations: facts, lint and lift."""

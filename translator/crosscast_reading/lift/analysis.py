@@ -1,0 +1,139 @@
+"""Read sources that belong together: facts, training steps, commands, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast.recipe.fill_in import Mark
+from crosscast_reading.facts.fact import Fact, Layer
+from crosscast_reading.facts.profile import Profile, profile_of
+from crosscast_reading.lift.filled_in import without_filled_in
+from crosscast_reading.lift.launch_assumptions import assumptions
+from crosscast_reading.lift.precedence import Settlement, settle
+from crosscast_reading.lift.separate_programs import trained_apart
+from crosscast_reading.pysource.names.reached import unreached
+from crosscast_reading.sources.files import kind_of
+from crosscast_reading.sources.grouping import group
+from crosscast_reading.sources.subject import Subject
+
+if TYPE_CHECKING:
+    from crosscast.recipe.document import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """All that was read from a group of sources."""
+
+    subject: Subject
+    settled: Settlement
+    diagnostics: tuple[Diagnostic, ...] = ()
+    recipe: Recipe | None = None
+    """The recipe itself, if one of the sources is one."""
+    marks: tuple[Mark, ...] = ()
+    """Values of that recipe that are still to be filled in."""
+
+    @property
+    def name(self) -> str:
+        """The file that the group goes by."""
+        return self.subject.sources[0].name if self.subject.sources else ""
+
+
+def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None) -> Analysis:
+    """Read sources that belong together. Never raises.
+
+    Args:
+        sources: launch scripts, programs, helper modules and configurations of one run.
+        versions: package to version, instead of what the sources say.
+    """
+    from crosscast_reading.sources.subject_builder import subject_of
+
+    subject, found = subject_of(sources, versions)
+    facts = (*_of_reached(launched(subject), subject), *assumptions(subject))
+    subject = replace(subject, profile=profile_of(without_filled_in(facts)))
+    profile, warnings = trained_apart(subject)
+    subject = replace(subject, profile=profile)
+    recipe = None
+    marks: tuple[Mark, ...] = ()
+    for source in sources:
+        if kind_of(source) == "config" and recipe is None:
+            recipe = _recipe(source, found)
+            marks = _marks(source) if recipe is not None else ()
+    return Analysis(
+        subject=subject,
+        settled=settle(subject.profile),
+        diagnostics=tuple(dict.fromkeys((*subject.unread, *found, *warnings))),
+        recipe=recipe,
+        marks=marks,
+    )
+
+
+def _of_reached(profile: Profile, subject: Subject) -> Iterator[Fact]:
+    """Yield facts but those of functions and classes that the program only has beside it."""
+    others = (source.text for source in subject.sources if kind_of(source) != "python")
+    lines: dict[str, set[int]] = {}
+    for module, node in unreached(subject.program, others):
+        lines.setdefault(module.source.name, set()).update(
+            range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        )
+    for fact in profile:
+        if not fact.places or not all(p.line in lines.get(p.file, ()) for p in fact.places):
+            yield fact
+
+
+def _marks(source: Source) -> tuple[Mark, ...]:
+    """Return what is still to be filled in, in a recipe."""
+    from crosscast.recipe.yaml_source import parse
+
+    return parse(source.text, source.name).marks
+
+
+def launched(subject: Subject) -> Profile:
+    """Return the facts, those that a flag of the launch decides with its place.
+
+    The reader of the program knows the value already; here the launch becomes its layer.
+    """
+    flags = {_word(flag.expression): flag for command in subject.commands for flag in command.flags}
+    if not flags:
+        return subject.profile
+    facts = []
+    for fact in subject.profile:
+        flag = flags.get(_word(fact.expression.rpartition(".")[2]))
+        if fact.origin == "flag" and fact.known and flag is not None and _same(fact, flag):
+            places = (*flag.places, *fact.places)
+            fact = replace(fact, places=places, layer=Layer.LAUNCHER)
+        facts.append(fact)
+    return profile_of(facts)
+
+
+def _word(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_").lower()
+
+
+def _same(fact: Fact, flag: Fact) -> bool:
+    """Whether the value of a fact is the one that the launch gives."""
+    if isinstance(fact.value, int | float) and not isinstance(fact.value, bool):
+        try:
+            return float(str(flag.value)) == float(fact.value)
+        except ValueError:
+            return False
+    return isinstance(fact.value, str)
+
+
+def together(sources: Sequence[Source]) -> tuple[Source, ...]:
+    """Return sources that a user says belong together, the program's main file first."""
+    first = next((g for g in group(sources) if sources and sources[0] in g), ())
+    return (*first, *(source for source in sources if source not in first))
+
+
+def _recipe(source: Source, found: list[Diagnostic]) -> Recipe | None:
+    from crosscast_reading.readers.recipe_yaml import READER
+
+    if not READER.sniff(source):
+        return None
+    reading = READER.read(source)
+    found += reading.diagnostics
+    return reading.recipe

@@ -1,0 +1,176 @@
+"""Turn facts into a recipe: fill every field, validate it, report what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.recipe.document import Recipe
+from crosscast_reading.lift import run_sections, step_sections
+from crosscast_reading.lift.analysis import Analysis
+from crosscast_reading.lift.annotated_yaml import recipe_yaml
+from crosscast_reading.lift.completion import completed
+from crosscast_reading.lift.conflicts import conflicts
+from crosscast_reading.lift.implied_defaults import apis_of, imply
+from crosscast_reading.lift.initial_weights import initial_weights
+from crosscast_reading.lift.library_defaults import trainer_of
+from crosscast_reading.lift.loop_coverage import Coverage
+from crosscast_reading.lift.loss_section import loss
+from crosscast_reading.lift.optimizers import groups, optimizer
+from crosscast_reading.lift.rate_course import computed_rates
+from crosscast_reading.lift.recipe_draft import KINDS, Draft, Filled, How, of_fact
+from crosscast_reading.lift.resolved_values import unknown_fields
+
+DIRECT = "recipe."
+"""Facts with such a name speak of a field of the recipe itself; numbers in it count items."""
+NAMES = ("version", "name")
+"""Fields that say nothing about the training."""
+_UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifted:
+    """What became of a group of sources."""
+
+    analysis: Analysis
+    fields: Mapping[str, Filled]
+    """Field of the recipe to how it came by its value."""
+    text: str
+    """The recipe as YAML with comments; empty if the sources do not train."""
+    recipe: Recipe | None
+    """The recipe; None if what was read makes none: the diagnostics say why."""
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Fields of the recipe that no source speaks of and that it needs."""
+        return tuple(path for path, filled in self.fields.items() if filled.how == "assumed")
+
+    @property
+    def counts(self) -> dict[How, int]:
+        """How many values of the recipe are of each kind; its version and name are none."""
+        kinds = [filled.how for path, filled in self.fields.items() if path not in NAMES]
+        return {kind: kinds.count(kind) for kind in KINDS}
+
+
+def is_unread(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether a file is among the sources that is no Python that can be read."""
+    return any(diagnostic.code in _UNREAD for diagnostic in diagnostics)
+
+
+def lift(analysis: Analysis) -> Lifted:
+    """Return the recipe of sources that belong together. Never raises."""
+    if analysis.recipe is not None:
+        return _given(analysis, analysis.recipe)
+    if not _trains(analysis):
+        message = "nothing here trains, as far as the readers can tell"
+        note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
+        diagnostics = [*analysis.diagnostics]
+        if not is_unread(diagnostics) and not any(
+            diagnostic.code == "CC913" for diagnostic in diagnostics
+        ):
+            diagnostics.append(replace(note, message=f"{analysis.name}: {message}"))
+        return Lifted(
+            analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(diagnostics)
+        )
+    draft = fill(analysis)
+    names = [source.name for source in analysis.subject.sources]
+    recipe, problems = completed(draft, names)
+    return Lifted(
+        analysis=analysis,
+        fields=draft.fields,
+        text=recipe_yaml(draft.fields, names),
+        recipe=recipe,
+        diagnostics=(*analysis.diagnostics, *conflicts(analysis), *draft.notes, *problems),
+    )
+
+
+def _trains(analysis: Analysis) -> bool:
+    subject = analysis.subject
+    fields = (fact.field for fact in subject.profile if fact.field.startswith(DIRECT))
+    return subject.trains or any(not field.startswith(f"{DIRECT}model.") for field in fields)
+
+
+def fill(analysis: Analysis) -> Draft:
+    """Return all fields of the recipe that sources, defaults and stand-ins give."""
+    look = step_sections.looking(analysis.settled)
+    versions = dict(analysis.subject.program.versions)
+    draft = Draft(
+        coverage=Coverage(analysis.subject),
+        library=trainer_of(apis_of(look), versions, analysis.subject.program),
+    )
+    draft.put("version", 1, how="derived", note="of the format")
+    draft.put("name", slug(analysis.name), how="derived", note="the name of the file")
+    step_sections.precision(look, draft)
+    step_sections.loss_scaling(look, draft)
+    step_sections.accumulation(look, draft)
+    step_sections.clipping(look, draft)
+    chosen = optimizer(analysis.settled, draft)
+    draft.unknown = unknown_fields(analysis.subject.profile, chosen)
+    run_sections.schedule(look, draft)
+    run_sections.batch(look, draft)
+    imply(look, _class_of(analysis, chosen), draft, versions)
+    computed_rates(look, draft)
+    _direct(analysis, draft)
+    run_sections.rest(look, draft)
+    loss(look, draft)
+    step_sections.windows(look, draft)
+    run_sections.course(draft)
+    groups(look, draft)
+    initial_weights(analysis.subject, draft)
+    if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
+        draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
+    return draft
+
+
+def _class_of(analysis: Analysis, chosen: str) -> str:
+    """Return the class of an optimizer, with its module where the source shows that."""
+    found = analysis.settled.get(("optimizer.source_name", chosen))
+    if found is None or not found.fact.known:
+        return ""
+    return found.fact.expression or str(found.fact.value)
+
+
+def slug(name: str) -> str:
+    """Return a name for a recipe from that of a file."""
+    path = PurePath(name.replace("\\", "/"))
+    stem = path.stem if path.stem not in ("train", "main", "run", "config", "-") else ""
+    parts = [part for part in (path.parent.name if not stem else "", path.stem) if part]
+    text = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)).strip("-._")[:64]
+    return text if text and text[0].isalnum() else "lifted"
+
+
+def _direct(analysis: Analysis, draft: Draft) -> None:
+    """Fill the fields that facts speak of by the recipe's own names."""
+    direct: dict[str, Filled] = {}
+    for fact in analysis.subject.profile:
+        if fact.field.startswith(DIRECT) and fact.known:
+            value = list(fact.value) if isinstance(fact.value, tuple) else fact.value
+            direct.setdefault(fact.field.removeprefix(DIRECT), of_fact(value, fact))
+    for choice in ("optimizer.name", "loss_scaling.mode", "clipping.kind", "schedule.name"):
+        if choice in direct and direct[choice].value != draft.value(choice):
+            draft.without(f"{choice.split('.')[0]}.")
+    parts = [path for path in draft.fields if any(name.startswith(f"{path}.") for name in direct)]
+    for path in parts:
+        del draft.fields[path]
+    draft.fields.update(direct)
+    if "accumulation.normalize_by" in direct:  # then it is known how losses are divided
+        draft.notes = [note for note in draft.notes if note.path != "accumulation"]
+    if "distributed.processes_per_node" in direct:
+        run_sections.spread(step_sections.looking(analysis.settled), draft)
+    draft.said = frozenset(direct)
+
+
+def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
+    from crosscast.recipe.yaml_text import recipe_text
+
+    return Lifted(
+        analysis=analysis,
+        fields={},
+        text=recipe_text(recipe, analysis.marks),
+        recipe=recipe,
+        diagnostics=analysis.diagnostics,
+    )

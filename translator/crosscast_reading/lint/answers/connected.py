@@ -1,0 +1,71 @@
+"""Which files of a program use each other; another whole program beside them decides nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.once import once
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.sources.prefilter import may_train
+
+
+def connected(module: Module) -> frozenset[Module]:
+    """Return the modules that use what a module defines, or that it uses, through any number.
+
+    A file that is imported without a visible use of what it defines is one of them only if it has
+    nothing of a training program: it may be imported for what its import does.
+    """
+    return _groups(module.program)[module]
+
+
+@once
+def _groups(program: Program) -> dict[Module, frozenset[Module]]:
+    groups = {module: {module} for module in program.modules}
+    for module in program.modules:
+        for other in _used(module):
+            if other not in groups[module]:
+                merged = groups[module] | groups[other]
+                groups.update(dict.fromkeys(merged, merged))
+    return {module: frozenset(group) for module, group in groups.items()}
+
+
+def _used(module: Module) -> Iterator[Module]:
+    """Yield the modules of the program of whose definitions a module uses some."""
+    statements: tuple[ast.Import | ast.ImportFrom, ...] = (
+        *module.every(ast.Import),
+        *module.every(ast.ImportFrom),
+    )
+    for node in statements:
+        base = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            used = _is_used(name, module)
+            joined = f"{base}{alias.name}" if base.endswith(".") else f"{base}.{alias.name}"
+            for dotted in (base, joined) if base else (alias.name,):
+                found = module.program.find_module(dotted, module)
+                if found is not None and (used or not may_train(found.source)):
+                    yield found
+
+
+def _is_used(name: str, module: Module) -> bool:
+    """Whether an imported name is read in a module, or may be imported from it by others."""
+    if name == "*" or module.source.name.endswith("__init__.py") or name in _read_in(module):
+        return True
+    others = (other for other in module.program.modules if other is not module)
+    return any(name in _asked_by(other) or other.stars for other in others)
+
+
+@once
+def _read_in(module: Module) -> frozenset[str]:
+    """Return the names that a module reads."""
+    return frozenset(node.id for node in module.every(ast.Name))
+
+
+@once
+def _asked_by(module: Module) -> frozenset[str]:
+    """Return the names that a module may read of others: attributes, and what it imports."""
+    attributes = {node.attr for node in module.every(ast.Attribute)}
+    imported = {each.name for node in module.every(ast.ImportFrom) for each in node.names}
+    return frozenset(attributes | imported)

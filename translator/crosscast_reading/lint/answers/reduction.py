@@ -1,0 +1,207 @@
+"""Reduction of a loss over its batch: mean, sum, or unknown."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from crosscast_reading.lint.answers.model_outputs import (
+    is_output,
+    reduction_of_entry,
+    reduction_within,
+    runs_model,
+    uses_transformers,
+)
+from crosscast_reading.lint.answers.windows import ACCUMULATES
+from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.scopes import Binding
+from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.pysource.values.value import Instance, Known
+from crosscast_reading.readers.python.library_calls import fixed
+from crosscast_reading.readers.python.loss_flow import assigned, is_criterion, origin
+from crosscast_reading.readers.python.loss_values import (
+    After,
+    Criterion,
+    LossValue,
+    OneOf,
+    Unfollowed,
+    Updated,
+)
+from crosscast_reading.trainstep.answers.differentiated import loss_expression
+from crosscast_reading.trainstep.events import Event
+from crosscast_reading.trainstep.frames.object_kinds import is_loss_name
+
+Reduction = Literal["mean", "sum", "unknown"]
+
+_LIBRARIES = re.compile(r"(torch|paddle)\.nn\.|(\w+\.)*keras\.losses\.[A-Z]\w+\.__call__$")
+"""Losses that are means unless they are told otherwise."""
+_CRITERIA = ("criterion", "loss_fn", "loss_func", "loss_function", "loss_fct", "criteria")
+_NAMED = re.compile(rf"^(self\.)?({'|'.join(_CRITERIA)})$")
+_COMPUTES = re.compile(r"^_?(get|compute|calc|calculate|forward)_(the_)?loss$|^loss$")
+"""Functions that only compute a loss."""
+_SUMMED = re.compile(
+    r"reduction\s*=\s*['\"](sum|none)['\"]|size_average\s*=\s*False|reduce\s*=\s*False"
+    r"|num_tokens(?!\s*=\s*[1-9])|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
+)
+_SCALER = re.compile(r"(GradScaler|AmpScaler)\.scale$")
+
+
+def reduction_of(backward: Event) -> Reduction:
+    """Return how the loss of a backward pass is reduced.
+
+    A criterion passed as an argument counts as a mean, the default of all losses of PyTorch, and so
+    does a loss that a model of another file returns, unless the program has names about sums or
+    token counts.
+    """
+    loss = loss_expression(backward)
+    if loss is None:
+        return "unknown"
+    value = LossValue(loss, backward.module, calls=backward.calls)
+    return _joined(set(_of(value)), backward)
+
+
+def reduction_by(binding: Binding, loss: ast.Name, backward: Event) -> Reduction:
+    """Return how a loss is reduced that has its value from one of several assignments."""
+    value = LossValue(loss, backward.module, calls=backward.calls)
+    found = {each for part in assigned(binding, value) for each in _of_part(part)}
+    return _joined(found, backward)
+
+
+def _joined(found: set[str], backward: Event) -> Reduction:
+    """Return the reduction of a loss that can come about in several ways."""
+    if "sum" in found:
+        return "sum"
+    if found == {"mean"}:
+        return "mean"
+    if found == {"mean", "named"} or found == {"named"}:
+        program = backward.module.program
+        texts = [m.code for m in program.modules]
+        return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
+    return "unknown"
+
+
+def _of(value: LossValue) -> Iterator[str]:
+    match origin(value):
+        case OneOf(parts=parts):
+            for part in parts:
+                yield from _of_part(part)
+        case After(operation="mean" | "sum" as reduction):
+            yield reduction
+        case After(operation="divide", inner=inner, operand=ast.expr() as divisor):
+            yield from ["unknown"] if _may_be_window(divisor, value) else ()
+            yield from _of(inner)
+        case After(operation="scale", value=LossValue(node=ast.Call() as call, module=module)) if (
+            not _SCALER.search(module.call(call).name)
+        ):
+            yield "unknown"  # an object of which nothing is known may divide
+        case After(inner=inner):
+            yield from _of(inner)
+        case Criterion(value=LossValue(key=None), call=call) if _LIBRARIES.match(call.name):
+            yield _of_library(call)
+        case Criterion(value=source) | Unfollowed(value=source):
+            yield _named(source)
+
+
+def _of_part(part: LossValue | Updated | None) -> Iterator[str]:
+    match part:
+        case None:
+            yield "unknown"
+        case Updated(operation="add", operand=operand):
+            yield from _of(operand)
+        case Updated(operation="divide", operand=operand):
+            yield from ["unknown"] if _may_be_window(operand.node, operand) else ()
+        case LossValue():
+            yield from _of(part)
+
+
+def _may_be_window(divisor: ast.expr, value: LossValue) -> bool:
+    """Whether a function that returns a loss may divide it by the number of micro-batches."""
+    if isinstance(divisor, ast.Constant):
+        return False
+    return value.returned or bool(ACCUMULATES.search(value.module.text(divisor)))
+
+
+# ---- what is not followed: names tell
+
+
+def _named(value: LossValue) -> str:
+    """Return `named` for what is a mean by all that its name says."""
+    node, module, key = value.node, value.module, value.key
+    match node:
+        case ast.Call() if key is not None:
+            return reduction_of_entry(node, key, module, value.name)
+        case ast.Subscript(slice=ast.Constant(value=str())) if key is not None:
+            return reduction_within(node, key, module)
+        case ast.Call():
+            return _of_call(node, module)
+        case ast.Attribute(attr=name) if key is None and is_loss_name(name):
+            by_library = name == "loss" and uses_transformers(module)
+            return "named" if by_library or is_output(node.value, module) else "unknown"
+    return "unknown"
+
+
+def _of_call(node: ast.Call, module: Module) -> str:
+    call = module.call(node)
+    if isinstance(node.func, ast.Name) and node.func.id == "sum":
+        return _of_sum(node, module)
+    if ":" in call.name:
+        return "unknown"
+    if call.method == "training_step":
+        return "named"  # the return value of a LightningModule is optimized directly
+    if _NAMED.search(module.text(node.func)):
+        return "named"
+    if _COMPUTES.search(call.method):
+        return _of_criteria(node, module)
+    return "named" if runs_model(node, module) else "unknown"
+
+
+def _of_criteria(node: ast.Call, module: Module) -> str:
+    """Return how the criterion reduces that an unseen function gets: `get_loss(y, x, mse)`."""
+    found = set()
+    for given in (*node.args, *(k.value for k in node.keywords)):
+        for binding in definitions(given, module) if identifier(given) in _CRITERIA else ():
+            made, where = binding.assigned, binding.module
+            if not isinstance(made, ast.Call):
+                return "unknown"
+            maker = where.call(made)
+            known = is_criterion(maker) and _LIBRARIES.match(maker.name)
+            found.add(_of_library(maker) if known else "unknown")
+    return "named" if found == {"mean"} else "unknown"
+
+
+def _of_sum(node: ast.Call, module: Module) -> str:
+    """`sum(losses.values())`, `sum(loss for loss in losses.values())` of a model's losses."""
+    given: ast.expr | None
+    match node.args:
+        case [
+            ast.GeneratorExp(elt=ast.Name(), generators=[ast.comprehension(iter=given)])
+            | ast.ListComp(elt=ast.Name(), generators=[ast.comprehension(iter=given)])
+            | given,
+            *_,
+        ]:
+            pass
+        case _:
+            given = None
+    match given:
+        case ast.Call(func=ast.Attribute(value=ast.Name() as losses, attr="values")):
+            return "named" if is_output(losses, module) else "unknown"
+    return "unknown"
+
+
+def _of_library(call: Call) -> str:
+    """Return how a loss of a library reduces, which is a mean unless it is told otherwise."""
+    if call.name.endswith(".__call__"):
+        match evaluate(call.node.func, call.module):
+            case Instance(call=Call() as call):
+                pass
+            case _:
+                return "unknown"
+    if call.has_star or {"size_average", "reduce"} & call.bound().keys():
+        return "unknown"
+    reduction = fixed(call.argument("reduction") or Known("mean"))
+    return str(reduction) if reduction in ("mean", "sum") else "unknown"

@@ -1,0 +1,64 @@
+"""Loss scalers where they are made."""
+
+from __future__ import annotations
+
+import ast
+
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.unused_scalers import are_unused
+from crosscast_reading.sources.subject import Subject
+
+CLASSES = frozenset(
+    {
+        *("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"),
+        *("torch.cuda.amp.grad_scaler.GradScaler", "torch.amp.grad_scaler.GradScaler"),
+        *("torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler", "paddle.amp.GradScaler"),
+    }
+)
+
+
+def scaler_calls(subject: Subject) -> list[Call]:
+    """Return the calls that create a GradScaler of PyTorch or Paddle."""
+    program = subject.program
+    return [
+        call
+        for module in program.modules
+        for call in module.calls
+        if call.names and set(call.names) <= CLASSES
+    ]
+
+
+def idle_scalers(subject: Subject) -> bool:
+    """Whether every scaler of a program is only created, saved, or scales what is only shown."""
+    made = scaler_calls(subject)
+    return are_unused(made, subject.program)
+
+
+def tests_around(call: Call) -> list[ast.expr]:
+    """Return the conditions under which a scaler is made, within its function."""
+    module, found = call.module, []
+    here: ast.AST | None = call.node
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.Module):
+        here = module.parent(here)
+        if isinstance(here, ast.If | ast.IfExp):
+            found.append(here.test)
+    return found
+
+
+def enabled_by_default(call: Call) -> bool:
+    """Whether a scaler is created enabled, with the defaults of the flags."""
+    given = call.argument("enabled") or call.argument("enable")
+    if given is None:
+        return not call.has_star
+    return isinstance(given, Known) and given.value is True
+
+
+def switched_off(call: Call) -> bool | None:
+    """Whether a scaler is created disabled; None if it depends on a flag or condition."""
+    given = call.argument("enabled") or call.argument("enable")
+    if given is None:
+        return None if call.has_star else False
+    if isinstance(given, Known) and isinstance(given.value, bool) and not given.flag:
+        return not given.value
+    return None

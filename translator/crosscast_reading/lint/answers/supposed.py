@@ -1,0 +1,339 @@
+"""What expressions are worth if settings have certain values: `args.dtype` is "bfloat16".
+
+And whether some values of the settings meet several conditions together.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import cast
+
+from crosscast_reading.pysource.libraries.packages import is_of_framework
+from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.scopes import Binding
+from crosscast_reading.pysource.syntax.truth import is_combination, is_met, of_combination
+
+UNSURE = object()
+"""A value that does not follow from what is supposed."""
+MADE = object()
+"""An object that was made: true, and not None."""
+Part = tuple[ast.expr, Module]
+"""An expression and where it stands."""
+Wanted = tuple[Part, bool]
+"""A condition and whether it must be met."""
+
+_HOPS = 8
+_MOST = 256
+"""Most cases that are tried."""
+
+
+def worth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> object:
+    """Return what an expression is worth, a name of a library as text, or `UNSURE`.
+
+    Args:
+        part: the expression.
+        supposed: settings as the source writes them, without `self.`, and their values.
+        hops: most names to follow.
+    """
+    node, module = part
+    text = _name_of(node)
+    if text in supposed:
+        return supposed[text]
+
+    def of(inner: ast.expr) -> object:
+        return worth((inner, module), supposed, hops)
+
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Name(id="__name__"):
+            return "__main__"
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            chosen = truth((test, module), supposed, hops)
+            return UNSURE if chosen is None else of(body if chosen else orelse)
+        case ast.Subscript(value=table, slice=key):
+            return _entry(table, of(key), module, supposed, hops)
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            answer = truth(part, supposed, hops)
+            return UNSURE if answer is None else answer
+        case ast.Call(func=ast.Name(id="bool"), args=[inner]):
+            answer = truth((inner, module), supposed, hops)
+            return UNSURE if answer is None else answer
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name]):
+            return of(name)
+        case ast.Call():
+            made = module.call(node).name.rpartition(".")[2]
+            return MADE if made[:1].isupper() else UNSURE
+        case ast.Name() | ast.Attribute():
+            return _definition(node, module, supposed, hops)
+    return UNSURE
+
+
+def truth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> bool | None:
+    """Return whether a condition is met; None if that does not follow from what is supposed."""
+    node, module = part
+    if _name_of(node) in supposed:
+        return bool(supposed[_name_of(node)])
+    if is_combination(node):
+        return of_combination(node, lambda each: truth((each, module), supposed, hops))
+    match node:
+        case ast.Compare(left=first, ops=[sign], comparators=[right]):
+            left = worth((first, module), supposed, hops)
+            return _compared(left, sign, right, module, supposed, hops)
+    found = worth(part, supposed, hops)
+    return None if found is UNSURE else bool(found)
+
+
+def can_be_met(wanted: Sequence[Wanted]) -> bool:
+    """Whether some case of settings that nothing assigns surely meets all conditions.
+
+    A comparison of numbers is met in some case, if no other condition asks for its settings.
+    """
+    parts = [part for part, _ in wanted]
+    atoms = {ast.unparse(node): (node, module) for node, module in _atoms_of(parts)}
+    if not all(map(_is_plain, atoms.values())):
+        return False
+    free = [text for text, atom in atoms.items() if _is_open(atom)]
+    asked = {text: {*settings_in([atom])} for text, atom in atoms.items()}
+    if any(asked[text] & asked[other] for text in free for other in atoms if other != text):
+        return False
+    decided = [atom for text, atom in atoms.items() if text not in free]
+    names = settings_in(decided)
+    compared = [
+        (node, module)
+        for module in dict.fromkeys(module for _, module in parts)
+        for node in module.every(ast.Compare)
+        if _name_of(node.left) in names
+    ]
+    possible = cases(decided, {}, free=free, compared=compared)
+    return any(all(truth(part, c) is holds for part, holds in wanted) for c in possible)
+
+
+def _is_open(part: Part) -> bool:
+    """Whether no case of its settings decides a condition."""
+    return all(truth(part, case) is None for case in cases([part], {}))
+
+
+def _atoms_of(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the conditions that others are made of by `and`, `or` and `not`."""
+    for node, module in parts:
+        if is_combination(node):
+            inner = node.values if isinstance(node, ast.BoolOp) else [node.operand]
+            yield from _atoms_of((each, module) for each in inner)
+        else:
+            yield node, module
+
+
+def _is_plain(part: Part) -> bool:
+    """Whether a condition asks settings that nothing assigns and counters of loops alone.
+
+    Another variable may be true only where one of the other conditions is met.
+    """
+    for node, module in _followed(part):
+        match node:
+            case ast.Attribute(value=ast.Name(), attr=word) if not _is_assigned(word, module):
+                pass
+            case ast.Attribute() | ast.Call():
+                return False
+            case ast.Name() if node.id != "__name__" and _made(node, module) is None:
+                if not _is_counter(node, module):
+                    return False
+    return True
+
+
+def comes_round(part: Part) -> bool:
+    """Whether a condition is met in some rounds of a loop, whatever the settings are."""
+    return _is_plain(part) and all(
+        any(_is_counter(each, module) for each in ast.walk(node))
+        for node, module in _atoms_of([part])
+    )
+
+
+def _is_counter(node: ast.AST, module: Module) -> bool:
+    """Whether a node is the variable of a loop."""
+    found = definitions(node, module) if isinstance(node, ast.Name) else ()
+    return bool(found) and all(binding.kind == "loop" for binding in found)
+
+
+def _is_assigned(word: str, module: Module) -> bool:
+    return any(
+        each.attr == word and isinstance(each.ctx, ast.Store)
+        for where in module.program.modules
+        for each in where.every(ast.Attribute)
+    )
+
+
+def settings_in(parts: Sequence[Part]) -> list[str]:
+    """Return the settings that expressions depend on, in order, followed through names."""
+    return list(dict.fromkeys(name for part in parts for name in _settings(part, _HOPS)))
+
+
+def cases(
+    parts: Sequence[Part],
+    fixed: Mapping[str, object],
+    *,
+    free: Sequence[str] = (),
+    compared: Sequence[Part] | None = None,
+) -> Iterator[Mapping[str, object]]:
+    """Yield the cases of the settings that conditions depend on: on, off, or what they may equal.
+
+    Nothing is yielded where there are too many.
+
+    Args:
+        parts: the conditions.
+        fixed: settings whose values are the same in all cases.
+        free: what else is true or false, whatever the settings are.
+        compared: further comparisons with texts, one of which each setting is then that is
+            compared with any; without them, a setting may be something else.
+    """
+    names = [*free, *(name for name in settings_in(parts) if name not in fixed)]
+    texts = [texts_for(name, [*parts, *(compared or ())]) for name in names]
+    closed = compared is not None
+    values = [each if each and closed else [True, False, *each] for each in texts]
+    if prod(map(len, values)) <= _MOST:
+        for chosen in product(*values):
+            yield {**fixed, **dict(zip(names, chosen, strict=True))}
+
+
+def texts_for(name: str, parts: Sequence[Part]) -> list[str]:
+    """Return the texts that expressions compare a setting with, or look it up by."""
+    found: list[str] = []
+    for node, module in (inner for part in parts for inner in _followed(part)):
+        match node:
+            case ast.Compare(left=left, comparators=others) if _name_of(left) == name:
+                found += [text for other in others for text in _texts(other)]
+            case ast.Subscript(value=table, slice=key) if _name_of(key) == name:
+                found += [text for each, _ in _table(table, module) for text in _texts(each)]
+    return list(dict.fromkeys(found))
+
+
+def _name_of(node: ast.expr) -> str:
+    match node:
+        case (
+            ast.Name()
+            | ast.Attribute()
+            | ast.Subscript(slice=ast.Constant())
+            | ast.Compare()
+            | ast.BinOp()
+        ):
+            return ast.unparse(node).removeprefix("self.")
+        case ast.Call(func=ast.Name(id="getattr"), args=[home, ast.Constant(value=str(name)), *_]):
+            return f"{ast.unparse(home)}.{name}".removeprefix("self.")
+    return ""
+
+
+def _settings(part: Part, hops: int) -> Iterator[str]:
+    """Yield what is neither defined in the program nor a name of a library."""
+    node, module = part
+    match node:
+        case ast.Name(id="__name__"):
+            return
+        case ast.Name() | ast.Attribute() | ast.Subscript(slice=ast.Constant()):
+            made = _made(node, module) if hops else None
+            if made is not None:
+                yield from _settings(made, hops - 1)
+            elif not is_of_framework(module.resolve(node)):
+                yield _name_of(node)
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(), *_]):
+            yield _name_of(node)
+        case ast.Call(func=ast.Name(id="bool" | "getattr"), args=[*_, inner]):
+            yield from _settings((inner, module), hops)
+        case ast.Call():
+            return
+        case _:
+            for each in ast.iter_child_nodes(node):
+                if isinstance(each, ast.expr):
+                    yield from _settings((each, module), hops)
+
+
+def _followed(part: Part) -> Iterator[Part]:
+    """Yield an expression, its parts, and those of what its names are defined as, each once.
+
+    Nothing is yielded for `args` of `args.dtype`.
+    """
+    waiting, seen = [part], {part[0]}
+    while waiting:
+        node, module = waiting.pop()
+        owners = {each.value for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.expr) or (inner in owners and isinstance(inner, ast.Name)):
+                continue
+            yield inner, module
+            made = _made(inner, module) if isinstance(inner, ast.Name | ast.Attribute) else None
+            if made is not None and made[0] not in seen:
+                seen.add(made[0])
+                waiting.append(made)
+
+
+def _definition(
+    node: ast.expr, module: Module, supposed: Mapping[str, object], hops: int
+) -> object:
+    made = _made(node, module) if hops else None
+    if made is not None:
+        return worth(made, supposed, hops - 1)
+    name = module.resolve(node)
+    return name if is_of_framework(name) else UNSURE
+
+
+def _made(node: ast.expr, module: Module) -> Part | None:
+    """Return the only expression that a name stands for, or the only one given for a parameter."""
+    match definitions(node, module):
+        case [Binding(kind="parameter", node=ast.arg()) as parameter]:
+            given = module.program.arguments_for(parameter)
+            return given[0] if len(given) == 1 else None
+        case [Binding(assigned=ast.expr() as value, module=where)]:
+            return value, where
+    return None
+
+
+def _table(node: ast.expr, module: Module) -> list[tuple[ast.expr, ast.expr]]:
+    made = _made(node, module) if isinstance(node, ast.Name | ast.Attribute) else (node, module)
+    match made:
+        case ast.Dict(keys=keys, values=values), _:
+            known = cast("list[ast.expr]", keys)  # nothing equals the None of `**`
+            return list(zip(known, values, strict=True))
+    return []
+
+
+def _entry(
+    table: ast.expr, key: object, module: Module, supposed: Mapping[str, object], hops: int
+) -> object:
+    for each, value in _table(table, module) if key is not UNSURE else ():
+        if worth((each, module), supposed, hops) == key:
+            return worth((value, module), supposed, hops)
+    return UNSURE
+
+
+def _compared(
+    left: object,
+    sign: ast.cmpop,
+    right: ast.expr,
+    module: Module,
+    supposed: Mapping[str, object],
+    hops: int,
+) -> bool | None:
+    if left is UNSURE:
+        return None
+    match sign, right:
+        case (ast.In() | ast.NotIn(), ast.List(elts=elts) | ast.Tuple(elts=elts)):
+            items = [worth((each, module), supposed, hops) for each in elts]
+            inside = True if left in items else None if UNSURE in items else False
+            return is_met(inside, isinstance(sign, ast.In))
+        case (ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot(), _):
+            other = worth((right, module), supposed, hops)
+            if other is UNSURE or (left is MADE and other is not None):
+                return None
+            return is_met(left == other, isinstance(sign, ast.Eq | ast.Is))
+    return None
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    elements = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
+    for element in elements:
+        match element:
+            case ast.Constant(value=str() as text):
+                yield text

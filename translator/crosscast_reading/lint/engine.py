@@ -1,0 +1,104 @@
+"""Apply the rules to a group of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast_reading.lint.ignores import apply_ignores
+from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.result import Result, of_diagnostic, of_finding, order
+from crosscast_reading.lint.rule import Rule
+from crosscast_reading.pysource.syntax.notebook import is_notebook
+from crosscast_reading.sources.failures import guarded
+from crosscast_reading.sources.prefilter import has_word, may_train
+from crosscast_reading.sources.subject import Subject
+
+EVERYTHING = Options()
+UNFOLLOWED = "CC957"
+"""Reported once a file: what could not be followed."""
+
+
+def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> list[Result]:
+    """Return the results for a group of sources, ordered by location.
+
+    Args:
+        sources: a program with its modules, main file first, its launch scripts and settings.
+        options: the rules to apply.
+
+    Returns:
+        Findings, and diagnostics (CC95x) for parts of crosscast that failed; the other rules still
+        apply.
+    """
+    if not any(may_train(source) for source in sources):
+        return []
+    from crosscast_reading.sources.subject_builder import subject_of
+
+    rules = options.rules()
+    subject, failures = subject_of(sources, options.versions)
+    results = [of_diagnostic(failure) for failure in failures]
+    for rule in rules:
+        results += _apply(rule, subject)
+    results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
+    if options.verbose:
+        from crosscast_reading.lint.unfollowed import unfollowed
+
+        failed: list[Diagnostic] = []
+        what = "naming what was not followed"
+        notes = guarded(failed, what, sources, lambda: [*unfollowed(subject)]) or ()
+        results += map(of_diagnostic, (*failed, *notes))
+    return distinct(
+        _repairable(result) for result in results if not options.silent(result.file, result.code)
+    )
+
+
+def _repairable(result: Result) -> Result:
+    """Return a result without its edits in notebooks, whose locations refer to cells."""
+    if result.edits and is_notebook(result.file):
+        return replace(result, edits=())
+    return result
+
+
+def distinct(results: Iterable[Result]) -> list[Result]:
+    """Return results ordered by location, without duplicates from modules of several programs."""
+    found: dict[tuple[object, ...], Result] = {}
+    for result in results:
+        found.setdefault((result.code, _place(result)), result)
+    return sorted(found.values(), key=order)
+
+
+def _place(result: Result) -> object:
+    """Return what is said once: a location, a file, or a message without either."""
+    if result.span is None:
+        return result.message
+    if result.code == UNFOLLOWED:
+        return result.span.file
+    place = (result.span.file, result.span.line, result.span.column)
+    return place if result.is_finding else (*place, result.message)
+
+
+def _concerns(rule: Rule, subject: Subject) -> bool:
+    from crosscast_reading.readers.python.library_calls import uses
+
+    if rule.needs_training and not subject.trains:
+        return False
+    if rule.topic == "paddle" and not uses(subject.program, "paddle"):
+        return False
+    return not rule.hints or any(has_word(source.text, rule.hints) for source in subject.sources)
+
+
+def _apply(rule: Rule, subject: Subject) -> list[Result]:
+    """Return the findings of a rule, also those before its failure."""
+    found: list[Result] = []
+    failures: list[Diagnostic] = []
+
+    def check() -> None:
+        if _concerns(rule, subject):
+            for finding in rule.check(subject):
+                found.append(of_finding(rule, finding))
+
+    main = subject.sources[0].name if subject.sources else ""
+    guarded(failures, f"rule {rule.code} {rule.name} on {main}", subject.sources, check)
+    return [*found, *map(of_diagnostic, failures)]

@@ -1,0 +1,79 @@
+"""The definition of a lint rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from crosscast.messages.diagnostics import Severity, Span
+from crosscast_reading.edits.edit import Edit
+
+if TYPE_CHECKING:
+    from crosscast_reading.sources.subject import Subject
+
+Topic = Literal[
+    "accumulation",
+    "loss scaling",
+    "clipping",
+    "precision",
+    "schedule",
+    "optimizer",
+    "distributed",
+    "keras",
+    "paddle",
+    "launch",
+    "outdated",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A mistake at a location."""
+
+    span: Span
+    message: str
+    """The mistake and its effect, in one sentence, with the names of the source."""
+    hint: str = ""
+    """What to write instead."""
+    related: tuple[Span, ...] = ()
+    """Other relevant locations, such as the step before a late clipping."""
+    edits: tuple[Edit, ...] = ()
+    """A safe fix; empty if a person must decide."""
+    severity: Severity | None = None
+    """Overrides the severity of the rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule. Its wrong example must yield exactly this finding, the right one none."""
+
+    code: str
+    """CL and three digits; never reused."""
+    name: str
+    """In kebab case: `clip-before-unscale`."""
+    topic: Topic
+    severity: Severity
+    title: str
+    why: str
+    """The effect on the training, with numbers if it was measured."""
+    wrong: str
+    """A complete small example: Python, shell, JSON or YAML (`language`)."""
+    right: str
+    check: Callable[[Subject], Iterable[Finding]]
+    language: Literal["python", "bash", "json", "yaml"] = "python"
+    hints: tuple[str, ...] = ()
+    """A text without any of these words has no findings: a fast pre-filter."""
+    fixable: bool = False
+    sources: tuple[str, ...] = ()
+    """Source of the fact: `pytorch/examples#1196`, a section of the framework's docs."""
+    needs_training: bool = True
+    """Whether it applies only to sources that train (`Subject.trains`)."""
+    beside: tuple[tuple[str, str], ...] = ()
+    """Name and text of files next to both examples, such as the program of a launch script."""
+
+    @property
+    def example_name(self) -> str:
+        """The file name of an example, with the suffix of its language."""
+        suffix = {"python": "py", "bash": "sh", "json": "json", "yaml": "yaml"}[self.language]
+        return f"example.{suffix}"

@@ -1,0 +1,55 @@
+"""CL121: the micro-batches of one window are divided by different numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import own_windows, window_steps
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import EPOCHS, changed
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.answers.divisors import divisors_of
+from crosscast_reading.trainstep.answers.windows import windows_of
+
+_RIGHT = changed(
+    EPOCHS,
+    (
+        "        loss = criterion(model(inputs), targets) / steps\n",
+        "        rest = len(loader) - step // steps * steps\n"
+        "        loss = criterion(model(inputs), targets) / min(steps, rest)\n",
+    ),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find divisors that depend on the round and change within a window."""
+    for step in window_steps(subject):
+        found = divisors_of(step, list(windows_of(step))) if own_windows(step) else None
+        if found is None or found.changes is None:
+            continue
+        length, window = found.changes
+        numbers = ", ".join(f"{number:g}" for number in window)
+        yield Finding(
+            span=found.event.span,
+            message=f"in an epoch of {length} micro-batches, those of one window are divided by "
+            f"{numbers}: they do not count alike",
+            hint="divide all micro-batches of a window by its number of micro-batches: for the "
+            "last one of an epoch, what is left over at its start",
+            related=tuple(event.span for event in step.of("backward")[:1]),
+        )
+
+
+RULE = Rule(
+    code="CL121",
+    name="divisor-changes-in-window",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="The micro-batches of one window are divided by different numbers",
+    why="A divisor that depends on the round of the loop must be the same for all micro-batches of "
+    "a window. Otherwise their rows have different weights, and the weights do not add up to 1.",
+    wrong=changed(_RIGHT, ("len(loader) - step // steps * steps", "len(loader) - step")),
+    right=_RIGHT,
+    check=check,
+    hints=("backward", "scaler"),
+)

@@ -1,0 +1,77 @@
+"""CL111: the same gradients are applied twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies
+from crosscast_reading.lint.answers.summed_gradients import applied_again
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import AMP, changed
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.events import Event
+
+_SCALERS = re.compile(r"scal|amp|accelerat", re.I)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find two steps of one optimizer without a backward or zero_grad between them."""
+    yield from applied_again(subject)
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        applied = [event for event in step.inside("step") if event.subject]
+        for subject_name in dict.fromkeys(event.subject for event in applied):
+            mine = [event for event in applied if event.subject == subject_name]
+            for first, second in pairwise(mine):
+                between = [
+                    event
+                    for event in (*step.inside("zero_grad"), *step.inside("backward"))
+                    if first.order < event.order < second.order
+                ]
+                if between or first.node is second.node or first.loops != second.loops:
+                    continue
+                if not any(event.order < first.order for event in backward):
+                    continue
+                if _of(first) != _of(second) or not implies(first, second):
+                    continue
+                if _may_be_layer(first, second):
+                    continue
+                yield Finding(
+                    span=second.span,
+                    message=f"{subject_name} has already applied these gradients",
+                    hint="step once",
+                    related=(first.span,),
+                )
+
+
+def _may_be_layer(first: Event, second: Event) -> bool:
+    """Whether one of both steps may be of a layer that updates weights of its own.
+
+    `head.step(optimizer)` reads as a step by a scaler, as long as the class of `head` is unknown.
+    """
+    names = {first.scaler, second.scaler}
+    return len(names) > 1 and ("" not in names or not _SCALERS.search("".join(names)))
+
+
+def _of(event: Event) -> str:
+    """Return the library of a step; Paddle's `minimize` applies gradients as `step` does."""
+    return "" if event.library.startswith("paddle") else event.library
+
+
+RULE = Rule(
+    code="CL111",
+    name="double-step",
+    topic="accumulation",
+    severity=Severity.ERROR,
+    title="The same gradients are applied twice",
+    why="The update is made twice. With SGD this doubles the learning rate; with Adam the "
+    "moments count every gradient twice. After `scaler.step(optimizer)`, the second step is "
+    "not skipped when gradients overflow, so weights become NaN.",
+    wrong=changed(AMP, ("    scaler.update()\n", "    scaler.update()\n    optimizer.step()\n")),
+    right=AMP,
+    check=check,
+    hints=("step(", "minimize(", "apply_gradients"),
+)

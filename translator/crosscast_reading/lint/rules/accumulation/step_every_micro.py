@@ -1,0 +1,160 @@
+"""CL113: the program counts windows, but the optimizer steps after every micro-batch."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies, known_word
+from crosscast_reading.lint.answers.windows import ACCUMULATES, modules_of
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
+from crosscast_reading.lint.rules.accumulation._window_branches import without_windows
+from crosscast_reading.pysource.syntax.nodes import identifier, walk
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.events import Event, EventKind, TrainingStep
+from crosscast_reading.trainstep.windows.linear import Remainder, take_apart
+
+_MERGES = re.compile(r"gradient_?merge|backward_passes_per_step", re.I)
+"""Words of libraries that accumulate within the step."""
+_CLEARS = re.compile(r"zero_?grad|clear|reset", re.I)
+_UPDATE: tuple[EventKind, ...] = ("step", "zero_grad")
+_RIGHT = changed(
+    ACCUMULATION,
+    ("steps = 4", "accumulation_steps = 4"),
+    (" / steps", " / accumulation_steps"),
+    ("% steps", "% accumulation_steps"),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find loops without windows that divide losses, or hold the schedule, for windows."""
+    for step in eager_steps(subject):
+        yield from _on_a_branch(step)
+        yield from _clears_late(step)
+        applied, backward = step.of("step"), step.of("backward")
+        if step.windowed or not applied:
+            continue
+        yield from _schedule_waits(step, backward)
+        if any(event.library not in ("", "apex") for event in applied):
+            continue
+        if not all(implies(event, other) for event in backward for other in applied):
+            continue
+        for divided in step.of("divide_loss"):
+            text = str(known_word(divided, "by_text"))
+            if ACCUMULATES.search(text) and known_word(divided, "by") != 1:
+                yield Finding(
+                    span=divided.span,
+                    message=f"the loss is divided by {text}, but the optimizer steps after every "
+                    "micro-batch",
+                    hint=f"step when `(step + 1) % {text} == 0`, or do not divide",
+                    related=(applied[0].span,),
+                )
+
+
+def _clears_late(step: TrainingStep) -> Iterator[Finding]:
+    """Find gradients that are cleared once a window while every micro-batch is an update."""
+    applied, cleared = step.inside("step"), step.inside("zero_grad")
+    backward = backward_of(step)
+    every = all(
+        event.library in ("", "apex") and all(implies(other, event) for other in backward)
+        for event in applied
+    )
+    ends = [e.window for e in cleared if e.window is not None and not e.window.by_caller]
+    if applied and backward and every and ends and len(ends) == len(cleared):
+        if _may_clear(step):
+            return
+        yield Finding(
+            span=applied[0].span,
+            message="the optimizer steps after every micro-batch, but the gradients are cleared "
+            f"once in {ends[0].steps_text}: each step repeats those before it",
+            hint="step and clear under the same condition",
+            related=(cleared[0].span,),
+        )
+
+
+def _may_clear(step: TrainingStep) -> bool:
+    """Whether code that is not seen may clear the gradients: `reset_gradients(model)`."""
+    if step.loop is None or step.unfollowed:
+        return True
+    seen = {event.node for event in step.of("zero_grad")}
+    return any(
+        isinstance(node, ast.Call) and node not in seen and _CLEARS.search(identifier(node.func))
+        for node in walk(step.loop.node)
+    )
+
+
+def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[Finding]:
+    """Find schedules that advance once a window while every micro-batch is an update."""
+    if any(_MERGES.search(module.code) for module in modules_of(step)):
+        return
+    if not all(_updates(event, step) for event in backward):
+        return
+    for event in step.inside("schedule"):
+        for guard in event.guards:
+            match take_apart(guard.node):
+                case Remainder(divisor=divisor, equal=guard.holds):
+                    length = event.module.text(divisor)
+                case _:
+                    continue
+            if ACCUMULATES.search(length):
+                yield Finding(
+                    span=event.module.owner_of(guard.node).span(guard.node),
+                    message=f"the schedule waits for {length} micro-batches, but the optimizer "
+                    "steps and clears the gradients after every one",
+                    hint="step and clear under the same condition, and divide the loss",
+                    related=tuple(applied.span for applied in step.of("step")[:1]),
+                )
+
+
+def _on_a_branch(step: TrainingStep) -> Iterator[Finding]:
+    """Find branches that step after every micro-batch, where the other branch has windows."""
+    for applied, guard, test in without_windows(step):
+        branch = guard.text if guard.holds else f"not {guard.text}"
+        yield Finding(
+            span=applied.span,
+            message=f"with `{branch}` the optimizer steps after every micro-batch, and "
+            f"{test.steps_text} counts for nothing; the other branch has windows",
+            hint="divide the loss and wait for the end of the window on both branches",
+            related=(applied.module.owner_of(test.node).span(test.node),),
+        )
+
+
+def _updates(backward: Event, step: TrainingStep) -> bool:
+    """Whether a backward pass is always followed by a step and a clearing of the gradients."""
+    return all(
+        any(
+            event.order > backward.order
+            and event.library in ("", "paddle")
+            and implies(backward, event)
+            for event in step.inside(kind)
+        )
+        for kind in _UPDATE
+    )
+
+
+RULE = Rule(
+    code="CL113",
+    name="step-every-micro-batch",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="The optimizer steps after every micro-batch although the program counts windows",
+    why="Gradients are not accumulated. If losses are divided, every batch causes an update with "
+    "1/N of its gradient; if only the schedule waits for the window, there are N times as many "
+    "updates as intended. So there are if only one branch of a switch, such as the one for half "
+    "precision, leaves the windows out.",
+    wrong=changed(
+        _RIGHT,
+        ("    if (step + 1) % accumulation_steps == 0:\n", ""),
+        ("        torch.nn", "    torch.nn"),
+        (
+            "        optimizer.step()\n        optimizer.zero",
+            "    optimizer.step()\n    optimizer.zero",
+        ),
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("accum", "iter_size", "update_freq", "micro", " % "),
+)

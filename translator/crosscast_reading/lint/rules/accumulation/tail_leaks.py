@@ -1,0 +1,61 @@
+"""CL105: gradients of a short last window are applied in the next epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import window_steps
+from crosscast_reading.lint.answers.summed_gradients import starts_again, sums_gradients
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import EPOCHS, changed
+from crosscast_reading.lint.rules.accumulation._tail import open_tails
+from crosscast_reading.sources.subject import Subject
+
+_LEAKING = changed(
+    EPOCHS,
+    (" or step + 1 == len(loader)", ""),
+    ("    optimizer.zero_grad()\n    for step", "    for step"),
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find windows that restart in every epoch while gradients are kept."""
+    summed = [
+        step
+        for step in subject.steps
+        if sums_gradients(subject, step) and not starts_again(subject, step)
+    ]
+    for step in (*window_steps(subject), *summed):
+        for event, test, cleared in open_tails(step):
+            if not cleared:
+                yield Finding(
+                    span=event.module.span(test.node),
+                    message="if the number of batches per epoch is not a multiple of "
+                    f"{test.steps_text}, the gradients of the remainder are added to the "
+                    "first window of the next epoch",
+                    hint="also step at the last batch, or clear the gradients at the start of "
+                    "every epoch",
+                    related=(event.span,),
+                )
+
+
+RULE = Rule(
+    code="CL105",
+    name="tail-leaks",
+    topic="accumulation",
+    severity=Severity.WARNING,
+    title="A short last window leaks into the next epoch",
+    why="The counter restarts but the gradients remain. The first update of the next epoch sums "
+    "up to 2N - 1 micro-batches, some of them computed with older weights.",
+    wrong=_LEAKING,
+    right=changed(_LEAKING, ("    for step", "    optimizer.zero_grad()\n    for step"))
+    .replace("(step + 1) % steps == 0:", "(step + 1) % steps == 0 or step + 1 == len(loader):")
+    .replace(
+        "        loss = criterion(model(inputs), targets) / steps\n",
+        "        rest = len(loader) - step // steps * steps\n"
+        "        loss = criterion(model(inputs), targets) / min(steps, rest)\n",
+    ),
+    check=check,
+    hints=("backward", "scaler", "apply_gradients"),
+)

@@ -1,0 +1,122 @@
+"""Gradients that a clip written by hand binds to a local name and loses."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Span
+from crosscast_reading.pysource.programs.module import Function, Module
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.pysource.syntax.nodes import identifier, names_in, walk
+from crosscast_reading.readers.python.library_calls import uses
+
+_CLIPS = re.compile(r"clip", re.I)
+_FACTOR = re.compile(r"clip|coef|scale|norm|ratio", re.I)
+_PRODUCTS = frozenset({"mul", "multiply", "scale", "div", "divide"})
+_STORES = frozenset({"set_value", "copy_", "assign", "append", "setattr", "add_", "mul_", "zero_"})
+
+
+def lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
+    """Yield where gradients are clipped for nothing, the name they get, and the helper's line.
+
+    That is the call of the function that clips them, or the line itself where nothing calls it.
+    """
+    rebinds = uses(program, "paddle")
+    for module in program.modules:
+        for function in module.functions.values():
+            clips = walk(function) if _CLIPS.search(function.name) else ()
+            found = (_lost(each, function, module, rebinds) for each in clips)
+            for name, line in filter(None, found):
+                sites = program.call_sites(module, function)
+                for site in sites:
+                    yield site.module.span(site.node), name, module.span(line)
+                if not sites:
+                    yield module.span(line), name, None
+
+
+def _lost(
+    loop: ast.AST, function: Function, module: Module, rebinds: bool
+) -> tuple[str, ast.stmt] | None:
+    """Return the unused name that the last statement of a loop assigns a product to.
+
+    Args:
+        loop: what may be a loop of the function.
+        function: that clips, by its name.
+        module: of both.
+        rebinds: whether `g *= x` makes a new tensor, as in Paddle.
+    """
+    if not isinstance(loop, ast.For):
+        return None
+    last = loop.body[-1]
+    while isinstance(last, ast.If) and not last.orelse:
+        last = last.body[-1]
+    match last:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_product(value, name):
+            pass
+        case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value) if rebinds:
+            if not _is_product(ast.BinOp(target, op, value), name):
+                return None
+        case _:
+            return None
+    if not _holds_gradients(name, loop, module):
+        return None
+    if any(map(_stores, walk(loop))):
+        return None
+    reads = [each for each in walk(function) if isinstance(each, ast.Name) and each.id == name]
+    inside = {*walk(loop)}
+    rebound = _is_bound_first(name, loop)
+    if not rebound or any(each not in inside and each.lineno > loop.lineno for each in reads):
+        return None
+    return name, last
+
+
+def _is_product(node: ast.expr, name: str) -> bool:
+    """Whether a value is a gradient times a factor, as a new tensor."""
+    words = names_in(node)
+    if name not in words or not any(_FACTOR.search(word) for word in words - {name}):
+        return False
+    match node:
+        case ast.BinOp(op=ast.Mult() | ast.Div()):
+            return True
+        case ast.Call(func=ast.Attribute(attr=method)):
+            return method in _PRODUCTS
+    return False
+
+
+def _holds_gradients(name: str, loop: ast.For, module: Module) -> bool:
+    """Whether a name is a gradient: one of a list of them, or `parameter.grad`."""
+    of_gradients = "grad" in module.text(loop.iter).lower()
+    if identifier(loop.target) == name:
+        return of_gradients or name in ("g", "grad", "gradient")
+    for each in loop.body:
+        match each:
+            case ast.Assign(targets=[ast.Name(id=bound)], value=ast.Attribute(attr="grad")):
+                if bound == name:
+                    return True
+    return of_gradients and name in names_in(loop.target)
+
+
+def _is_bound_first(name: str, loop: ast.For) -> bool:
+    """Whether each round gives the name a new value before anything reads it."""
+    if name in names_in(loop.target):
+        return True
+    for statement in loop.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
+                return name not in names_in(value)
+        if name in names_in(statement):
+            return False
+    return False
+
+
+def _stores(node: ast.AST) -> bool:
+    """Whether a call changes something in place: `copy_`, or with `out`."""
+    match node:
+        case ast.keyword(arg="out" | "output"):
+            return True
+        case ast.Call(func=function):
+            name = identifier(function)
+            return name in _STORES or name.endswith("_")
+    return False

@@ -1,0 +1,77 @@
+"""CL305: the limit of clipping is multiplied by the loss scale, and the gradients are not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import eager_steps, unscaled_before
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import AMP, changed
+from crosscast_reading.lint.rules.clipping._static_scale import divided_gradients, scaled_limits
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.events import Event
+
+_SCALE = re.compile(r"get_scale\(|loss_?scal\w*|init_scale|\bscale\b", re.I)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find limits multiplied by a scale that the gradients no longer have."""
+    for step in eager_steps(subject):
+        for clip in step.of("clip"):
+            limit = _limit(clip)
+            if limit is None or not _multiplied(limit) or not unscaled_before(step, clip):
+                continue
+            yield Finding(
+                span=clip.span,
+                message=f"the threshold {clip.module.text(limit)} is multiplied by the loss scale, "
+                "but the gradients are already unscaled",
+                hint="clip unscaled gradients with the unscaled threshold",
+                related=tuple(event.span for event in step.of("unscale")[:1]),
+            )
+    program = subject.program
+    for module in program.modules:
+        divided = divided_gradients(module)
+        if divided is not None:
+            for node in scaled_limits(module):
+                yield Finding(
+                    span=module.span(node),
+                    message="the threshold is multiplied by the loss scale, but the gradients are "
+                    "divided by it before they are applied",
+                    hint="clip unscaled gradients with the unscaled threshold",
+                    related=(module.span(divided),),
+                )
+
+
+def _limit(clip: Event) -> ast.expr | None:
+    match clip.node:
+        case ast.Call(args=arguments) as node:
+            given = clip.module.call(node).bound()
+            named = next((given[n] for n in ("max_norm", "clip_value") if n in given), None)
+            return next(iter(arguments[1:]), None) if named is None else named
+    return None
+
+
+def _multiplied(limit: ast.expr | None) -> bool:
+    match limit:
+        case ast.BinOp(op=ast.Mult()):
+            return bool(_SCALE.search(ast.unparse(limit)))
+    return False
+
+
+RULE = Rule(
+    code="CL305",
+    name="clip-limit-scaled",
+    topic="clipping",
+    severity=Severity.ERROR,
+    title="The clipping threshold is multiplied by the loss scale",
+    why="After `unscale_`, the gradients have their true size. A threshold of 1.0 times 65536 "
+    "never clips anything.",
+    wrong=changed(AMP, ("parameters(), 1.0)", "parameters(), 1.0 * scaler.get_scale())")),
+    right=AMP,
+    check=check,
+    hints=("clip", "Clip"),
+    sources=("PaddlePaddle/ERNIE BERT/optimization.py and BERT/utils/fp16.py, 2019",),
+)

@@ -1,0 +1,115 @@
+"""CL608: an attribute of the model is asked of the wrapper that hides it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.supposed import can_be_met, comes_round
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import DDP, changed
+from crosscast_reading.lint.rules.distributed._wrapper_names import NAMES, WRAPPERS
+from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.scopes import Binding
+from crosscast_reading.readers.python.conditions import Condition, conditions
+from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.sources.subject import Subject
+
+_ASKS = ("isinstance", "hasattr", "getattr", "type(", "__class__", "Parallel", "dist", "module")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find attributes of local variables that may be a wrapper, none of which it has."""
+    program = subject.program
+    wrapped = {c.node: n for n, c in calls_of(program) if n in WRAPPERS} if program else {}
+    for module in program.modules if wrapped else ():
+        set_here = {e.attr for e in module.every(ast.Attribute) if isinstance(e.ctx, ast.Store)}
+        asked: dict[Call, list[ast.Attribute]] = {}
+        made: dict[Call, list[Condition]] = {}
+        for node in module.every(ast.Attribute):
+            if node.attr in NAMES | set_here or node.attr.startswith("_"):
+                continue
+            wrap = next((w for w in _reaching(node.value, module) if w.node in wrapped), None)
+            if wrap is None:
+                continue
+            if wrap not in made:
+                made[wrap] = conditions(wrap.node, module)
+            if _can_happen(node, module, made[wrap]):
+                asked.setdefault(wrap, []).append(node)
+        for wrap, nodes in asked.items():
+            names = list(dict.fromkeys(node.attr for node in nodes))
+            inner = WRAPPERS[wrapped[wrap.node]]
+            yield Finding(
+                span=module.span(nodes[0]),
+                message=f"{wrap.method} has no {' and no '.join(names)}: the line raises an "
+                "exception where the model is wrapped",
+                hint=f"read `{module.text(nodes[0].value)}.{inner}.{names[0]}` where it is "
+                "wrapped, or keep the model under a name of its own",
+                related=(module.span(wrap.node), *(module.span(node) for node in nodes[1:4])),
+            )
+
+
+def _reaching(node: ast.expr, module: Module) -> Iterator[Call]:
+    """Yield the calls of the same function whose results a variable may have."""
+    if not isinstance(node, ast.Name):
+        return
+    function, found = module.function_of(node), definitions(node, module)
+    for binding in found:
+        value = binding.value
+        if binding.kind != "assign" or not isinstance(value, ast.Call) or binding.path:
+            continue
+        later = found[found.index(binding) + 1 :]
+        again = [each for each in later if module.function_of(each.node) is function]
+        if module.function_of(value) is function and all(_keeps(each, node.id) for each in again):
+            yield module.call(value)
+
+
+def _keeps(binding: Binding, name: str) -> bool:
+    """Whether an assignment changes nothing: `model = model`, left by a conversion."""
+    match binding.value:
+        case ast.Name(id=same):
+            return same == name
+    return False
+
+
+def _can_happen(node: ast.Attribute, module: Module, made: Sequence[Condition]) -> bool:
+    """Whether the attribute is asked in a case in which the wrapper was certainly made."""
+    around = conditions(node, module)
+    own = [test for test in around if test.node not in {each.node for each in made}]
+    if any(word in test.text for test in own for word in _ASKS):
+        return False
+    if module.enclosing(node, ast.Try) is not None:
+        return False
+    shared = {(test.text, test.holds) for test in made}
+    others = [test for test in own if (test.text, test.holds) not in shared]
+    if not made or all(comes_round((test.node, test.module)) for test in others):
+        return True
+    return can_be_met([((test.node, test.module), test.holds) for test in (*made, *around)])
+
+
+_RIGHT = changed(
+    DDP,
+    ("model = Distr", "net = torch.nn.Linear(4, 2).cuda()\nmodel = Distr"),
+    ("Parallel(torch.nn.Linear(4, 2).cuda())", "Parallel(net)"),
+    ("        optimizer.step()\n", "        optimizer.step()\n        print(net.weight.norm())\n"),
+)
+
+RULE = Rule(
+    code="CL608",
+    name="behind-wrapper",
+    topic="distributed",
+    severity=Severity.WARNING,
+    title="An attribute of the model that its wrapper hides",
+    why="DataParallel and DistributedDataParallel hold the model as an attribute, `module` in "
+    "PyTorch and `_layers` in Paddle, and pass on nothing but the forward pass. What works on one "
+    "device raises AttributeError on several.",
+    wrong=changed(_RIGHT, ("print(net.weight", "print(model.weight")),
+    right=_RIGHT,
+    check=check,
+    hints=("DataParallel",),
+    sources=("torch 2.13, nn/parallel", "Paddle 3.3.1, distributed/parallel.py"),
+    needs_training=False,
+)

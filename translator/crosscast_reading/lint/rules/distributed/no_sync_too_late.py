@@ -1,0 +1,63 @@
+"""CL602: no_sync is entered after the forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, trained_passes
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import NO_SYNC, changed
+from crosscast_reading.lint.rules.distributed._data_parallel import wraps
+from crosscast_reading.sources.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find backward passes within no_sync whose forward pass ran outside."""
+    if not wraps(subject):
+        return
+    for step in eager_steps(subject):
+        for backward in backward_of(step):
+            context = backward.context("no_sync")
+            if context is None:
+                continue
+            forward = [
+                event
+                for event in trained_passes(step)
+                if event.order < backward.order
+                and compatible(event, backward)
+                and event.subject == context.subject
+            ]
+            if forward and all(event.context("no_sync") is None for event in forward):
+                yield Finding(
+                    span=backward.module.owner_of(context.node).span(context.node),
+                    message=f"{context.subject} has already run when no_sync is entered, so the "
+                    "gradients are still all-reduced",
+                    hint="move the forward pass into the block",
+                    related=(forward[-1].span,),
+                )
+
+
+RULE = Rule(
+    code="CL602",
+    name="no-sync-too-late",
+    topic="distributed",
+    severity=Severity.ERROR,
+    title="no_sync is entered after the forward pass",
+    why="DistributedDataParallel decides in the forward pass whether the backward pass will "
+    "all-reduce (measured with two processes). The block has no effect, and every "
+    "micro-batch still performs an all-reduce.",
+    wrong=changed(
+        NO_SYNC,
+        (
+            "    with contextlib.nullcontext() if last else model.no_sync():\n"
+            "        loss = criterion(model(inputs), targets) / steps\n",
+            "    loss = criterion(model(inputs), targets) / steps\n"
+            "    with contextlib.nullcontext() if last else model.no_sync():\n",
+        ),
+    ),
+    right=NO_SYNC,
+    check=check,
+    hints=("no_sync",),
+    sources=("PyTorch docs, DistributedDataParallel.no_sync",),
+)

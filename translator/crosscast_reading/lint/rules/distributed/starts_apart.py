@@ -1,0 +1,179 @@
+"""CL610: every process draws its own initial weights, and only gradients are reduced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.connected import connected
+from crosscast_reading.lint.answers.loop import backward_of, eager_steps, trained_passes
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import PLAIN, changed
+from crosscast_reading.lint.rules.distributed._data_parallel import calls_of
+from crosscast_reading.lint.rules.distributed._weights_written import written_before
+from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.scopes import Binding
+from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.events import Event, TrainingStep
+
+_ALIKE = re.compile(
+    r"broadcast(?!_buffers)|all_?gather|load_|\bload\(|[Cc]kpt|pretrained|restore|resume|checkpoint|DataParallel"
+    r"|FullySharded|fully_shard|fsdp|deepspeed|accelerate|[Ff]abric|fleet|horovod|hvd\b|sync_param"
+    r"|constant_|zeros_|ones_|fill_|set_rng_state|fork_rng|average_param|share_memory"
+)
+"""What gives all processes the same weights, or may do so."""
+_REDUCES = frozenset({"torch.distributed.all_reduce", "paddle.distributed.all_reduce"})
+_STARTS = re.compile(r"(multiprocessing|distributed)\.(spawn|Process|start_processes)$|\.Process$")
+_SEEDS = re.compile(r"(manual_seed(_all)?|seed_everything|set_seed|seed)$")
+_RANK = re.compile(r"rank|gpu|device|process|worker", re.I)
+_HOPS = 6
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find hand-made reductions of gradients between models that nothing makes equal."""
+    for step in eager_steps(subject):
+        if any(_ALIKE.search(module.code) for module in connected(step.module)):
+            continue
+        reduced = next(filter(_is_of_gradient, step.of("all_reduce")), None)
+        if reduced is None or not backward_of(step) or _reduces_weights(subject):
+            continue
+        if written_before(step):
+            continue
+        made = [call for event in trained_passes(step) for call in _made(event)]
+        if made and all(_is_drawn_apart(call, subject) for call in made):
+            yield Finding(
+                span=made[0].module.span(made[0].node),
+                message="every process draws its own initial weights, and only the gradients are "
+                "reduced, so the processes train different models",
+                hint=_hint(step),
+                related=(reduced.span,),
+            )
+
+
+def _hint(step: TrainingStep) -> str:
+    """Return the way out in the program's framework."""
+    paddle = any(name.split(".")[0] == "paddle" for name in step.module.imported)
+    seed = "paddle.seed" if paddle else "torch.manual_seed"
+    return f"broadcast the weights of one process, or call {seed} with one number in all before it"
+
+
+def _is_of_gradient(reduced: Event) -> bool:
+    match reduced.node:
+        case ast.Call(args=[given, *_]) as node:
+            module = reduced.module
+            return module.call(node).name in _REDUCES and ".grad" in module.text(given)
+    return False
+
+
+def _reduces_weights(subject: Subject) -> bool:
+    """Whether something else than gradients and numbers to show may be reduced as well."""
+    for call in calls_of(subject):
+        if call.name in _REDUCES and call.node.args:
+            given = call.node.args[0]
+            text = call.module.text(given)
+            root = given.value if isinstance(given, ast.Attribute) else given
+            looped = any(b.kind == "loop" for b in definitions(root, call.module))
+            if ".grad" not in text and (looped or re.search(r"param|weight|state", text)):
+                return True
+    return False
+
+
+def _made(forward: Event) -> Iterator[Call]:
+    """Yield the calls that create the model of a forward pass; nothing if one is not visible."""
+    match forward.node:
+        case ast.Call(func=function):
+            yield from _makers(function, forward.module, _HOPS)
+
+
+def _makers(node: ast.expr, module: Module, hops: int) -> list[Call]:
+    """Return the calls that may create an object; none if one of the ways is not visible."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="to" | "cuda" | "train" | "float")):
+            return _makers(inner, module, hops)
+        case ast.Call():
+            call = module.call(node)
+            own = ":" in call.name and call.module.program.class_named(call.name) is not None
+            layer = call.name.startswith(("torch.nn.", "paddle.nn.", "torchvision.models."))
+            return [call] if own or (layer and ".functional." not in call.name) else []
+    found: list[Call] = []
+    for binding in definitions(node, module) if hops else ():
+        parts = _given(binding)
+        ways = [_makers(value, where, hops - 1) for value, where in parts]
+        if not ways or not all(ways):
+            return []
+        found += [call for way in ways for call in way]
+    return found
+
+
+def _given(binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
+    if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+        return binding.module.program.arguments_for(binding)
+    return [(binding.assigned, binding.module)] if binding.assigned is not None else []
+
+
+def _is_drawn_apart(made: Call, subject: Subject) -> bool:
+    """Whether a model is created in each process, from a generator that nothing makes equal."""
+    module = made.module
+    home = module.function_of(made.node)
+    calls = calls_of(subject)
+    starts = [call for call in calls if _STARTS.search(call.name)]
+    if starts and (home is None or any(c.module.function_of(c.node) is home for c in starts)):
+        return False  # the processes may get the same copy
+    return not any(_makes_equal(call, made) for call in calls)
+
+
+def _makes_equal(call: Call, made: Call) -> bool:
+    """Whether a call seeds the generators of all processes alike, before a model is created."""
+    if not _SEEDS.search(call.name or identifier(call.node.func)):
+        return False
+    home = made.module.function_of(made.node)
+    later = call.module is made.module and call.node.lineno > made.node.lineno
+    if later and call.module.function_of(call.node) is home:
+        return False
+    given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    return not any(_differs(each, call.module, _HOPS) for each in given)
+
+
+def _differs(node: ast.expr, module: Module, hops: int) -> bool:
+    """Whether a number is another one in each process: `seed + rank`."""
+    if _RANK.search(module.text(node)):
+        return True
+    ways = [_given(b) for b in definitions(node, module)] if hops else []
+    return any(_differs(value, where, hops - 1) for way in ways for value, where in way)
+
+
+_RIGHT = changed(
+    PLAIN,
+    (
+        "import torch\n\n",
+        "import torch\n\ntorch.distributed.init_process_group()\ntorch.manual_seed(0)\n",
+    ),
+    (
+        "    torch.nn.utils",
+        "    for parameter in model.parameters():\n"
+        "        torch.distributed.all_reduce(parameter.grad)\n"
+        "        parameter.grad /= torch.distributed.get_world_size()\n"
+        "    torch.nn.utils",
+    ),
+)
+
+RULE = Rule(
+    code="CL610",
+    name="processes-start-apart",
+    topic="distributed",
+    severity=Severity.ERROR,
+    title="The processes begin with different weights",
+    why="DistributedDataParallel broadcasts the weights of the first process when it is created. A "
+    "reduction of gradients by hand does not: each process adds the same updates to other "
+    "weights, the copies never meet, and the averaged gradient is that of none of them.",
+    wrong=_RIGHT.replace("torch.manual_seed(0)\n", ""),
+    right=_RIGHT,
+    check=check,
+    hints=("all_reduce",),
+    sources=("PyTorch docs, torch.nn.parallel.DistributedDataParallel",),
+)

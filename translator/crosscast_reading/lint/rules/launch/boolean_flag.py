@@ -1,0 +1,101 @@
+"""CL910: flags that cannot be disabled: type=bool, and store_true with a default of True."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.pysource.programs.flag import Flag
+from crosscast_reading.pysource.syntax.nodes import keyword
+from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.sources.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find such flags of argparse."""
+    for flag in subject.program.all_flags:
+        if flag.parser != "argparse":
+            continue
+        if flag.action in ("", "store") and _is_bool(flag):
+            yield Finding(
+                span=flag.span,
+                message=f"{flag.name} False means True: argparse applies bool to the string, and "
+                "only the empty string is False",
+                hint='use action="store_true", or argparse.BooleanOptionalAction',
+            )
+        elif _is_stuck(flag):
+            yield Finding(
+                span=flag.span,
+                message=f"{flag.name} cannot be disabled: it is {_default(flag)} with and without "
+                "the flag",
+                hint="use argparse.BooleanOptionalAction, or change the default",
+            )
+
+
+def _is_bool(flag: Flag) -> bool:
+    """Whether the call has `type=bool`, which some wrappers of argparse support."""
+    match keyword(flag.node, "type") if isinstance(flag.node, ast.Call) else None:
+        case ast.Name(id="bool") as given:
+            return flag.module.resolve(given) in ("bool", "builtins.bool", "")
+    return False
+
+
+def _is_stuck(flag: Flag) -> bool:
+    if not isinstance(flag.default, Known):
+        return False
+    wanted = {"store_true": True, "store_false": False}.get(flag.action)
+    return wanted is not None and flag.default.value is wanted and _shares_no_dest(flag)
+
+
+def _shares_no_dest(flag: Flag) -> bool:
+    """Whether no other flag sets the same entry: `--amp` and `--no-amp` may share one."""
+    program = flag.module.program
+    return sum(o.dest == flag.dest for o in program.all_flags) == 1
+
+
+def _default(flag: Flag) -> str:
+    return str(flag.default.value) if isinstance(flag.default, Known) else ""
+
+
+_REST = """\
+args = parser.parse_args()
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, nesterov=args.nesterov, momentum=0.9)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="CL910",
+    name="boolean-flag",
+    topic="launch",
+    severity=Severity.NOTE,
+    title="Flag that cannot be disabled",
+    why="`type=bool` converts every string except the empty one to True, so `--fp16 False` "
+    "enables half precision. A `store_true` flag with the default True is always True.",
+    wrong=f"""\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--nesterov", type=bool, default=True)
+{_REST}""",
+    right=f"""\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--nesterov", action=argparse.BooleanOptionalAction, default=True)
+{_REST}""",
+    check=check,
+    hints=("add_argument",),
+    sources=("the chapter on type of Python's argparse",),
+)

@@ -1,0 +1,55 @@
+"""CL208: half-precision weights with a GradScaler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scaler_names
+from crosscast_reading.lint.answers.scalers import scaler_calls, switched_off
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import AMP, changed
+from crosscast_reading.lint.rules.loss_scaling._half_weights import casts_of, conditional, halves
+from crosscast_reading.sources.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find models that are cast to float16 and trained with a scaler of PyTorch."""
+    made = scaler_calls(subject)
+    if not made or all(switched_off(made_call) is not False for made_call in made):
+        return
+    if any("paddle" in name.name or "peft" in name.module.imported for name in made):
+        return
+    for step in eager_steps(subject):
+        applied = [o for o in step.of("step") if plain_scaler(o) and scaler_names(o)]
+        if not applied:
+            continue
+        models = {event.subject for event in step.of("forward") if event.context("no_grad") is None}
+        for module in {event.module for event in step.events}:
+            for call in casts_of(module):
+                if halves(call, module, models) and not conditional(call, module, step):
+                    yield Finding(
+                        span=module.span(call.node),
+                        message=f"the weights are float16, so {applied[0].scaler} would have to "
+                        "unscale float16 gradients",
+                        hint="keep the weights in float32: autocast chooses the dtype of every "
+                        "operation",
+                        related=(applied[0].span,),
+                    )
+
+
+RULE = Rule(
+    code="CL208",
+    name="half-weights-with-scaler",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="Half-precision weights with a GradScaler",
+    why="The gradients of float16 weights are float16, and the scaler rejects them: 'Attempting "
+    "to unscale FP16 gradients'. Even without this error, float16 weights would lose every "
+    "update below about 1/2000 of their size.",
+    wrong=changed(AMP, ("Linear(4, 2).cuda()", "Linear(4, 2).cuda().half()")),
+    right=AMP,
+    check=check,
+    hints=("half", "float16"),
+    sources=("torch 2.13 amp/grad_scaler.py: ValueError",),
+)

@@ -1,0 +1,124 @@
+"""CL215: an optimizer that is never stepped, or not with mixed precision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import (
+    conditions,
+    eager_steps,
+    made_by,
+    plain_scaler,
+    receiver,
+)
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.events import Event, TrainingStep
+
+_PRECISION = re.compile(r"fp16|bf16|amp|half|mixed|scaler|apex|precision", re.I)
+_RIGHT = """\
+import torch
+
+encoder, decoder = torch.nn.Linear(4, 8).cuda(), torch.nn.Linear(8, 2).cuda()
+first = torch.optim.SGD(encoder.parameters(), lr=0.1)
+second = torch.optim.SGD(decoder.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+for inputs, targets in loader:
+    first.zero_grad()
+    second.zero_grad()
+    if use_amp:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = torch.nn.functional.cross_entropy(decoder(encoder(inputs)), targets)
+        scaler.scale(loss).backward()
+        scaler.step(first)
+        scaler.step(second)
+        scaler.update()
+    else:
+        loss = torch.nn.functional.cross_entropy(decoder(encoder(inputs)), targets)
+        loss.backward()
+        first.step()
+        second.step()
+"""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find optimizers that one branch of a condition steps and the other does not."""
+    for step in eager_steps(subject):
+        yield from _forgotten(step)
+        for text, holds in _switches(step):
+            here = [event for event in step.of("step") if _stands(event, text, holds)]
+            there = [event for event in step.of("step") if _stands(event, text, not holds)]
+            always = {o.subject for o in step.of("step") if not _under(o, text)}
+            stepped = {event.subject for event in here} | always
+            if not any(event.scaler for event in here) or any(map(_is_inner, stepped)):
+                continue
+            for missing in dict.fromkeys(o.subject for o in there if o.subject not in stepped):
+                if not missing:
+                    continue
+                yield Finding(
+                    span=here[-1].span,
+                    message=f"{missing} is not stepped "
+                    + (f"if {text}" if holds else f"unless {text}"),
+                    hint=f"also step {missing} here",
+                    related=tuple(o.span for o in there if o.subject == missing)[:1],
+                )
+
+
+def _is_inner(subject: str) -> bool:
+    """Whether it is the optimizer within another object, which may be any of the others."""
+    owner, _, name = subject.rpartition(".")
+    return owner not in ("", "self") and name.lstrip("_") in ("opt", "optim", "optimizer")
+
+
+def _switches(step: TrainingStep) -> list[tuple[str, bool]]:
+    found = [condition for event in step.of("step") for condition in conditions(event)]
+    return [fromkey for fromkey in dict.fromkeys(found) if _PRECISION.search(fromkey[0])]
+
+
+def _stands(event: Event, text: str, holds: bool) -> bool:
+    return (text, holds) in conditions(event)
+
+
+def _under(event: Event, text: str) -> bool:
+    return any(condition == text for condition, _ in conditions(event))
+
+
+def _forgotten(step: TrainingStep) -> Iterator[Finding]:
+    """Find optimizers next to a scaler whose gradients are cleared but that are never stepped."""
+    stepped = {event.subject for event in step.of("step")}
+    if not any(plain_scaler(event) for event in step.of("step")):
+        return
+    program = step.module.program
+    texts = [module.code for module in program.modules]
+    for cleared in step.inside("zero_grad"):
+        expression = receiver(cleared)
+        if cleared.subject in stepped or cleared.guards or expression is None:
+            continue
+        names = made_by(cleared, expression)
+        name = re.escape(cleared.subject.rpartition(".")[2])
+        used = re.compile(
+            rf"\b{name}(\.\w+)*\.step\(|step\([^)]*\b{name}\b|[\[(,]\s*{name}\s*[\]),]"
+        )
+        known = names and all(word.startswith("torch.optim.") for word in names)
+        if known and not any(used.search(text) for text in texts):
+            yield Finding(
+                span=cleared.span,
+                message=f"the gradients of {cleared.subject} are cleared, but it never steps",
+                hint=f"also step {cleared.subject} with the scaler",
+            )
+
+
+RULE = Rule(
+    code="CL215",
+    name="optimizer-not-stepped",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="One of several optimizers is not stepped with mixed precision",
+    why="The weights of that optimizer keep their initial values when mixed precision is enabled.",
+    wrong=_RIGHT.replace("        scaler.step(second)\n", ""),
+    right=_RIGHT,
+    check=check,
+    hints=("step(",),
+)

@@ -1,0 +1,65 @@
+"""CL202: the loss scale is never updated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scaler_names
+from crosscast_reading.lint.answers.paddle import scalers
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import AMP, changed
+from crosscast_reading.readers.python.library_calls import plain
+from crosscast_reading.sources.subject import Subject
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.program import Program
+
+_UPDATES = re.compile(r"scal\w{0,60}(\[\w{1,60}\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find scalers that step and are never updated in the program."""
+    program = subject.program
+    if any(_UPDATES.search(module.code) for module in program.modules):
+        return
+    if _never_adjusts(program):
+        return
+    for step in eager_steps(subject):
+        if step.of("update_scale"):
+            continue
+        for event in step.of("step"):
+            if plain_scaler(event) and scaler_names(event):
+                yield Finding(
+                    span=event.span,
+                    message=f"{event.scaler} steps but is never updated",
+                    hint=f"call `{event.scaler}.update()` after the step",
+                )
+                break
+
+
+def _never_adjusts(program: Program) -> bool:
+    """Whether the scalers are Paddle's with a fixed scale, whose steps need no update between."""
+    made = scalers(program)
+    return bool(made) and all(
+        plain(call.argument("use_dynamic_loss_scaling")) is False for call in made
+    )
+
+
+RULE = Rule(
+    code="CL202",
+    name="scaler-update-missing",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="The loss scale is never updated",
+    why="PyTorch and Paddle raise an error at the second step: 'step() has already been called "
+    "since the last update()'. In Paddle, a scaler with `use_dynamic_loss_scaling=False` "
+    "needs no update, and `minimize` updates the scale itself.",
+    wrong=changed(AMP, ("    scaler.update()\n", "")),
+    right=AMP,
+    check=check,
+    hints=("Scaler",),
+    sources=("torch 2.13 amp/grad_scaler.py", "Paddle 3.3.1, paddle/amp/grad_scaler.py"),
+)

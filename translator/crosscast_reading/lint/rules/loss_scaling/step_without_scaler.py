@@ -1,0 +1,75 @@
+"""CL204: the gradients of a scaled loss are applied without the scaler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import (
+    backward_of,
+    compatible,
+    eager_steps,
+    implies,
+    plain_scaler,
+    unscaled_before,
+)
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import AMP, changed
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find plain steps that follow a scaled backward pass in every iteration."""
+    for step in eager_steps(subject):
+        scaled = [event for event in backward_of(step) if plain_scaler(event)]
+        for applied in step.of("step"):
+            if applied.scaler or applied.library or _joined(applied, step):
+                continue
+            before = [
+                event
+                for event in scaled
+                if event.order < applied.order and implies(event, applied, windows=True)
+            ]
+            if before and not unscaled_before(step, applied):
+                yield Finding(
+                    span=applied.span,
+                    message=f"{applied.subject} applies gradients that are still multiplied by the "
+                    f"loss scale of {before[-1].scaler}",
+                    hint=f"write `{before[-1].scaler}.step({applied.subject})`",
+                    related=(before[-1].span,),
+                )
+
+
+def _joined(applied: Event, step: TrainingStep) -> bool:
+    """Whether a scaler has stepped with the same gradients (reported by another rule)."""
+    return any(
+        event.scaler and event.subject == applied.subject and compatible(event, applied)
+        for event in step.of("step")
+    )
+
+
+RULE = Rule(
+    code="CL204",
+    name="step-without-scaler",
+    topic="loss scaling",
+    severity=Severity.ERROR,
+    title="Scaled loss, but a step without the scaler",
+    why="The gradients are 65536 times too large. SGD takes steps that are 65536 times too long, "
+    "Adam is hardly affected until the scale changes, and no step is skipped when gradients "
+    "overflow.",
+    wrong=changed(
+        AMP,
+        ("    scaler.unscale_(optimizer)\n", ""),
+        ("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
+        ("    scaler.step(optimizer)\n    scaler.update()\n", "    optimizer.step()\n"),
+    ),
+    right=changed(
+        AMP,
+        ("    scaler.unscale_(optimizer)\n", ""),
+        ("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
+    ),
+    check=check,
+    hints=("scale(",),
+    sources=("PyTorch docs, torch.amp.GradScaler",),
+)

@@ -1,0 +1,82 @@
+"""CL516: a list of optimizers or schedules has one of them twice, and another is missing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.sources.subject import Subject
+
+_KINDS = (re.compile(r"optim|^opts?(_|$)", re.I), re.compile(r"sched", re.I))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find lists of all optimizers, by their name, that repeat one and leave out one made there."""
+    for module in subject.program.modules:
+        for node in module.every(ast.Assign):
+            kind = _kind(node)
+            if kind is None or not isinstance(node.value, ast.List | ast.Tuple):
+                continue
+            names = [module.text(each) for each in node.value.elts if kind.search(identifier(each))]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if len(names) != len(node.value.elts) or len(twice) != 1:
+                continue
+            missing = [name for name in _made(node, kind, module) if name not in names]
+            if missing:
+                yield Finding(
+                    span=module.span(node.value),
+                    message=f"{twice[0]} is listed twice, and {missing[0]} is missing",
+                    hint=f"write {missing[0]} in one of the places",
+                )
+
+
+def _kind(node: ast.Assign) -> re.Pattern[str] | None:
+    """Return what a list is of, from its name: `self.optimizers`, `schedulers`."""
+    if len(node.targets) != 1:
+        return None
+    name = identifier(node.targets[0])
+    return next((kind for kind in _KINDS if kind.search(name) and name.endswith("s")), None)
+
+
+def _made(listed: ast.Assign, kind: re.Pattern[str], module: Module) -> Iterator[str]:
+    """Yield the names of the same kind that calls are assigned to in the same function."""
+    function = module.function_of(listed)
+    for node in module.every(ast.Assign):
+        target = node.targets[0]
+        name = identifier(target) if isinstance(target, ast.Name | ast.Attribute) else ""
+        made = isinstance(node.value, ast.Call) and node.lineno < listed.lineno
+        here = made and module.function_of(node) is function
+        if here and kind.search(name) and not name.endswith("s"):
+            yield module.text(target)
+
+
+_RIGHT = """\
+import torch
+
+model, critic = torch.nn.Linear(4, 2), torch.nn.Linear(2, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-4)
+optimizers = [optimizer, critic_optimizer]
+for each in optimizers:
+    each.load_state_dict(torch.load(f"{id(each)}.pt"))
+"""
+
+RULE = Rule(
+    code="CL516",
+    name="listed-twice",
+    topic="optimizer",
+    severity=Severity.WARNING,
+    title="One optimizer listed twice, and another one missing",
+    why="What is done for all optimizers of the list, such as restoring their state, advancing "
+    "their schedules or clearing their gradients, is done twice for one and never for another.",
+    wrong=_RIGHT.replace("[optimizer, critic_optimizer]", "[optimizer, optimizer]"),
+    right=_RIGHT,
+    check=check,
+    hints=("optim", "sched"),
+    needs_training=False,
+)

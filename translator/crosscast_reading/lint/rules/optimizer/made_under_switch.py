@@ -1,0 +1,199 @@
+"""CL521: an object is made only under a switch, and used without it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.order import stands_before
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules.optimizer._switched import Switched
+from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.scopes import Scope
+from crosscast_reading.pysource.syntax.nodes import walk
+from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.sources.subject import Subject
+
+_MADE = re.compile(
+    r"(torch|paddle|tensorflow|keras)\.(\w+\.)*"
+    r"(ClipGrad\w+|GradientClip\w+|\w*GradScaler|lr_scheduler\.\w+|optimizer\.lr\.\w+"
+    r"|optim\.[A-Z]\w+|optimizers?\.[A-Z]\w+)"
+)
+"""Objects of a training step: clips, scalers, schedules and optimizers."""
+_HIDES = frozenset({"globals", "locals", "exec", "eval"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find uses that no condition keeps from a name which only `if switch:` binds."""
+    for name, call in calls_of(subject.program):
+        if not _MADE.fullmatch(name):
+            continue
+        module = call.module
+        match module.parent(call.node):
+            case ast.Assign(targets=[ast.Name(id=bound)], value=value) as made if (
+                value is call.node
+            ):
+                switch = module.parent(made)
+            case _:
+                continue
+        if not isinstance(switch, ast.If) or switch.orelse or not _is_switch(switch.test, module):
+            continue
+        scope = module.scope_of(made).lookup(bound)
+        if scope is None or not _only_under(switch, bound, scope, module):
+            continue
+        used = _used_without(switch, bound, scope, module)
+        if used is not None:
+            yield Finding(
+                span=module.span(used),
+                message=f"{bound} is made only if {module.text(switch.test)}: without it this line "
+                "raises an exception",
+                hint=f"set `{bound} = None` before, or use it under the same condition",
+                related=(module.span(made),),
+            )
+
+
+def _is_switch(test: ast.expr, module: Module) -> bool:
+    """Whether a condition asks one setting whether something is on."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Gt() | ast.NotEq() | ast.IsNot()], comparators=[none]):
+            return getattr(none, "value", 1) in (0, None) and _is_setting(left, module)
+    return _is_setting(test, module)
+
+
+def _is_setting(node: ast.expr, module: Module) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=owner)):
+            return owner not in module.imports or ":" in module.resolve(node)
+        case ast.Attribute(value=inner):
+            return _is_setting(inner, module)
+        case ast.Subscript(slice=ast.Constant(value=str()), value=inner):
+            return isinstance(inner, ast.Name) or _is_setting(inner, module)
+        case ast.Name():
+            return {binding.kind for binding in definitions(node, module)} == {"parameter"}
+    return False
+
+
+def _only_under(switch: ast.If, name: str, scope: Scope, module: Module) -> bool:
+    """Whether every line that binds a name is in the body of a condition."""
+    inside = {id(node) for node in walk(switch)}
+    if not all(id(binding.node) in inside for binding in scope.bindings.get(name, ())):
+        return False
+    if scope.node is module.tree and any(_may_give(star, name, module) for star in module.stars):
+        return False
+    return not any(isinstance(node, ast.Name) and node.id in _HIDES for node in walk(scope.node))
+
+
+def _may_give(star: str, name: str, importer: Module) -> bool:
+    """Whether `from star import *` may bind a name."""
+    found = importer.program.find_module(star, importer)
+    if found is None:
+        return True
+    for node in found.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
+                return any(getattr(each, "value", name) == name for each in listed)
+    return bool(found.stars) or name in found.scope.bindings
+
+
+def _used_without(switch: ast.If, name: str, scope: Scope, module: Module) -> ast.Name | None:
+    """Return the first use after a condition that is reached without it."""
+    switched = Switched(switch, module)
+    uses = [
+        node
+        for node in walk(scope.node)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        if module.scope_of(node) is scope and stands_before(switch, node, module)
+    ]
+    for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset)):
+        if _is_reached(use, switched, uses, module):
+            return None if switched.may_end_before(use) else use
+    return None
+
+
+def _is_reached(use: ast.AST, switched: Switched, uses: list[ast.Name], module: Module) -> bool:
+    """Whether a line runs whatever the conditions are between it and the block of the switch.
+
+    A chain of conditions does not matter if every branch of it uses the name, nor does a loop
+    whose head has nothing to do with the setting: that of the training runs.
+    """
+    here, around = use, module.parent(use)
+    block = module.parent(switched.switch)
+    while around is not None and around is not block:
+        match around:
+            case ast.IfExp() | ast.BoolOp() | ast.Try() | ast.Assert() | ast.comprehension():
+                return False
+            case ast.Lambda() | ast.FunctionDef() | ast.ClassDef() | ast.match_case():
+                return False
+            case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head) if (
+                here is not head and switched.decides(head)
+            ):
+                return False
+            case ast.If(test=test) if here is not test:
+                top = _top(around, module)
+                if not _all_use(top, uses, module):
+                    return False
+                around = top
+        here, around = around, module.parent(around)
+    return around is block
+
+
+def _top(condition: ast.If, module: Module) -> ast.If:
+    """Return the `if` of an `elif`."""
+    around = module.parent(condition)
+    while isinstance(around, ast.If) and around.orelse == [condition]:
+        condition, around = around, module.parent(around)
+    return condition
+
+
+def _all_use(condition: ast.If, uses: list[ast.Name], module: Module) -> bool:
+    """Whether all of several branches use a name."""
+    bodies = [condition.body]
+    while len(condition.orelse) == 1 and isinstance(condition.orelse[0], ast.If):
+        condition = condition.orelse[0]
+        bodies.append(condition.body)
+    if condition.orelse:
+        bodies.append(condition.orelse)
+    places = {id(use) for use in uses}
+    using = [any(id(node) in places for part in body for node in walk(part)) for body in bodies]
+    return len(bodies) > 1 and all(using)
+
+
+_RIGHT = """\
+import argparse
+
+import paddle
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--clip", type=float, default=1.0)
+args = parser.parse_args()
+
+model = paddle.nn.Linear(4, 2)
+clip = None
+if args.clip:
+    clip = paddle.nn.ClipGradByGlobalNorm(args.clip)
+optimizer = paddle.optimizer.SGD(0.1, model.parameters(), grad_clip=clip)
+for inputs, targets in loader:
+    loss = paddle.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+
+RULE = Rule(
+    code="CL521",
+    name="made-under-switch",
+    topic="optimizer",
+    severity=Severity.WARNING,
+    title="An object that is made only under a switch and used without it",
+    why="With the switch off, the line raises NameError or UnboundLocalError. The rule reports "
+    "clips, schedules, loss scalers and optimizers that only the body of one `if` over a setting "
+    "makes, if a later line uses them whatever the settings are.",
+    wrong=_RIGHT.replace("clip = None\n", ""),
+    right=_RIGHT,
+    check=check,
+    hints=("if ",),
+    needs_training=False,
+)

@@ -1,0 +1,146 @@
+"""CL514: a learning rate is changed after the optimizer was made with the old one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import PLAIN, changed
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.syntax.nodes import walk
+from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.sources.subject import Subject
+
+_OPTIMIZERS = re.compile(
+    r"(torch\.optim\.(?!lr_scheduler|swa_utils)|paddle\.optimizer\.(?!lr\.)"
+    r"|keras\.optimizers\.(?!schedules))[A-Z]\w+"
+)
+_SHOWS = frozenset({"print", "info", "debug", "warning", "format"})
+_LOGS = re.compile(r"\blog|wandb|writer", re.I)
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find variables that gave an optimizer its rate and are set again for nothing."""
+    program = subject.program
+    for name, call in calls_of(program):
+        if not _OPTIMIZERS.fullmatch(name):
+            continue
+        bound = call.bound()
+        rate = bound.get("lr") or bound.get("learning_rate")
+        if isinstance(rate, ast.Name):
+            for late in _set_later(rate, call):
+                yield Finding(
+                    span=call.module.span(late),
+                    message=f"{rate.id} changes after {call.method} was made with the old value, "
+                    "and nothing but messages uses the new one",
+                    hint="compute the rate before the optimizer is made",
+                    related=(call.module.span(call.node),),
+                )
+
+
+def _set_later(rate: ast.Name, call: Call) -> Iterator[ast.stmt]:
+    """Yield the assignments behind an optimizer whose value nobody uses."""
+    module = call.module
+    function: ast.AST = module.function_of(call.node) or module.tree
+    if _is_repeated(call.node, module) or _is_shared(rate.id, function):
+        return
+    end = call.node.end_lineno or 0
+    for node in walk(function):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AugAssign(target=ast.Name(id=name), value=value)
+            ):
+                if isinstance(node, ast.Assign) and not _is_scaled(value, name):
+                    continue  # another value under the name, such as the current rate
+                if name != rate.id or node.lineno <= end or _is_repeated(node, module):
+                    continue
+                if not _is_read(rate.id, node.end_lineno or 0, function, module):
+                    yield node
+
+
+def _is_scaled(value: ast.expr, name: str) -> bool:
+    """Whether a value is the old one times or divided by something: `rate * processes`."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return _is_scaled(left, name) or _is_scaled(right, name)
+        case ast.Name(id=word):
+            return word == name
+    return False
+
+
+def _is_repeated(node: ast.AST, module: Module) -> bool:
+    """Whether a loop may run something again, so that what follows may come before."""
+    return module.enclosing(node, ast.For, ast.While) is not None
+
+
+def _is_shared(name: str, function: ast.AST) -> bool:
+    """Whether other functions may see a variable: those within this one, or of the module."""
+    if isinstance(function, ast.Module):
+        return any(isinstance(node, _SCOPES) for node in walk(function))
+    for node in walk(function):
+        match node:
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                if name in names:
+                    return True
+            case ast.Call(func=ast.Name(id="locals" | "vars" | "eval" | "exec")):
+                return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() if node is not function:
+                inner = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+                if name in inner:
+                    return True
+    return False
+
+
+def _is_read(name: str, line: int, function: ast.AST, module: Module) -> bool:
+    later = (
+        node
+        for node in walk(function)
+        if isinstance(node, ast.Name) and node.id == name and node.lineno > line
+    )
+    return not all(_is_shown(each, module) for each in later)
+
+
+def _is_shown(node: ast.AST, module: Module) -> bool:
+    around = module.parent(node)
+    while isinstance(around, ast.FormattedValue | ast.JoinedStr):
+        around = module.parent(around)
+    if not isinstance(around, ast.Call):
+        return False
+    call = module.call(around)
+    return call.method in _SHOWS or (
+        call.method == "log" and bool(_LOGS.search(call.receiver_text))
+    )
+
+
+_RIGHT = changed(
+    PLAIN,
+    (
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",
+        "rate = 0.1\nif args.scale_rate:\n    rate = rate * args.batch_size / 256\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=rate)\n",
+    ),
+)
+_SCALED = "if args.scale_rate:\n    rate = rate * args.batch_size / 256\n"
+_MADE = "optimizer = torch.optim.SGD(model.parameters(), lr=rate)\n"
+
+RULE = Rule(
+    code="CL514",
+    name="rate-changed-late",
+    topic="optimizer",
+    severity=Severity.WARNING,
+    title="The learning rate changes after the optimizer was made",
+    why="An optimizer keeps the number that it was made with. A variable that is scaled later, by "
+    "the batch size or the number of processes, changes nothing.",
+    wrong=changed(_RIGHT, (_SCALED + _MADE, _MADE + _SCALED)),
+    right=_RIGHT,
+    check=check,
+    hints=("optim",),
+)

@@ -1,0 +1,92 @@
+"""CL501: the schedule advances before the optimizer steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.answers.loop import asks_settings, backward_of, compatible, eager_steps
+from crosscast_reading.lint.answers.schedules import is_paddle_schedule, is_schedule
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import SCHEDULE, changed
+from crosscast_reading.lint.rules.schedule._paddle_graphs import schedules_before_runs
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.sources.subject import Subject
+from crosscast_reading.trainstep.events import Event, TrainingStep
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find schedules that advance before the optimizer steps in every iteration or epoch."""
+    yield from _before_runs(subject.program)
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        for event in step.of("schedule"):
+            steps = is_schedule(event) or is_paddle_schedule(event)
+            if not steps or "argument" in event.detail or not backward:
+                continue
+            later = _later(event, step)
+            if later is not None:
+                yield Finding(
+                    span=event.span,
+                    message=f"{event.subject} advances before {later.subject or 'the optimizer'} "
+                    "steps",
+                    hint="step the optimizer first",
+                    related=(later.span,),
+                )
+
+
+def _before_runs(program: Program) -> Iterator[Finding]:
+    """Find schedules that advance before the static program of Paddle that reads their rate."""
+    for tick, run in schedules_before_runs(program):
+        yield Finding(
+            span=tick.module.span(tick.node),
+            message=f"{tick.receiver_text} advances before the program runs, which reads its rate",
+            hint="run the program first",
+            related=(run.module.span(run.node),),
+        )
+
+
+def _later(event: Event, step: TrainingStep) -> Event | None:
+    """Return the step that comes after the schedule, if none comes before it."""
+    applied = [candidate for candidate in step.inside("step") if compatible(candidate, event)]
+    if not applied:
+        return None
+    if step.holds(event):
+        same = [candidate for candidate in applied if candidate.loops == event.loops]
+        if any(candidate.order < event.order for candidate in same):
+            return None
+        ends = [
+            candidate for candidate in same if (candidate.window is None) == (event.window is None)
+        ]
+        return ends[0] if ends else None
+    outer = {id(loop.node) for loop in applied[0].loops}
+    inner = event.loops and all(id(loop.node) in outer for loop in event.loops)
+    settings = all(asks_settings(guard.node) for guard in event.guards)
+    if not inner or event.order > applied[0].order or not settings:
+        return None
+    around = step.around("schedule")
+    return applied[0] if len(around) == 1 and isinstance(event.node, ast.Call) else None
+
+
+RULE = Rule(
+    code="CL501",
+    name="schedule-before-step",
+    topic="schedule",
+    severity=Severity.WARNING,
+    title="The schedule advances before the optimizer steps",
+    why="Since PyTorch 1.1, and in Paddle, the first learning rate of the schedule is skipped and "
+    "every other one is used one update early: a warm-up from 0 does not start at 0. PyTorch "
+    "prints a warning.",
+    wrong=changed(
+        SCHEDULE,
+        (
+            "        optimizer.step()\n        schedule.step()\n",
+            "        schedule.step()\n        optimizer.step()\n",
+        ),
+    ),
+    right=SCHEDULE,
+    check=check,
+    hints=("step(",),
+    sources=("PyTorch docs, torch.optim, How to adjust learning rate",),
+)

@@ -1,0 +1,80 @@
+"""CL509: the lengths of the warm-up and of the schedule are given in the wrong order."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import changed
+from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.sources.subject import Subject
+
+_WARM = re.compile(r"warm_?up", re.I)
+_WHOLE = re.compile(
+    r"^(?!.*warm)(.{0,60}(total|train|max|decay|all|end)\w{0,60}(step|iter|epoch|update)\w{0,60}"
+    r"|t_total|t_max|total|num_steps|decay_steps)$",
+    re.I,
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find calls that pass a warm-up as the whole length, and the whole length as the warm-up."""
+    program = subject.program
+    for module in program.modules:
+        for call in module.calls:
+            if not _passes_warmup(call.node):
+                continue
+            given = call.bound()
+            warm = next((n for p, n in given.items() if _WARM.search(p)), None)
+            whole = next((n for p, n in given.items() if _WHOLE.match(p)), None)
+            if warm is None or whole is None:
+                continue
+            if _WHOLE.match(identifier(warm)) and _WARM.search(identifier(whole)):
+                yield Finding(
+                    span=module.span(call.node),
+                    message=f"{module.text(whole)} is passed as the length of the schedule, and "
+                    f"{module.text(warm)} as that of its warm-up",
+                    hint="swap the two arguments, or pass them by name",
+                )
+
+
+def _passes_warmup(node: ast.Call) -> bool:
+    """Whether an argument is named after a warm-up: without one, nothing can be swapped."""
+    given = (*node.args, *(k.value for k in node.keywords))
+    return any(_WARM.search(identifier(argument)) for argument in given)
+
+
+_RIGHT = """\
+import torch
+from transformers import get_linear_schedule_with_warmup
+
+warmup_steps, total_steps = 100, 1000
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+schedule = get_linear_schedule_with_warmup(optimizer, warmup_steps, total_steps)
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+    optimizer.step()
+    schedule.step()
+"""
+
+RULE = Rule(
+    code="CL509",
+    name="schedule-lengths-swapped",
+    topic="schedule",
+    severity=Severity.ERROR,
+    title="The lengths of the warm-up and of the schedule are swapped",
+    why="The learning rate rises during the whole run, and a decay never starts. Libraries "
+    "disagree about the order: transformers takes the warm-up first, PaddleNLP the whole length.",
+    wrong=changed(
+        _RIGHT, ("(optimizer, warmup_steps, total_steps)", "(optimizer, total_steps, warmup_steps)")
+    ),
+    right=_RIGHT,
+    check=check,
+    hints=("warm",),
+    sources=("transformers, optimization.py", "PaddleNLP, transformers/optimization.py"),
+)

@@ -1,0 +1,86 @@
+"""CL522: the warm-up is longer than the whole run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.facts.fact import Fact, Layer
+from crosscast_reading.facts.profile import Profile
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources.subject import Subject
+
+_LENGTH = re.compile(r"(\d+) (steps|epochs)")
+_TOTALS = {"steps": "schedule.total_steps", "epochs": "run.epochs"}
+_LEAST = {"steps": 100, "epochs": 3}
+"""Shorter runs only try out whether a program starts."""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find warm-ups and runs whose lengths are both stated, and in the same unit."""
+    warm = _only(subject.profile, "schedule.warmup")
+    told = _LENGTH.fullmatch(str(warm.value)) if warm is not None else None
+    if warm is None or told is None:
+        return
+    steps, unit = int(told[1]), told[2]
+    whole = _only(subject.profile, _TOTALS[unit])
+    if whole is None or not isinstance(whole.value, int | float):
+        return
+    if _LEAST[unit] <= whole.value < steps and _are_of_one_run(subject, warm, whole):
+        yield Finding(
+            span=warm.places[0],
+            message=f"the warm-up takes {steps} {unit}, and the run has only {whole.value:g}: the "
+            "learning rate never gets to its value",
+            hint="shorten the warm-up",
+            related=whole.places[:1],
+        )
+
+
+def _are_of_one_run(subject: Subject, *facts: Fact) -> bool:
+    """Whether facts stand in one file, and in one command if it has several."""
+    files = {fact.places[0].file for fact in facts}
+    runs = [
+        places
+        for command in subject.commands
+        if (places := {place for flag in command.flags for place in flag.places})
+        if files & {place.file for place in places}
+    ]
+    if len(files) != 1 or len(runs) <= 1:
+        return len(files) == 1
+    return any(all(places.intersection(fact.places) for fact in facts) for places in runs)
+
+
+def _only(profile: Profile, field: str) -> Fact | None:
+    """Return what is stated of a field, by more than its name, if nothing else is said of it."""
+    found = [fact for fact in profile.all(field) if fact.layer is not Layer.LIBRARY]
+    sure = [
+        fact
+        for fact in found
+        if fact.known and fact.places and not fact.under and fact.confidence != "guess"
+    ]
+    alone = len({fact.value for fact in found}) == 1 and len(sure) == len(found)
+    return sure[0] if alone else None
+
+
+_LAUNCH = """\
+python run_clm.py --model_name_or_path gpt2 --do_train --output_dir out \\
+    --per_device_train_batch_size 8 --learning_rate 3e-4 \\
+    --max_steps {steps} --warmup_steps 2000 --lr_scheduler_type cosine
+"""
+
+RULE = Rule(
+    code="CL522",
+    name="warmup-too-long",
+    topic="schedule",
+    severity=Severity.WARNING,
+    title="A warm-up that is longer than the run",
+    why="The run ends while the learning rate still rises: it never gets to its value, and the "
+    "decay never begins. The rule reports it only where both lengths are stated in the same "
+    "unit, and not for runs of fewer than 100 updates, which only try out a program.",
+    language="bash",
+    wrong=_LAUNCH.format(steps=1000),
+    right=_LAUNCH.format(steps=100000),
+    check=check,
+    hints=("warm",),
+)

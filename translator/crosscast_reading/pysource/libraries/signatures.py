@@ -1,0 +1,101 @@
+"""Parameters of the functions of libraries, by version: data in `tables/`, found here.
+
+A signature is a text: names of the positional parameters in order, then `*` and the names that can
+only be given by keyword. Where an order changed there are several, each with the versions it holds
+for (first one included, last one excluded). Defaults are in `crosscast.targets.defaults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+
+Signature = str | tuple[tuple[str, str, str], ...]
+"""Text, or (since, until, text) for each window; an empty version has no bound."""
+
+_TABLES = ("torch", "trainers", "tensorflow", "keras", "paddle", "fluid", "jax")
+
+
+@cache
+def table() -> dict[str, Signature]:
+    """Return all signatures by qualified name."""
+    found: dict[str, Signature] = {}
+    for name in _TABLES:
+        rows: dict[str, Signature] = import_module(
+            f"crosscast_reading.pysource.libraries.tables.{name}"
+        ).SIGNATURES
+        found.update(rows)
+    return found
+
+
+@cache
+def positional(name: str, version: str = "") -> tuple[str, ...]:
+    """Return the positional parameters of a function, as far as they are certain.
+
+    Without a version, only the parameters that all versions agree on.
+    """
+    found = table().get(name) or table().get(_handed_on(name))
+    if found is None:
+        return ()
+    if isinstance(found, str):
+        return _names(found)
+    fitting = [_names(text) for since, until, text in found if holds(version, since, until)]
+    return _agreed(fitting)
+
+
+def _handed_on(name: str) -> str:
+    """Return the original name of a re-exported object: `ourpackage.keras.layers.Dense`."""
+    place = name.find(".keras.")
+    return name[place + 1 :] if place > 0 else ""
+
+
+def known_names() -> Iterable[str]:
+    """Return all names that have a signature."""
+    return table().keys()
+
+
+def parameters(name: str, version: str = "") -> tuple[str, ...]:
+    """Return all parameters of a function, keyword-only ones too; of every window that fits."""
+    found = table().get(name)
+    if found is None:
+        return ()
+    windows = [("", "", found)] if isinstance(found, str) else found
+    words = " ".join(text for since, until, text in windows if holds(version, since, until))
+    return tuple(dict.fromkeys(w for w in words.split() if w != "*"))
+
+
+def release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version: `2.4.1+cpu` is (2, 4, 1)."""
+    numbers: list[int] = []
+    for part in version.partition("+")[0].split("."):
+        digits = ""
+        for letter in part:
+            if not letter.isdigit():
+                break
+            digits += letter
+        if not digits:
+            break
+        numbers.append(int(digits[:9]))
+    return tuple(numbers)
+
+
+def holds(version: str, since: str, until: str) -> bool:
+    """Say whether a version is within a window; an unknown one is within all."""
+    if not version:
+        return True
+    here = release(version)
+    return (not since or here >= release(since)) and (not until or here < release(until))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.partition("*")[0].split())
+
+
+def _agreed(found: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the longest beginning that contradicts no window."""
+    longest = max(found, key=len, default=())
+    for place, name in enumerate(longest):
+        if any(place < len(names) and names[place] != name for names in found):
+            return longest[:place]
+    return longest

@@ -1,0 +1,130 @@
+"""Emitted scripts: the optimizer, its groups and the roles without decay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.readers.emitted.script import Script
+
+_CLASSES = (
+    (r"MomentumSGD|MomentumOfSteps|optim\w*\.(?:SGD|Momentum)\b|\b(?:SGD|Momentum)\(", "sgd"),
+    (r"AdamW\b", "adamw"),
+    (r"Adam\b", "adam"),
+    (r"(?i:lamb)\(|UncorrectedLamb|\bLAMB\b", "lamb"),
+    (r"\bLion\b", "lion"),
+    (r"\bAdafactor\b", "adafactor"),
+)
+"""Class that the function creating the optimizer calls, and its name in a recipe."""
+_NUMBERED = ("adam", "adamw", "lamb")
+_ROLES = {
+    "bias": ("'bias'", "'.bias'"),
+    "layer_norm": ("LayerNorm", "'gamma'"),
+    "embedding": ("nn.Embedding", "'embeddings'", "_embeddings.weight"),
+}
+
+
+def optimizer(script: Script) -> Iterator[Fact]:
+    """Yield the facts about the optimizer."""
+    here = "make_optimizer"
+    body = script.text(here).partition("\n")[2]
+    name = next((n for pattern, n in _CLASSES if re.search(pattern, body)), "")
+    if not name:
+        return
+    yield script.fact("optimizer.name", name, here)
+    constants = script.constants
+    decay = float(constants.get("WEIGHT_DECAY", 0.0))
+    yield script.fact("optimizer.weight_decay", decay, "WEIGHT_DECAY")
+    if name in (*_NUMBERED, "lion"):
+        yield from script.constant("optimizer.betas", "BETAS")
+    if name in (*_NUMBERED, "adafactor"):
+        yield from script.constant("optimizer.eps", "EPS")
+    if name == "adafactor":
+        yield from script.constant("optimizer.beta2_decay", "BETA2_DECAY")
+        for constant in ("CLIP_THRESHOLD", "THRESHOLD"):
+            yield from script.constant("optimizer.clip_threshold", constant)
+    if name == "sgd":
+        yield from _momentum(script, body)
+    if name in _NUMBERED:
+        yield from _corrections(script, name, body)
+    if name == "lamb":
+        yield script.fact("optimizer.always_adapt", _always_adapts(script, body), here)
+    without = script.text("decays") or repr(constants.get("NO_DECAY", ""))
+    yield script.fact("optimizer.no_decay", list(_without(without)), "decays", "NO_DECAY", here)
+    yield from _groups(script)
+
+
+def _momentum(script: Script, made: str) -> Iterator[Fact]:
+    momentum = float(script.constants.get("MOMENTUM", 0.0))
+    yield script.fact("optimizer.momentum", momentum, "MOMENTUM")
+    if not momentum:
+        return
+    text = f"{made}\n{script.text('MomentumSGD', 'MomentumOfSteps', 'Momentum')}"
+    inside = re.search(
+        r"\bMomentum(?:SGD|OfSteps)\(|keras\.optimizers\.SGD\(|MOMENTUM \* buffer - ", text
+    )
+    yield script.fact("optimizer.rate_in_momentum", bool(inside), "make_optimizer")
+    nesterov = re.search(
+        r"nesterov=(?:True|NESTEROV)|weight\.\w*(?:add|sub)\w*\(.*"
+        r"(?:MOMENTUM|group\['momentum'\]) \* ",
+        text,
+    )
+    yield script.fact("optimizer.nesterov", bool(nesterov), "make_optimizer")
+
+
+def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
+    """Yield bias correction and the position of epsilon."""
+    own = script.text("AdamW", "Adam", "Lamb", "LAMB")
+    text = f"{made}\n{own}\n{script.text('train_window')}"
+    uncorrected = re.search(r"Uncorrected|group\['lr'\] = .*first / second", text)
+    corrected = not own or re.search(r"correction|beta2 \*\* t", own)
+    before = re.search(
+        r"EpsilonHat|step \* mean / \(tf\.sqrt\(square\) \+ EPS\)|group\['eps'\] = EPS / second"
+        r"|keras\.optimizers\.AdamW?\(",
+        text,
+    )
+    yield script.fact(
+        "optimizer.bias_correction", bool(corrected) and not uncorrected, "make_optimizer"
+    )
+    if name != "lamb":
+        placement = "before_correction" if before else "after_correction"
+        yield script.fact("optimizer.eps_placement", placement, "make_optimizer")
+
+
+def _always_adapts(script: Script, made: str) -> bool:
+    """Whether the trust ratio also applies to weights without decay."""
+    own = script.text("Lamb", "LAMB", "UncorrectedLamb")
+    always = (
+        r"always_adapt=True|\n        ratio = torch\.where\(adapts"
+        r"|\n            direction = adapted\(|\n        rate = rate \* trust_ratio\("
+    )
+    return re.search(always, f"{made}\n{own}") is not None
+
+
+def _without(text: str) -> Iterator[str]:
+    """Yield the roles that a function of weights excludes."""
+    for role, marks in _ROLES.items():
+        if any(mark in text for mark in marks):
+            yield role
+
+
+def _groups(script: Script) -> Iterator[Fact]:
+    groups = script.constants.get("GROUPS", [])
+    if not groups:
+        yield script.fact("optimizer.groups", [], "make_optimizer")
+    order = script.text("settings", "settings_of", "make_optimizer")
+    factor_first = bool(re.search(r"for patterns, factor, \w*decay\w* in GROUPS", order))
+    for index, group in enumerate(groups):
+        patterns, first, two = group
+        factor, decay = (first, two) if factor_first else (two, first)
+        path = f"optimizer.groups.{index}"
+        yield script.fact(f"{path}.parameters", list(patterns), "GROUPS")
+        if decay is not None:
+            yield script.fact(f"{path}.weight_decay", float(decay), "GROUPS")
+        yield script.fact(f"{path}.rate_factor", float(factor), "GROUPS")
+
+
+def exempt(script: Script) -> list[str]:
+    """Return the roles that are not clipped."""
+    return list(_without(script.text("clips")))

@@ -1,0 +1,175 @@
+"""Emitted scripts: number formats, loss scale, clipping, average of the weights."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from crosscast_reading.facts.fact import Fact
+from crosscast_reading.facts.vocabulary import HALVES
+from crosscast_reading.readers.emitted.optimizer import exempt
+from crosscast_reading.readers.emitted.script import Script
+
+_CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
+_MASTERS = ("make_masters", "copy_masters", "HalfWeights", "collect_gradients")
+"""Functions of scripts with half weights."""
+_CASTS = (
+    r"cuda\.amp\.autocast\((?:dtype=torch\.(\w+))?\)",
+    r"autocast\([^()]*dtype=torch\.(float16|bfloat16)",
+    r"auto_cast\([^()]*dtype='(float16|bfloat16)'",
+    r"auto_cast\(()",
+    r"strategy\.amp = True()",
+    r"\.to\(torch\.(float16|bfloat16)\)",
+    r"tf\.cast\(\w+(?:\(.*\))?, tf\.(float16|bfloat16)\)",
+    r"mixed_(float16|bfloat16)'",
+    r"astype\('(float16|bfloat16)'\)",
+)
+"""Patterns that name the half type of a script, most reliable first."""
+_SCALING = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
+"""Fields that are upper-case constants of a script."""
+
+
+def step(script: Script) -> Iterator[Fact]:
+    """Yield the facts about the step itself."""
+    yield from _precision(script)
+    yield from _scaling(script)
+    yield from _clipping(script)
+    yield from script.constant("ema.decay", "EMA_DECAY")
+    again = re.search(r"checkpoint\(|recompute|\.checkpoint\b", _model_text(script))
+    yield script.fact("activation_checkpointing", bool(again), "forward")
+    tf32 = script.constants.get("SETTINGS.tf32", False)
+    yield script.fact("precision.tf32", tf32, "SETTINGS.tf32", "SETTINGS")
+
+
+def _model_text(script: Script) -> str:
+    """Return the text of the model's classes."""
+    return "\n".join(t for t in script.functions.values() if t.lstrip("@").startswith("class"))
+
+
+def _precision(script: Script) -> Iterator[Fact]:
+    named = _half_type(script)
+    # Gradients are scaled only for float16, even if no operation computes in it.
+    scaled = not {"LOSS_SCALE", "INIT_SCALE"}.isdisjoint(script.constants)
+    dtype = named or ("float16" if scaled else "float32")
+    policy = script.constants.get("DTYPE_POLICY", "")
+    full = policy in HALVES or any(name in script.functions for name in _MASTERS)
+    mode = "none" if dtype == "float32" else "full" if full else "mixed"
+    yield script.fact("precision.mode", mode, "train_window", "DTYPE_POLICY")
+    yield script.fact("precision.compute_dtype", dtype, "train_window", "DTYPE_POLICY")
+    if dtype == "float32":
+        return
+    types = _types(script, dtype) if named else dict.fromkeys(_CLASSES, "float32")
+    for name, type_ in types.items():
+        chosen = "float32" if type_ == "float32" else "compute"
+        yield script.fact(f"precision.ops.{name}", chosen, name.upper(), "train_window")
+    if full:
+        kept = "float32" if _sums_in_float32(script) else "compute"
+        yield script.fact("accumulation.dtype", kept, "train_window")
+
+
+def _sums_in_float32(script: Script) -> bool:
+    """Whether the gradients of half weights are accumulated in float32."""
+    micro = script.text("micro_step", "make_gradients", "TrainState")
+    if "DTYPE_POLICY" in script.constants:
+        return "tf.cast(gradient, tf.float32)" in micro
+    added = script.text("train_window").partition("window_loss += ")
+    return not re.search(r"last|n_micro - 1|\n    collect_gradients\(", added[2])
+
+
+def _types(script: Script, half: str) -> dict[str, str]:
+    """Return the type of each class of operations of the shipped BERT."""
+    constants = script.constants
+    found = dict.fromkeys(_CLASSES, "float32")
+    found["matmul"] = half
+    if isinstance(types := constants.get("TYPES"), dict):
+        return found | {str(k): str(v) for k, v in types.items()}
+    if "MATMUL" in constants:
+        for name in ("matmul", "pointwise", "reductions", "embeddings"):
+            found[name] = str(constants.get(name.upper(), "float32"))
+    if "DTYPE_POLICY" in constants:
+        found |= _keras_types(script, half)
+    loss = script.text("micro_batch_loss", "row_losses")
+    if re.search(rf"\.to\(torch\.{half}\)|tf\.cast\(\w+(?:\(.*\))?, tf\.{half}\)", loss):
+        found["losses"] = half
+    return found
+
+
+def _keras_types(script: Script, half: str) -> dict[str, str]:
+    found = {}
+    if (
+        script.constants["DTYPE_POLICY"] == "float32"
+        and "enable_graph_rewrite" not in script.functions
+    ):
+        found["matmul"] = "float32"
+    layer = script.text("EncoderLayer")
+    if re.search(r"\by = half\(", layer):
+        found["pointwise"] = half
+    if "scores = half(" in layer:
+        found["reductions"] = half
+    looked_up = "float32(self.word_embeddings" in script.text("BertClassifier")
+    if not looked_up and re.search(rf"dtype='(?:mixed_)?{half}'", script.text("embedding")):
+        found["embeddings"] = half
+    return found
+
+
+def _half_type(script: Script) -> str:
+    """Return the half type that the script names, empty if it names none."""
+    text, policy = script.all_text(), script.constants.get("DTYPE_POLICY")
+    if isinstance(policy, str) and policy != "float32":
+        return policy.removeprefix("mixed_")
+    if "enable_mixed_precision_graph_rewrite" in text:
+        return "float16"
+    types = script.constants.get("TYPES") or {
+        name: script.constants.get(name)
+        for name in ("MATMUL", "POINTWISE", "REDUCTIONS", "EMBEDDINGS")
+    }
+    if explicit := [t for t in types.values() if t in HALVES]:
+        return str(explicit[0])
+    for pattern in _CASTS:
+        if found := re.search(pattern, text):
+            return found.group(1) or "float16"
+    return ""
+
+
+def _scaling(script: Script) -> Iterator[Fact]:
+    constants = script.constants
+    if "LOSS_SCALE" in constants:
+        yield script.fact("loss_scaling.mode", "static", "LOSS_SCALE")
+        yield from script.constant("loss_scaling.scale", "LOSS_SCALE")
+        return
+    if "INIT_SCALE" not in constants:
+        yield script.fact("loss_scaling.mode", "none", "train_window")
+        return
+    yield script.fact("loss_scaling.mode", "dynamic", "INIT_SCALE")
+    for name in _SCALING:
+        yield from script.constant(f"loss_scaling.{name}", name.upper())
+    yield script.fact("loss_scaling.min_scale", constants.get("MIN_SCALE"), "MIN_SCALE")
+    yield script.fact("loss_scaling.hysteresis", constants.get("HYSTERESIS", 1), "HYSTERESIS")
+    cumulative = "self.good = self.bad = 0" in script.text("LossScale")
+    mode = "cumulative" if cumulative else "consecutive"
+    yield script.fact("loss_scaling.hysteresis_mode", mode, "LossScale")
+    highest = constants.get("MAX_SCALE", math.inf)
+    limit = None if math.isinf(highest) else highest
+    yield script.fact("loss_scaling.max_scale", limit, "MAX_SCALE", "INIT_SCALE")
+
+
+def _clipping(script: Script) -> Iterator[Fact]:
+    if "MAX_VALUE" in script.constants:
+        yield script.fact("clipping.kind", "value", "MAX_VALUE")
+        yield from script.constant("clipping.max_value", "MAX_VALUE")
+    elif "MAX_NORM" in script.constants:
+        text = script.text("train_window", "window_step", "clip_gradients", "clipped_gradients")
+        each = re.search(
+            r"clip_grad_norm_\(parameter,|\bnorm = parameter\.grad|\bnorms = \[tf\.norm", text
+        )
+        kind = "per_param_norm" if each else "global_norm"
+        yield script.fact("clipping.kind", kind, "MAX_NORM")
+        yield from script.constant("clipping.max_norm", "MAX_NORM")
+        stock = "clip_grad_norm_(" in text and "CLIP_EPS" not in script.constants
+        eps = script.constants.get("CLIP_EPS", 1e-6 if stock else 0.0)
+        yield script.fact("clipping.eps", float(eps), "CLIP_EPS", "train_window")
+    else:
+        yield script.fact("clipping.kind", "none", "train_window")
+        return
+    yield script.fact("clipping.exempt", exempt(script), "clips")

@@ -1,0 +1,68 @@
+"""Averages of the weights that a program keeps itself, as events."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from crosscast_reading.pysource.values.value import Known, Unknown, Value
+from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.weight_averages import WeightAverage, average_of
+from crosscast_reading.trainstep.frames.weight_sources import model_of
+
+if TYPE_CHECKING:
+    from crosscast_reading.trainstep.walk.walker import Walker
+
+_TOLERANCE = 1e-9
+"""By how much two shares that are written apart may miss 1."""
+
+
+def averaged(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
+    """Note that a statement updates an average of the weights; False if it does not."""
+    if not walker.heads and not walker.calls:
+        return False
+    found = average_of(node, frame.module)
+    if found is None:
+        return False
+    model = canonical(model_of(found.target, frame.module), frame)
+    detail: dict[str, Value] = {"by_hand": Known(True), "of": Known(model)}
+    decay = _decay(found, frame)
+    if decay is not None:
+        detail["decay"] = decay
+    walker.emit(
+        "average_weights", node, frame, subject=canonical(found.target, frame), detail=detail
+    )
+    return True
+
+
+def _decay(found: WeightAverage, frame: Frame) -> Value | None:
+    """Return how much of the average stays; None if its shares do not add up to 1."""
+    if found.share is None:
+        return frame.value(found.decay) if found.decay is not None else None
+    rest = _rest_of(found.share, frame)
+    if found.decay is None:
+        return rest
+    decay = frame.value(found.decay)
+    match decay, rest:
+        case Known(value=int() | float() as one), Known(value=int() | float() as other):
+            return decay if abs(one - other) <= _TOLERANCE else None
+    text = frame.module.text
+    match found.share:
+        case ast.BinOp(op=ast.Sub(), right=right) if text(right) == text(found.decay):
+            return decay
+    match found.decay:
+        case ast.BinOp(op=ast.Sub(), right=right) if text(right) == text(found.share):
+            return rest
+    return None
+
+
+def _rest_of(share: ast.expr, frame: Frame) -> Value:
+    """Return 1 minus a share: `d` of `1 - d`."""
+    match share:
+        case ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Sub(), right=decay):
+            return frame.value(decay)
+    value = frame.value(share)
+    match value:
+        case Known(value=int() | float() as number, flag=flag):
+            return Known(float(f"{1 - number:.15g}"), "derived", f"1 - {flag}" if flag else "")
+    return Unknown(f"1 - {frame.module.text(share)}", "it is computed")

@@ -1,0 +1,206 @@
+"""Walk through a program in the order of execution and note what matters to training."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crosscast_reading.pysource.programs.module import Function, Module
+from crosscast_reading.trainstep.events import Context
+from crosscast_reading.trainstep.frames.expression_keys import key_of
+from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.loops import AnyLoop, counted_to, head_of, rounds_in_strides
+from crosscast_reading.trainstep.frames.losses import Division, loss_of
+from crosscast_reading.trainstep.walk import (
+    actions,
+    assignments,
+    averages,
+    branches,
+    clipping_by_hand,
+    inline,
+    unfollowed,
+)
+from crosscast_reading.trainstep.walk.conditions import PathCondition, settled
+from crosscast_reading.trainstep.walk.contexts import contexts_of
+from crosscast_reading.trainstep.walk.flow import is_main, joined, leaves, short_circuits
+from crosscast_reading.trainstep.walk.walker import Walker
+
+MAX_STATEMENTS = 60_000
+
+
+class ProgramWalker(Walker):
+    """One walk from one function (or module body)."""
+
+    def divided(self, division: Division) -> None:
+        """Note a division of a loss, once."""
+        if id(division.node) not in self.divisions:
+            event = self.emit(
+                "divide_loss", division.node, division.frame, detail=assignments.by(division)
+            )
+            if event is not None:
+                self.divisions[id(division.node)] = event
+
+    # ---- statements
+
+    def block(self, body: Sequence[ast.stmt], frame: Frame) -> None:
+        """Walk through statements; what follows a conditional `continue` is under a condition."""
+        added = 0
+        dead = frame.module.dead
+        for statement in body:
+            self.statements += 1
+            if statement in dead or self.statements > MAX_STATEMENTS:
+                continue
+            added += self.statement(statement, frame)
+        if added:
+            del self.conditions[-added:]
+
+    def statement(self, node: ast.stmt, frame: Frame) -> int:
+        """Walk through one statement; return the number of conditions for the following ones."""
+        match node:
+            case ast.If():
+                return self._if(node, frame)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                self._loop(node, frame)
+            case ast.With() | ast.AsyncWith():
+                self._with(node, frame)
+            case ast.Try() | ast.TryStar():
+                branches.attempt(self, node, frame)
+            case ast.Match():
+                branches.match(self, node, frame)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                pass
+            case ast.Return():
+                self.expression(node, frame)
+                if node.value is not None:
+                    frame.returned.append(loss_of(node.value, frame))
+                self._leave(node, frame)
+            case ast.Break() | ast.Continue() | ast.Raise():
+                self._leave(node, frame)
+            case _:
+                if averages.averaged(self, node, frame):
+                    return 0
+                if clipping_by_hand.written(self, node, frame):
+                    return 0
+                self.expression(node, frame)
+                assignments.assigned(self, node, frame)
+                unfollowed.assigned(self, node, frame)
+        return 0
+
+    def expression(self, node: ast.AST, frame: Frame) -> None:
+        """Walk through the calls of a statement, innermost first."""
+        for call in self.index.modules[frame.module].by_statement.get(node, ()):
+            self.call(call, node, frame)
+
+    def call(self, call: ast.Call, around: ast.AST, frame: Frame) -> None:
+        """Walk through one call."""
+        more = short_circuits(call, around, frame, self.heads)
+        self.conditions += more
+        actions.act(self, call, frame)
+        if more:
+            del self.conditions[-len(more) :]
+
+    def _leave(self, node: ast.stmt, frame: Frame) -> None:
+        if not self.heads or isinstance(node, ast.Raise):
+            return
+        if isinstance(node, ast.Return) and not self._loop_of(frame):
+            return  # leaves a function that the loop calls
+        self.emit("leave", node, frame)
+
+    def _if(self, node: ast.If, frame: Frame) -> int:
+        self.expression(node, frame)
+        value = settled(node.test, frame)
+        state = dict(frame.losses)
+        if value is not False:
+            self._under(node.test, True, node.body, frame)
+        after = frame.losses
+        frame.losses = state
+        if node.orelse and value is not True:
+            self._under(node.test, False, node.orelse, frame)
+        frame.losses = joined(after, frame.losses)
+        in_loop = self._loop_of(frame)
+        body_leaves, else_leaves = leaves(node.body, in_loop), leaves(node.orelse, in_loop)
+        if body_leaves != else_leaves:
+            self.conditions.append(PathCondition(node.test, else_leaves, frame, self.heads))
+            return 1
+        return 0
+
+    def _under(self, test: ast.expr, holds: bool, body: Sequence[ast.stmt], frame: Frame) -> None:
+        if is_main(test):
+            self.block(body, frame)
+            return
+        self.conditions.append(PathCondition(test, holds, frame, self.heads))
+        self.block(body, frame)
+        self.conditions.pop()
+
+    def _loop_of(self, frame: Frame) -> bool:
+        return bool(self.heads) and self.heads[-1].frame is frame
+
+    def _loop(self, node: AnyLoop, frame: Frame) -> None:
+        self.expression(node, frame)
+        head = head_of(node, frame)
+        if not isinstance(node, ast.While):
+            assignments.looped(node.target, node.iter, frame)
+        for counter in head.counters:
+            if counter.whole and counter.period is not None:
+                self.lengths[id(head.loop)] = frame.value(counter.period)
+                self.periods[id(head.loop)] = key_of(counter.period, frame)
+        limit = counted_to(node)
+        if limit is not None:
+            self.lengths[id(head.loop)] = frame.value(limit)
+        strided = rounds_in_strides(node, frame)
+        if strided is not None:
+            self.lengths[id(head.loop)] = strided
+        self.heads.append(head)
+        entered = len(self.contexts)
+        inline.generator(self, node, frame)
+        self.block(node.body, frame)
+        del self.contexts[entered:]
+        self.heads.pop()
+        self.block(node.orelse, frame)
+
+    def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+        self.expression(node, frame)
+        entered: list[Context] = []
+        before = len(self.contexts)
+        self.blocks.append(len(self.conditions))
+        for item in node.items:
+            found = contexts_of(item.context_expr, frame, self.heads)
+            self.contexts += found
+            entered += found
+            self.frame_of.update((context.node, frame) for context in found)
+            assignments.entered(item, found, frame)
+        self.block(node.body, frame)
+        self.blocks.pop()
+        del self.contexts[before:]
+        for context in entered:
+            if context.kind == "scale_loss":
+                actions.leave_scale_loss(self, node, context, frame)
+
+    def enter(self, node: ast.expr, frame: Frame) -> None:
+        """Enter a context for the rest of the `with` block (`stack.enter_context`)."""
+        depth = self.blocks[-1] if self.blocks else 0
+        guards = tuple(c.guard() for c in self.conditions[depth:])
+        for context in contexts_of(node, frame, self.heads):
+            self.contexts.append(replace(context, guards=(*guards, *context.guards)))
+
+    # ---- functions
+
+    def run(self, module: Module, function: Function | None, frame: Frame) -> None:
+        """Walk through a function from its start."""
+        self.walked.add(module.tree if function is None else function)
+        if function is None:
+            self.block(module.tree.body, frame)
+            return
+        self.parts.setdefault(f"{module.source.name}:{module.qualname(function)}")
+        decorated = [
+            c
+            for decorator in function.decorator_list
+            for c in contexts_of(decorator, frame, self.heads)
+        ]
+        self.contexts += decorated
+        self.running.append(function)
+        self.block(function.body, frame)
+        self.running.pop()
+        if decorated:
+            del self.contexts[-len(decorated) :]
