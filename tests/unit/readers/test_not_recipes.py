@@ -210,6 +210,6 @@ def test_recipes_with_mistakes_are_taken_for_recipes(text: str) -> None:
 
 def test_every_reader_has_words() -> None:
     readers = importlib.metadata.distribution("crosscast").entry_points
-    names = {entry.name for entry in readers.select(group="crosscast_reading.readers")}
+    names = {entry.name for entry in readers.select(group="crosscast.readers")}
     assert names - {"recipe"} == CONFIGURATIONS.keys()
     assert len(BASE) > 5

@@ -9,7 +9,7 @@ from typing import Any, cast
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast_reading.readers.protocol import PythonReader, TextReader
 
-TEXT_GROUP = "crosscast_reading.readers"
+TEXT_GROUP = "crosscast.readers"
 PYTHON_GROUP = "crosscast.python_readers"
 
 Loaded = tuple[tuple[Any, ...], tuple[Diagnostic, ...]]
