@@ -27,7 +27,7 @@ from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 from crosscast_parity.inputs.shared import Inputs, write_inputs
 from crosscast_parity.processes.process import child_environment
-from crosscast_parity.recordings.trace import Row, read_trace
+from crosscast_parity.recordings.trace import TraceRow, read_trace
 
 RUNNER = "crosscast_parity.inside.runner"
 RECIPE = """\
@@ -59,7 +59,7 @@ class Bench:
 
     def __init__(self, folder: Path, windows: int, frameworks: list[str]) -> None:
         self.folder, self.windows = folder, windows
-        self.rows: dict[Name, tuple[Row, ...]] = {}
+        self.rows: dict[Name, tuple[TraceRow, ...]] = {}
         self.seconds: dict[Name, float] = {}
         self.inputs: Inputs | None = None
         for dtype, precision in PRECISIONS.items():

@@ -15,7 +15,7 @@ from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.runs import RunSpec
 from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.processes.process import Outcome, OutcomeKind
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.runs.workspace import Workspace
 from parity_fakes import good_rows, make_recipe
@@ -41,9 +41,9 @@ def ended(kind: OutcomeKind = "finished", message: str = "") -> Outcome:
 
 
 def reported(
-    ours: list[Row],
-    reference: list[Row],
-    twins: list[list[Row]],
+    ours: list[TraceRow],
+    reference: list[TraceRow],
+    twins: list[list[TraceRow]],
     *,
     dtype: Dtype = "float32",
     outcome: Outcome | None = None,
@@ -94,10 +94,10 @@ def paddle_of(report: ParityReport) -> Pair:
 
 
 def judged(
-    rows: list[Row],
+    rows: list[TraceRow],
     *,
     dtype: Dtype = "float32",
-    twins: list[list[Row]] | None = None,
+    twins: list[list[TraceRow]] | None = None,
     outcome: Outcome | None = None,
 ) -> Pair:
     """Judge a trace against the good one."""
@@ -109,5 +109,5 @@ def failed(checks: tuple[Check, ...]) -> set[tuple[str, str]]:
     return {(check.level, check.name) for check in checks if check.result == "fail"}
 
 
-def changed(windows: range | list[int], change: Callable[[Row], Row]) -> list[Row]:
+def changed(windows: range | list[int], change: Callable[[TraceRow], TraceRow]) -> list[TraceRow]:
     return [change(row) if row.window in windows else row for row in good_rows()]

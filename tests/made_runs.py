@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from parity_fakes import good_rows
 
 STATUS: dict[str, Any] = {
@@ -20,7 +20,7 @@ STATUS: dict[str, Any] = {
 }
 
 
-def made(folder: Path, rows: Sequence[Row] = (), **status: Any) -> Path:
+def made(folder: Path, rows: Sequence[TraceRow] = (), **status: Any) -> Path:
     """Write what a run leaves, and return its folder."""
     folder.mkdir(parents=True)
     texts = [json.dumps(row.to_json()) for row in rows or good_rows(4, skipped=[1])]

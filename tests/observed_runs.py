@@ -17,8 +17,7 @@ import numpy as np
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Accumulate, Autocast, Backward, Clip, Normalize, Plan
 from crosscast.recipe.document import BertModel, Recipe, SyntheticData
-from crosscast.reference.data import Row as ReferenceRow
-from crosscast.reference.data import Tensors
+from crosscast.reference.data import DataRow, Tensors
 from crosscast.reference.interpreter import Forward, MicroBatch, State, initial, step
 from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.inputs.weights import Style, bert_weights
@@ -30,7 +29,7 @@ from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_hal
 from crosscast_parity.recipes.window_rows import expected_counts
 from crosscast_parity.recordings.observations import HeldState, Observation, ObservedWindow
 from crosscast_parity.recordings.roles import roles_of
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
 
 SIZES = {
@@ -55,7 +54,7 @@ class Script:
 
     def train(
         self, windows: int, faults: Sequence[Fault] = (), record: Collection[int] = ()
-    ) -> tuple[tuple[Row, ...], Observation | None]:
+    ) -> tuple[tuple[TraceRow, ...], Observation | None]:
         """Return the trace and, of some windows, what an observer sees."""
         plan = _computed(self.recipe)
         model = self.recipe.model
@@ -67,7 +66,7 @@ class Script:
         counts = expected_counts(self.recipe, self.recipe.data.train_rows)
         rows, seen = [], []
         for number, (n_micro, n_rows) in enumerate(islice(counts, windows)):
-            blank = Row(
+            blank = TraceRow(
                 window=number,
                 n_micro=n_micro,
                 rows=n_rows,
@@ -88,7 +87,7 @@ class Script:
         manifest = manifest_of(self.recipe)
         return tuple(rows), Observation(windows=tuple(seen), manifest=manifest) if seen else None
 
-    def _work(self, row: Row, faults: Sequence[Fault]) -> list[Forward]:
+    def _work(self, row: TraceRow, faults: Sequence[Fault]) -> list[Forward]:
         return [
             self._forward(row.window, (index, row.n_micro), size, faults)
             for index, size in enumerate(micro_sizes(self.recipe, row))
@@ -119,7 +118,7 @@ class Script:
         return Forward(rows, run)
 
     def _observed(
-        self, plan: Plan, state: State, after: State, work: list[Forward], row: Row
+        self, plan: Plan, state: State, after: State, work: list[Forward], row: TraceRow
     ) -> ObservedWindow:
         roles = roles_of(state.parameters)
         exact = tuple(Accumulate() if isinstance(op, Accumulate) else op for op in plan.micro)
@@ -207,7 +206,7 @@ def _first(plan: Plan, state: State, work: list[Forward]) -> Tensors:
     return step(Plan(micro=micro, window=()), state, work[:1])[0].gradients[0]
 
 
-def _factor(plan: Plan, row: Row) -> float:
+def _factor(plan: Plan, row: TraceRow) -> float:
     normalize = plan.find(Normalize)
     assert normalize is not None
     held = {"sample": row.rows, "microbatch": row.n_micro, "token": row.rows}[normalize.unit]
@@ -226,7 +225,7 @@ def _copied(tensors: Tensors) -> dict[str, np.ndarray]:
     return {name: np.asarray(array, np.float32) for name, array in tensors.items()}
 
 
-def _row(blank: Row, done: ReferenceRow) -> Row:
+def _row(blank: TraceRow, done: DataRow) -> TraceRow:
     return replace(
         blank,
         loss=done.loss if math.isfinite(done.loss) else None,

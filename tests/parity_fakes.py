@@ -12,7 +12,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe
 from crosscast_parity.levels.machine import replay
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 # A linear classifier on mean word vectors, trained by SGD. `BUG` names one deliberate mistake.
 FAKE_SCRIPT = '''\
@@ -223,10 +223,10 @@ def write_fakes(
 
 def good_rows(
     windows: int = 40, *, plan: Plan | None = None, skipped: Sequence[int] = (), noise: float = 0.0
-) -> list[Row]:
+) -> list[TraceRow]:
     """A trace as the plan wants it: falling loss, the given windows skipped, noise on the loss."""
     blank = [
-        Row(
+        TraceRow(
             window=t,
             n_micro=2,
             rows=16,

@@ -29,7 +29,7 @@ from crosscast_parity.levels.seeds import judge_seeds
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.recipes.derived import bert_of
 from crosscast_parity.recordings.status import Evaluation, Status
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.report.page.seed_section import seed_results
 from parity_fakes import good_rows, make_recipe
 
@@ -57,15 +57,15 @@ def finished(loss: float = 0.4217, accuracy: float = 0.8945, text: str = "") -> 
     return Outcome(kind="finished", exit_code=0, seconds=3.2, status=status)
 
 
-def make_run(contestant: str, name: str, rows: Iterable[Row], stage: str = "tiny") -> Run:
+def make_run(contestant: str, name: str, rows: Iterable[TraceRow], stage: str = "tiny") -> Run:
     return Run(contestant=contestant, stage=stage, name=name, outcome=finished(), rows=tuple(rows))
 
 
-def main_rows(contestant: str) -> list[Row]:
+def main_rows(contestant: str) -> list[TraceRow]:
     return good_rows(64, skipped=[9], noise=NOISE.get(contestant, 1e-6))
 
 
-def fault_rows() -> list[Row]:
+def fault_rows() -> list[TraceRow]:
     return good_rows(19, skipped=[2, 5, 6, 12])
 
 

@@ -13,8 +13,8 @@ from crosscast_parity.inside.inject import Fault
 from crosscast_parity.reading.evidence import Evidence, Made
 from crosscast_parity.recordings.observations import ObservedWindow
 from crosscast_parity.recordings.roles import roles_of
-from crosscast_parity.recordings.trace import Row
-from crosscast_parity.side_by_side.recording import Attempt, Clip, Recording
+from crosscast_parity.recordings.trace import TraceRow
+from crosscast_parity.side_by_side.recording import Clip, RecordedAttempt, Recording
 from observed_runs import Script
 
 CLASSES = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "lamb": "Lamb", "lion": "Lion"}
@@ -77,8 +77,8 @@ def _parameters(groups: Groups) -> list[dict[str, Any]]:
 
 
 def _attempt(
-    recipe: Recipe, row: Row, window: ObservedWindow, groups: Groups, silent: bool
-) -> Attempt:
+    recipe: Recipe, row: TraceRow, window: ObservedWindow, groups: Groups, silent: bool
+) -> RecordedAttempt:
     own = recipe.optimizer.model_dump()
     names = ("momentum", "nesterov", "betas", "eps", "bias_correction")
     shared = {} if silent else {name: own[name] for name in names if name in own}
@@ -93,7 +93,7 @@ def _attempt(
         {"rows": rows, "losses": [_loss(recipe, row, rows, len(window.micro_rows))]}
         for rows in window.micro_rows
     ]
-    return Attempt(
+    return RecordedAttempt(
         optimizer=0,
         cls="Own" if silent else CLASSES[recipe.optimizer.name],
         skipped=row.skipped,
@@ -108,7 +108,7 @@ def _attempt(
     )
 
 
-def _loss(recipe: Recipe, row: Row, rows: int, count: int) -> dict[str, Any]:
+def _loss(recipe: Recipe, row: TraceRow, rows: int, count: int) -> dict[str, Any]:
     """A mean whose factor gives every row the weight that the recipe gives it."""
     sample = recipe.accumulation.normalize_by == "sample"
     factor = row.scale * (rows / row.rows if sample else 1.0 / count)
@@ -124,7 +124,7 @@ def _loss(recipe: Recipe, row: Row, rows: int, count: int) -> dict[str, Any]:
     }
 
 
-def _told(recipe: Recipe, rows: Sequence[Row], groups: Groups) -> dict[str, Any]:
+def _told(recipe: Recipe, rows: Sequence[TraceRow], groups: Groups) -> dict[str, Any]:
     scaling = recipe.loss_scaling
     found: dict[str, Any] = {"seed": recipe.seed, "weights": ["float32"]}
     if recipe.half:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crosscast_parity.side_by_side.recording import Attempt, Recording, TensorSummary
+from crosscast_parity.side_by_side.recording import RecordedAttempt, Recording, TensorSummary
 
 SETTINGS = {"tensors": 2, "lr": 0.1, "weight_decay": 0.01, "betas": [0.9, 0.999]}
 
 
-def attempt(**changes: Any) -> Attempt:
+def attempt(**changes: Any) -> RecordedAttempt:
     return replace(
-        Attempt(
+        RecordedAttempt(
             optimizer=0,
             cls="AdamW",
             skipped=False,
@@ -28,7 +28,7 @@ def attempt(**changes: Any) -> Attempt:
     )
 
 
-def recording(*attempts: Attempt, **changes: Any) -> Recording:
+def recording(*attempts: RecordedAttempt, **changes: Any) -> Recording:
     final = (TensorSummary(4, 2.0, 1.0), TensorSummary(2, 0.2, 0.1))
     return replace(
         Recording(attempts=attempts, final=final, whole=True, device="cpu"),

@@ -23,7 +23,7 @@ from crosscast.reference.optimizer_formulas import slot_shapes
 from crosscast_parity.checks.check import Check
 from crosscast_parity.recordings.observations import HeldState, Observation, ObservedWindow
 from crosscast_parity.recordings.roles import roles_of
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from recipe_texts import recipe_of
 
 Arrays = dict[str, np.ndarray]
@@ -180,8 +180,8 @@ class Recorder:
         self.updates, self.position = attempt.updates, attempt.position
         self.scale, self.left = attempt.scale, attempt.sums[0]
 
-    def _row(self, attempt: Attempt, number: int, scale: float) -> Row:
-        return Row(
+    def _row(self, attempt: Attempt, number: int, scale: float) -> TraceRow:
+        return TraceRow(
             window=number,
             n_micro=attempt.n_micro,
             rows=attempt.rows,

@@ -13,7 +13,7 @@ import numpy as np
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Op, Plan
 from crosscast.recipe.document import Recipe
-from crosscast.reference.interpreter import Row, State, initial, step
+from crosscast.reference.interpreter import DataRow, State, initial, step
 from crosscast_parity.inside.toy import plain
 from crosscast_parity.planning.stages import toy_stages
 from crosscast_parity.toy.bounds import tensors
@@ -24,7 +24,7 @@ from crosscast_parity.toy.model import ROLES, SHAPES, Toy, make_toy
 COLUMNS = ("window", "n_micro", "rows", "tokens", "loss", "lr", "grad_norm", "scale", "skipped")
 Steps = Callable[[Plan, int], Plan]
 """What a script means in a window, given what its recipe means."""
-Left = Callable[[State, State, Row], tuple[State, Row]]
+Left = Callable[[State, State, DataRow], tuple[State, DataRow]]
 """What a window leaves, given the state before it and what the reference makes of both."""
 
 
@@ -32,7 +32,7 @@ def as_meant(plan: Plan, number: int) -> Plan:
     return plan
 
 
-def as_left(before: State, after: State, row: Row) -> tuple[State, Row]:
+def as_left(before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
     return after, row
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosscast.plan import operations as ops
-from crosscast.reference.interpreter import Forward, MicroBatch, Row, Trace, run
+from crosscast.reference.interpreter import DataRow, Forward, MicroBatch, Trace, run
 
 W = {"w": np.array([1.0, 2.0])}
 CONSTANT = ops.Schedule(
@@ -58,7 +58,7 @@ def mb(*gradient: float, loss: float = 1.0, rows: int = 1) -> MicroBatch:
     return MicroBatch(loss, {"w": np.array(gradient)}, rows)
 
 
-def row_of(plan: ops.Plan, *batches: MicroBatch | Forward) -> Row:
+def row_of(plan: ops.Plan, *batches: MicroBatch | Forward) -> DataRow:
     return run(plan, W, [list(batches)]).rows[0]
 
 

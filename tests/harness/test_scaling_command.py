@@ -20,9 +20,9 @@ from crosscast_parity.scaling_law.recipes import make_subject
 from crosscast_parity.scaling_law.report import (
     WIDTH,
     ScalingReport,
+    ScalingVerdict,
     ShapeReport,
     TargetReport,
-    Verdict,
 )
 from parity_recipes import plain
 from scaling_bench import subject_of
@@ -114,7 +114,7 @@ def test_a_missing_framework_is_not_tested(
     assert "torch is not installed" in target["wording"]
 
 
-def report(*verdicts: Verdict) -> ScalingReport:
+def report(*verdicts: ScalingVerdict) -> ScalingReport:
     subject = subject_of(plain(model__dropout=0.1))
     shape = subject.shapes[-1]
     checks = (
@@ -165,7 +165,7 @@ def test_the_json_of_a_report_is_plain_data() -> None:
         (("INCONCLUSIVE",), 1),
     ],
 )
-def test_exit_codes(verdicts: tuple[Verdict, ...], code: int) -> None:
+def test_exit_codes(verdicts: tuple[ScalingVerdict, ...], code: int) -> None:
     assert exit_code(report(*verdicts)) == code
 
 

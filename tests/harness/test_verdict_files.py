@@ -13,7 +13,7 @@ import pytest
 
 from crosscast.weights.document import WeightsMap
 from crosscast_parity.checks.check import Check
-from crosscast_parity.judge.records import ParityReport, Verdict
+from crosscast_parity.judge.records import ComparisonVerdict, ParityReport
 from crosscast_parity.modules.command import Result
 from crosscast_parity.modules.comparison import Comparison
 from crosscast_parity.modules.judgement import Judgement
@@ -77,7 +77,7 @@ def _levels() -> list[Check]:
     ] + [Check(level="L0d", name="gradient grid", result="pass", wording="fine")]
 
 
-def judged(verdict: Verdict) -> ParityReport:
+def judged(verdict: ComparisonVerdict) -> ParityReport:
     report = whole(equivalent())
     first, *others = report.pairs
     return replace(report, pairs=(*others, replace(first, verdict=verdict, wording=EVIL)))
@@ -184,7 +184,7 @@ def texts_of(badge: Badge) -> list[str]:
 
 
 @pytest.mark.parametrize("verdict", ["DIFFERENT", "ERROR", "INCONCLUSIVE", "NOT TESTED"])
-def test_the_worst_verdict_is_on_the_badge(verdict: Verdict) -> None:
+def test_the_worst_verdict_is_on_the_badge(verdict: ComparisonVerdict) -> None:
     badge = parity_badge(judged(verdict))
     assert texts_of(badge) == ["parity", verdict]
     title = ElementTree.fromstring(badge.svg()).findtext(f"{SVG}title")

@@ -8,7 +8,7 @@ from statistics import fmean, variance
 
 from crosscast_parity.checks.statistics import quantile
 from crosscast_parity.judge.records import Run
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 RULES = {
     "loss-5": "loss within 5 % in every 5th of the first 50 windows",
@@ -30,7 +30,7 @@ def alarms(ours: Run, reference: Run) -> tuple[str, ...]:
     return tuple(name for name, differs in found.items() if differs)
 
 
-def losses_differ(ours: Sequence[Row], reference: Sequence[Row]) -> bool:
+def losses_differ(ours: Sequence[TraceRow], reference: Sequence[TraceRow]) -> bool:
     """Compare every 5th loss of the first 50 windows."""
     pairs = list(zip(ours, reference, strict=False))[:LOSS_WINDOWS:LOSS_EVERY]
     return len(ours) < min(LOSS_WINDOWS, len(reference)) or any(

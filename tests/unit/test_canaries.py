@@ -20,7 +20,7 @@ from crosscast_parity.planning.runs import recipe_variants
 from crosscast_parity.planning.stages import custom_stages
 from crosscast_parity.self_test.canaries import canaries_of, fitting
 from crosscast_parity.self_test.experiments import (
-    Finding,
+    Detection,
     in_words,
     missed,
     seeds_finding,
@@ -31,7 +31,7 @@ from mutants.emitted import texts_for, undefined_names, variants
 from mutants.trials import RECIPE
 
 FRAMEWORKS = pytest.mark.parametrize("framework", ["torch", "tensorflow", "paddle"])
-FOUND = Finding(
+FOUND = Detection(
     program="torch",
     canary="late-growth",
     title="the scale grows late",
@@ -129,7 +129,7 @@ def test_a_blind_level_is_an_error() -> None:
 def test_the_command_fails_if_a_level_is_blind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def run(*findings: Finding) -> Result:
+    def run(*findings: Detection) -> Result:
         monkeypatch.setattr(
             "crosscast_parity.self_test.experiments.self_test", lambda *_, **__: iter(findings)
         )

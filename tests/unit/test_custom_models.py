@@ -19,15 +19,15 @@ from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.modules.training import custom_models
 from crosscast_parity.recordings.observations import Observation, ObservedWindow
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
 from crosscast_parity.weights.model import Model, Part
 from custom_fakes import BIAS, CUSTOM, KERNEL, KNOWN, PADDLE, START, TORCH, own_recipe
 
 
-def row(**fields: Any) -> Row:
+def row(**fields: Any) -> TraceRow:
     known = {"window": 0, "n_micro": 1, "rows": 8, "loss": 1.0, "lr": 0.1, "grad_norm": 1.0}
-    return Row(**{**known, "scale": 1.0, "skipped": False, "updates": 1, **fields})
+    return TraceRow(**{**known, "scale": 1.0, "skipped": False, "updates": 1, **fields})
 
 
 def observed(

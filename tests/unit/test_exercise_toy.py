@@ -26,7 +26,7 @@ from crosscast_parity.planning.runs import STEPS, RunSpec
 from crosscast_parity.planning.stages import make_stages, toy_stages
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.recipes.derived import changed, tiny
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.toy.judging import ToyRecord
 from mutants.trials import load_recipe
@@ -52,11 +52,12 @@ def recorded(run: ToyTrained, *, whole: bool = False) -> RecordedRun:
     )
 
 
-def trace(run: ToyTrained) -> tuple[Row, ...]:
+def trace(run: ToyTrained) -> tuple[TraceRow, ...]:
     names = [name for name in run.seen.rows[0] if name != "tokens"]
     rows = [{name: row[name] for name in names} for row in run.seen.rows]
     return tuple(
-        Row(**{**row, "grad_norm": None if row["skipped"] else row["grad_norm"]}) for row in rows
+        TraceRow(**{**row, "grad_norm": None if row["skipped"] else row["grad_norm"]})
+        for row in rows
     )
 
 

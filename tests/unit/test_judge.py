@@ -27,7 +27,7 @@ from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.processes.process import Outcome, OutcomeKind
 from crosscast_parity.processes.sessions import Finished
 from crosscast_parity.recordings.status import Evaluation, Status
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult, gather
 from parity_fakes import good_rows, make_recipe
 
@@ -35,7 +35,7 @@ NOWHERE = Path("nowhere")
 EVALUATION = Evaluation(loss=0.5, accuracy=0.9)
 
 
-def changed(windows: range | list[int], change: Callable[[Row], Row]) -> list[Row]:
+def changed(windows: range | list[int], change: Callable[[TraceRow], TraceRow]) -> list[TraceRow]:
     return [change(row) if row.window in windows else row for row in good_rows()]
 
 
@@ -63,7 +63,7 @@ def spec_of(recipe: Recipe, run: str, train: Path = NOWHERE, **more: Any) -> Run
 
 
 def stage_of(
-    runs: Mapping[tuple[str, str], Sequence[Row]],
+    runs: Mapping[tuple[str, str], Sequence[TraceRow]],
     *,
     recipe: Recipe | None = None,
     seed: int | None = None,
@@ -216,7 +216,9 @@ LOST = [
 ]
 
 
-def compared(ours: list[Row], reference: list[Row], *, trajectory: bool = True) -> dict[str, Check]:
+def compared(
+    ours: list[TraceRow], reference: list[TraceRow], *, trajectory: bool = True
+) -> dict[str, Check]:
     envelope = measure_envelope(reference, [reference] * 3)
     checks = compare_traces(ours, reference, envelope, dtype="bfloat16", trajectory=trajectory)
     return {check.name: check for check in checks}

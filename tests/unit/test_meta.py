@@ -326,3 +326,31 @@ def test_generated_files_are_fresh() -> None:
 def test_emitted_code_imports_nothing_of_ours() -> None:
     for path in (ROOT / "templates").rglob("*.j2"):
         assert not re.search(r"^\s*(import|from) crosscast", path.read_text(), re.MULTILINE), path
+
+
+# words
+
+
+def test_a_class_with_the_name_of_a_term_means_that_term() -> None:
+    """No two classes have the same term of the glossary as their name."""
+    table = (ROOT / "docs" / "design.md").read_text().partition("## Glossary")[2]
+    terms = re.findall(r"^\| ([\w-]+) \|", table.partition("\n## ")[0], re.M)
+    names = {term.title().replace("-", "") for term in terms} - {"Term"}
+    assert {"Plan", "Frame", "MicroBatch", "Verdict", "Row"} <= names
+    found: dict[str, list[str]] = {}
+    for path in modules(*SOURCES):
+        for node in tree_of(path).body:
+            for name in _names_of_classes(node):
+                if name in names:
+                    found.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def _names_of_classes(node: ast.stmt) -> list[str]:
+    """Return the class or the alias of a type that a statement defines."""
+    match node:
+        case ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=[ast.Name(id=name)]) if name[0].isupper() and not name.isupper():
+            return [name]
+    return []

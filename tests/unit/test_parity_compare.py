@@ -17,7 +17,7 @@ from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.processes.process import OutcomeKind
 from crosscast_parity.recordings.status import Evaluation
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from judged_traces import (
     TWINS,
     changed,
@@ -51,7 +51,7 @@ def test_noise_above_the_envelope_is_different() -> None:
     assert ("L2", "trajectory") in failed(found.checks)
 
 
-DEVIATIONS: list[tuple[str, list[Row], set[tuple[str, str]]]] = [
+DEVIATIONS: list[tuple[str, list[TraceRow], set[tuple[str, str]]]] = [
     (
         "scale one window late",
         [
@@ -114,7 +114,7 @@ DEVIATIONS: list[tuple[str, list[Row], set[tuple[str, str]]]] = [
     ("rows", "expected"), [d[1:] for d in DEVIATIONS], ids=[d[0] for d in DEVIATIONS]
 )
 def test_each_deviation_is_caught_by_its_check(
-    rows: list[Row], expected: set[tuple[str, str]]
+    rows: list[TraceRow], expected: set[tuple[str, str]]
 ) -> None:
     found = judged(rows)
     assert found.verdict == "DIFFERENT"
@@ -196,7 +196,7 @@ def test_envelope_is_the_running_maximum_and_ends_at_chaos() -> None:
 def test_norms_are_compared_while_those_of_the_reference_are_sure() -> None:
     reference = good_rows(30)
 
-    def moved(by: float, windows: range) -> list[Row]:
+    def moved(by: float, windows: range) -> list[TraceRow]:
         return [
             replace(r, grad_norm=(r.grad_norm or 0) * (1 + by * (r.window in windows)))
             for r in reference
@@ -207,7 +207,7 @@ def test_norms_are_compared_while_those_of_the_reference_are_sure() -> None:
     wild = measure_envelope(reference, [moved(NORM_NOISE * 2, range(30))])
     assert (calm.calm_norms, noisy.calm_norms, wild.calm_norms) == (30, 20, 0)
 
-    def verdict(ours: list[Row], envelope: Envelope) -> str:
+    def verdict(ours: list[TraceRow], envelope: Envelope) -> str:
         checks = compare_traces(ours, reference, envelope, dtype="float32")
         return next(c.result for c in checks if c.level == "L0c")
 
@@ -242,7 +242,7 @@ def test_limits_follow_the_dtype() -> None:
     assert FLOOR["float32"] < FLOOR["float16"] < FLOOR["bfloat16"]
 
 
-def louder(by: float) -> list[Row]:
+def louder(by: float) -> list[TraceRow]:
     return changed([30], lambda r: replace(r, loss=(r.loss or 0) + by))
 
 
@@ -264,7 +264,7 @@ def test_what_half_precision_rounds_is_measured_in_the_first_windows() -> None:
     reference = good_rows()
     exact = [replace(r, loss=(r.loss or 0) + 1e-6 * r.window) for r in reference]
 
-    def rounded(ours: list[Row], other: list[Row]) -> float | None:
+    def rounded(ours: list[TraceRow], other: list[TraceRow]) -> float | None:
         return measure_envelope(ours, [ours] * 3, exact=other).rounded
 
     assert rounded(reference, exact) == pytest.approx(3e-6)

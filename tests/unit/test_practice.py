@@ -9,10 +9,10 @@ import numpy as np
 from crosscast_parity.judge.records import Run
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.recordings.status import Evaluation, Status
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from mutants.practice import alarms, means_differ
 
-ROW = Row(
+ROW = TraceRow(
     window=0,
     n_micro=4,
     rows=16,

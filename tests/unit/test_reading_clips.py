@@ -10,10 +10,10 @@ import pytest
 
 from crosscast_parity.reading.clips import changes_gradients, clip_of
 from crosscast_parity.recordings.observations import ObservedWindow
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 Gradients = dict[str, np.ndarray]
-ROW = Row(
+ROW = TraceRow(
     window=0,
     n_micro=1,
     rows=4,

@@ -10,7 +10,7 @@ import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan import operations as ops
-from crosscast.reference.data import Tensors, Window
+from crosscast.reference.data import Tensors, WindowWork
 from crosscast.reference.interpreter import Forward, MicroBatch, initial, resume, run, step
 from crosscast.reference.operations import HANDLERS
 from toy_steps import DYNAMIC, RAMP, W, before, make, mb, row_of, weights
@@ -45,7 +45,13 @@ def test_forward_cannot_change_the_parameters() -> None:
 
 def test_resuming_gives_the_run_without_a_break() -> None:
     plan = make(optimizer=ops.Step(optimizer="adamw"), schedule=RAMP, scale=DYNAMIC)
-    feed: list[Window] = [[mb(1, 2)], [mb(math.inf, 0)], [quadratic()], [mb(3, 1)], [quadratic()]]
+    feed: list[WindowWork] = [
+        [mb(1, 2)],
+        [mb(math.inf, 0)],
+        [quadratic()],
+        [mb(3, 1)],
+        [quadratic()],
+    ]
     whole = run(plan, W, feed)
     head = run(plan, W, feed[:2])
     tail = resume(plan, head.state, feed[2:])
@@ -89,7 +95,7 @@ class Average(ops.Op):
     kind = "average"
 
 
-def code_of(plan: ops.Plan, window: Window, start: Tensors = W) -> str:
+def code_of(plan: ops.Plan, window: WindowWork, start: Tensors = W) -> str:
     with pytest.raises(DiagnosticError) as caught:
         run(plan, start, [window])
     (diagnostic,) = caught.value.diagnostics
@@ -139,7 +145,7 @@ def test_a_step_without_a_schedule_has_no_rate() -> None:
     ],
     ids=["empty", "no work", "no rows", "mixed", "text", "processes", "shape", "none", "more"],
 )
-def test_batches_that_do_not_fit_are_refused(window: Window) -> None:
+def test_batches_that_do_not_fit_are_refused(window: WindowWork) -> None:
     plan = make(processes=3) if len(window) == 2 and isinstance(window[0], list) else make()
     assert code_of(plan, window) == "CC806"
 

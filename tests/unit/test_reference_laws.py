@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosscast.plan import operations as ops
-from crosscast.reference.interpreter import MicroBatch, Row, run
+from crosscast.reference.interpreter import DataRow, MicroBatch, run
 from strategies import ROLES, SHAPES, parameters, plans, windows
 
 seeds = st.integers(0, 50)
 
 
-def assert_close(row: Row, two: Row, *, rtol: float = 1e-9) -> None:
+def assert_close(row: DataRow, two: DataRow, *, rtol: float = 1e-9) -> None:
     for key in ("loss", "lr", "grad_norm"):
         np.testing.assert_allclose(getattr(row, key), getattr(two, key), rtol=rtol, atol=1e-12)
     assert (row.skipped, row.updates, row.rows) == (two.skipped, two.updates, two.rows)

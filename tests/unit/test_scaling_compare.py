@@ -18,7 +18,7 @@ from crosscast_parity.inside.steps import row_hashes
 from crosscast_parity.processes.process import Outcome, OutcomeKind
 from crosscast_parity.scaling_law.causes import likely_cause
 from crosscast_parity.scaling_law.comparison import Case, compare
-from crosscast_parity.scaling_law.envelope import Run, distances, measure_room
+from crosscast_parity.scaling_law.envelope import Run, distances, measure_tolerance
 from crosscast_parity.scaling_law.ranks import how_far, progress
 from crosscast_parity.scaling_law.runs import ShapeRun
 from crosscast_parity.scaling_law.scenes import Scene
@@ -100,7 +100,7 @@ def judged(
         made=ShapeRun(Outcome(kind=kind), made.ranks),
         reference=reference,
         expected=expected,
-        room=measure_room(reference, twins, (), WINDOWS, "float32"),
+        tolerance=measure_tolerance(reference, twins, (), WINDOWS, "float32"),
     )
     checks = compare(case)
     return {check.name for check in checks if check.result == "fail"}, likely_cause(case, checks)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
-from crosscast.reference.interpreter import MicroBatch, Row, run
+from crosscast.reference.interpreter import DataRow, MicroBatch, run
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.scaling_law.exemptions import exceptions_of, possible_exceptions
 from crosscast_parity.scaling_law.recipes import Subject, make_subject
 from crosscast_parity.scaling_law.scenes import Scene, faults_of, scenes_of
-from crosscast_parity.scaling_law.shapes import Shape, Window, shapes_of, windows_of
+from crosscast_parity.scaling_law.shapes import Shape, WindowPlaces, shapes_of, windows_of
 from parity_recipes import plain
 
 SIZES = {"dense.weight": (2, 3), "dense.bias": (2,), "norm.weight": (3,)}
@@ -46,11 +46,11 @@ class Rows:
             gradients["dense.bias"][0] = np.inf
         return float(rng.standard_normal() * tokens), gradients, tokens
 
-    def feed(self, window: Window) -> list[list[MicroBatch]]:
+    def feed(self, window: WindowPlaces) -> list[list[MicroBatch]]:
         return [[self.micro_batch(micro.tolist()) for micro in rank] for rank in window]
 
 
-def trained(recipe: Recipe, shape: Shape, train_rows: int, rows: Rows) -> list[Row]:
+def trained(recipe: Recipe, shape: Shape, train_rows: int, rows: Rows) -> list[DataRow]:
     """Train a shape of a recipe with the reference interpreter."""
     shaped = shape.applied(recipe)
     rng = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def trained(recipe: Recipe, shape: Shape, train_rows: int, rows: Rows) -> list[R
     return list(run(canonical_plan(shaped), weights, feed, ROLES, "float64").rows)
 
 
-def same(first: Sequence[Row], other: Sequence[Row]) -> bool:
+def same(first: Sequence[DataRow], other: Sequence[DataRow]) -> bool:
     """Whether two runs made the same windows, but for rounding in float64."""
     if len(first) != len(other):
         return False

@@ -8,13 +8,13 @@ from dataclasses import replace
 from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.envelope import measure_envelope
 from crosscast_parity.levels.traces import compare_traces
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from parity_fakes import good_rows
 
 REFERENCE = good_rows()
 
 
-def skips(ours: Sequence[Row], reference: Sequence[Row] = REFERENCE) -> Check:
+def skips(ours: Sequence[TraceRow], reference: Sequence[TraceRow] = REFERENCE) -> Check:
     envelope = measure_envelope(reference, [reference] * 3)
     checks = compare_traces(ours, reference, envelope, dtype="float16")
     return next(check for check in checks if check.name == "skipped")

@@ -13,7 +13,7 @@ import pytest
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Clip, Group, Normalize, Plan, Schedule, Step, UpdateScale
 from crosscast.plan.schedule import learning_rate
-from crosscast.reference.interpreter import Row, State, step
+from crosscast.reference.interpreter import DataRow, State, step
 from crosscast_parity.planning.stages import toy_stages
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.toy.causes import likely_cause
@@ -45,7 +45,7 @@ def rate(doubled: Any) -> Steps:
     return steps
 
 
-def stated(before: State, after: State, row: Row) -> tuple[State, Row]:
+def stated(before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
     schedule = plan_on_toy(active=False).find(Schedule)
     assert schedule is not None
     return after, replace(row, lr=learning_rate(schedule, before.position))
@@ -56,7 +56,9 @@ def plan_on_toy(*, active: bool) -> Plan:
     return canonical_plan(toy_stages()[int(active)].derive(load_recipe()))
 
 
-def with_tensor(state: State, row: Row, slot: str, name: str, array: Any) -> tuple[State, Row]:
+def with_tensor(
+    state: State, row: DataRow, slot: str, name: str, array: Any
+) -> tuple[State, DataRow]:
     """Return state and row with another tensor."""
 
     def put(tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +72,7 @@ def with_tensor(state: State, row: Row, slot: str, name: str, array: Any) -> tup
 
 
 def rests(slot: str, name: str, first: int) -> Left:
-    def left(before: State, after: State, row: Row) -> tuple[State, Row]:
+    def left(before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
         if row.window < first:
             return after, row
         held = getattr(before, slot)[name]
@@ -79,7 +81,7 @@ def rests(slot: str, name: str, first: int) -> Left:
     return left
 
 
-def lost_moments(before: State, after: State, row: Row) -> tuple[State, Row]:
+def lost_moments(before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
     if row.window != 90:
         return after, row
     return with_tensor(after, row, "exp_avg_sq", "kernel", np.zeros((3, 4)))
@@ -91,7 +93,7 @@ class CountedSkips:
     def __init__(self) -> None:
         self.skips = self.more = 0
 
-    def __call__(self, before: State, after: State, row: Row) -> tuple[State, Row]:
+    def __call__(self, before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
         self.skips += row.skipped
         if row.skipped and self.skips == 4:
             self.more = 1
@@ -105,7 +107,7 @@ class SecondGrowth:
     def __init__(self) -> None:
         self.grown = 0
 
-    def __call__(self, before: State, after: State, row: Row) -> tuple[State, Row]:
+    def __call__(self, before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
         if after.scale.scale > before.scale.scale:
             self.grown += 1
             if self.grown == 2:
@@ -120,7 +122,7 @@ class SecondBottom:
     def __init__(self, machine: UpdateScale) -> None:
         self.machine, self.times = machine, 0
 
-    def __call__(self, before: State, after: State, row: Row) -> tuple[State, Row]:
+    def __call__(self, before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
         lower = before.scale.scale * self.machine.backoff_factor
         if row.skipped and lower < self.machine.min_scale and after.scale.bad == 0:
             self.times += 1
@@ -230,7 +232,7 @@ class SumsKept:
         self.plan = plan_on_toy(active=False)
         self.toy = toy_trained(load_recipe()).toy
 
-    def __call__(self, before: State, after: State, row: Row) -> tuple[State, Row]:
+    def __call__(self, before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
         if row.window != 77:
             return after, row
         summed = step(replace(self.plan, window=()), before, self.toy.work(row.window), ROLES)[0]
@@ -302,7 +304,7 @@ class RestsAfterOverflows:
     def __init__(self) -> None:
         self.skips = 0
 
-    def __call__(self, before: State, after: State, row: Row) -> tuple[State, Row]:
+    def __call__(self, before: State, after: State, row: DataRow) -> tuple[State, DataRow]:
         self.skips += row.skipped
         if self.skips < 2:
             return after, row

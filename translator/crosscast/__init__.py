@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from crosscast.api.migrating import migrate_changes as migrate_changes
     from crosscast.api.parity import Parity as Parity
     from crosscast.api.parity import parity as parity
-    from crosscast.api.planning import Plan as Plan
+    from crosscast.api.planning import MemoryPlan as MemoryPlan
     from crosscast.api.planning import plan as plan
     from crosscast.api.recipes import Check as Check
     from crosscast.api.recipes import LoadedRecipe as LoadedRecipe
@@ -96,7 +96,7 @@ _MODULES = {
     "api.migrated_in_place": "InPlace",
     "api.migrating": "AllowedChanges migrate migrate_changes",
     "api.parity": "Parity parity",
-    "api.planning": "Plan plan",
+    "api.planning": "MemoryPlan plan",
     "api.recipes": "Check LoadedRecipe check load loads show",
     "api.result": "Result",
     "api.scaling": "Scaling check_scaling",

@@ -31,7 +31,7 @@ RATES = ("lr", "alpha")
 """Names of the learning rate among the inputs of an operation."""
 
 
-class Plan:
+class UpdatePlan:
     """What a run of a session writes. `updated`: weight and the operations that write it."""
 
     def __init__(self, graph: Any, fetched: list[Any]) -> None:
@@ -114,7 +114,7 @@ class SessionWatch:
     def __init__(self, records: Records, perturb: bool) -> None:
         self._records, self._perturb = records, perturb
         self._within = False
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, UpdatePlan] = {}
         self._drawn: dict[Any, tuple[int, bool]] = {}
         self._kinds: list[list[str]] = []
 
@@ -140,7 +140,7 @@ class SessionWatch:
 
         return run
 
-    def _plan(self, graph: Any, fetches: Any) -> Plan | None:
+    def _plan(self, graph: Any, fetches: Any) -> UpdatePlan | None:
         try:
             handler = sessions._FetchHandler(graph, fetches, {})
         except (TypeError, ValueError, KeyError, RuntimeError):
@@ -148,11 +148,11 @@ class SessionWatch:
         fetched = [*handler.targets(), *(tensor.op for tensor in handler.fetches())]
         key = (graph, frozenset(fetched))
         if key not in self._plans:
-            self._plans[key] = Plan(graph, fetched)
+            self._plans[key] = UpdatePlan(graph, fetched)
         return self._plans[key]
 
     def _update(
-        self, original: Any, session: Any, plan: Plan, fetches: Any, args: Any, kwargs: Any
+        self, original: Any, session: Any, plan: UpdatePlan, fetches: Any, args: Any, kwargs: Any
     ) -> Any:
         weights = list(plan.updated)
         if self._perturb:
@@ -171,7 +171,7 @@ class SessionWatch:
         self._record(plan, session.graph, before, after, values)
         return result
 
-    def _record(self, plan: Plan, graph: Any, before: Any, after: Any, values: Any) -> None:
+    def _record(self, plan: UpdatePlan, graph: Any, before: Any, after: Any, values: Any) -> None:
         if not self._kinds:
             self._tell()
         if plan.kinds not in self._kinds:

@@ -14,7 +14,7 @@ from crosscast.recipe.document import DynamicLossScaling, Recipe
 from crosscast.variations.table import Variation, paths_of, vary
 from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.levels.machine import replay
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 Suggestion = tuple[str, Any]
 WARM = 4
@@ -41,7 +41,7 @@ def _suggestions(recipe: Recipe, runs: Sequence[RecordedRun]) -> Iterator[Sugges
             yield from _counters(recorded_run.rows)
 
 
-def _scales(rows: Sequence[Row]) -> Iterator[Suggestion]:
+def _scales(rows: Sequence[TraceRow]) -> Iterator[Suggestion]:
     if not rows:
         return
     yield "loss_scaling.init_scale", rows[0].scale
@@ -53,7 +53,7 @@ def _scales(rows: Sequence[Row]) -> Iterator[Suggestion]:
     yield "loss_scaling.max_scale", max(row.scale for row in rows)
 
 
-def _counters(rows: Sequence[Row]) -> Iterator[Suggestion]:
+def _counters(rows: Sequence[TraceRow]) -> Iterator[Suggestion]:
     """How many clean windows came before each growth, how many overflows before each back-off."""
     clean = overflows = 0
     for row, after in pairwise(rows):
@@ -97,7 +97,7 @@ def _powers(schedule: Schedule, rates: Sequence[tuple[float, float]]) -> Iterato
             yield "schedule.power", float(f"{own * math.log(left) / math.log(ours):.4g}")
 
 
-def _warmups(schedule: Schedule, rows: Sequence[Row]) -> Iterator[Suggestion]:
+def _warmups(schedule: Schedule, rows: Sequence[TraceRow]) -> Iterator[Suggestion]:
     """The length of a warm-up that begins with these rates."""
     position = 0
     for row in rows[:WARM]:

@@ -32,7 +32,7 @@ from crosscast_parity.toy.exercise import shown_on_toy
 from crosscast_parity.toy.stage import STAGE, CompileForm, OnToy, ToyRun, step_on_toy
 
 Outcome = Literal["same", "different", "cannot be verified here"]
-Verdict = Literal["same", "changed on purpose", "not comparable", "different"]
+ProofVerdict = Literal["same", "changed on purpose", "not comparable", "different"]
 _ROWS = 512
 _TOKENS = 24
 _BERT = "BERT"
@@ -44,7 +44,7 @@ class FieldProof:
     """What the run says of one field of the recipe."""
 
     field: str
-    verdict: Verdict
+    verdict: ProofVerdict
     why: str
 
 
@@ -256,7 +256,7 @@ def _fields(
         elif path in unknown:
             yield FieldProof(field=path, verdict="not comparable", why="no source states it")
         elif why := seen.get(path) or shown_on_toy(runs, path):
-            verdict: Verdict = "different" if why.startswith(tuple(failing)) else "same"
+            verdict: ProofVerdict = "different" if why.startswith(tuple(failing)) else "same"
             yield FieldProof(field=path, verdict=verdict, why=why)
         elif path in known:
             why = f"not exercised: {known[path]}"

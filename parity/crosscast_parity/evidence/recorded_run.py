@@ -20,7 +20,7 @@ from crosscast_parity.levels.dtypes import check_dtypes
 from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.recordings.observations import Observation
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 Part = Literal["counts", "machine", "factors", "applied", "update", "types", "toy"]
 
@@ -48,7 +48,7 @@ class RecordedRun:
 
     run: str
     recipe: Recipe
-    rows: tuple[Row, ...]
+    rows: tuple[TraceRow, ...]
     observation: Observation | None = None
     train_rows: int | None = None
     weights: Literal["initial", "stress"] = "initial"

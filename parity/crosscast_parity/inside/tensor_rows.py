@@ -28,18 +28,18 @@ class Part(NamedTuple):
     """Whether the layout is that of a known layer, not only a guess by name and shape."""
 
 
-Row = Callable[[Shape, Any], "list[Part]"]
+RowMaker = Callable[[Shape, Any], "list[Part]"]
 """Makes the parts of a tensor from its shape and its layer."""
-Table = Mapping[str, Mapping[str, Row]]
+Table = Mapping[str, Mapping[str, RowMaker]]
 """Class of a layer, name of the tensor in it, row."""
 
 
-def as_it_is(role: str) -> Row:
+def as_it_is(role: str) -> RowMaker:
     """Return the row of a tensor in the canonical layout."""
     return lambda shape, layer: [Part(role, shape)]
 
 
-def moved(role: str, axes: Sequence[int], gates: Optional[Sequence[int]] = None) -> Row:  # noqa: UP045
+def moved(role: str, axes: Sequence[int], gates: Optional[Sequence[int]] = None) -> RowMaker:  # noqa: UP045
     """Return the row of a tensor whose axes have another order."""
 
     def row(shape: Shape, layer: Any) -> list[Part]:
@@ -79,7 +79,7 @@ RNN = {
 """Those of stacked recurrent layers, in one or both directions."""
 
 
-def packed(role: str, names: Sequence[str]) -> Row:
+def packed(role: str, names: Sequence[str]) -> RowMaker:
     """Return the row of equal parts along the first axis."""
 
     def row(shape: Shape, layer: Any) -> list[Part]:
@@ -98,7 +98,7 @@ def both_biases(shape: Shape, layer: Any) -> list[Part]:
     ]
 
 
-def flat(role: str) -> Row:
+def flat(role: str) -> RowMaker:
     """Return the row of a tensor that is compared as a vector."""
     return lambda shape, layer: [Part(role, [math.prod(shape)])]
 

@@ -16,9 +16,9 @@ from crosscast_parity.levels.envelope import Envelope
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.runs import STEPS
 from crosscast_parity.processes.process import Outcome
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
-Verdict = Literal["EQUIVALENT", "DIFFERENT", "INCONCLUSIVE", "NOT TESTED", "ERROR"]
+ComparisonVerdict = Literal["EQUIVALENT", "DIFFERENT", "INCONCLUSIVE", "NOT TESTED", "ERROR"]
 TensorErrors = Mapping[str, float]
 """Relative error of the first gradient, by parameter."""
 
@@ -36,7 +36,7 @@ class Run:
     name: str
     execution: Execution = "native"
     outcome: Outcome
-    rows: tuple[Row, ...] = ()
+    rows: tuple[TraceRow, ...] = ()
     cached: bool = False
     folder: Path | None = field(default=None, compare=False)
     """Where its files are; no part of report.json."""
@@ -80,8 +80,8 @@ class Difference:
 
     stage: str
     run: str
-    ours: Row
-    reference: Row
+    ours: TraceRow
+    reference: TraceRow
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -132,7 +132,7 @@ class Pair:
 
     contestant: str
     reference: str
-    verdict: Verdict
+    verdict: ComparisonVerdict
     wording: str
     checks: tuple[Check, ...] = ()
     differences: tuple[Difference, ...] = ()
@@ -302,7 +302,7 @@ class ParityReport:
         """Return a program by its name."""
         return next(entrant for entrant in self.entrants if entrant.name == name)
 
-    def verdicts(self) -> dict[Verdict, int]:
+    def verdicts(self) -> dict[ComparisonVerdict, int]:
         """Return how many pairs got which verdict."""
         return dict(Counter(pair.verdict for pair in self.pairs))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import LEVELS
-from crosscast_parity.judge.records import Entrant, Run, Verdict
+from crosscast_parity.judge.records import ComparisonVerdict, Entrant, Run
 from crosscast_parity.planning.half_precision import in_words
 
 ORDER = {level: place for place, level in enumerate(LEVELS)}
@@ -28,7 +28,7 @@ def conclude(
     checks: Sequence[Check],
     runs: Sequence[Run],
     reference_runs: Sequence[Run],
-) -> tuple[Verdict, str]:
+) -> tuple[ComparisonVerdict, str]:
     """Judge a program against the reference.
 
     Args:
@@ -50,7 +50,7 @@ def _conclude(
     checks: Sequence[Check],
     runs: Sequence[Run],
     reference_runs: Sequence[Run],
-) -> tuple[Verdict, str]:
+) -> tuple[ComparisonVerdict, str]:
     broken = unfinished(runs)
     for check in checks:
         if check.result == "fail":
@@ -88,12 +88,12 @@ def by_level(checks: Iterable[Check]) -> list[Check]:
     return sorted(checks, key=lambda check: ORDER[check.level])
 
 
-def unfinished(runs: Sequence[Run]) -> tuple[Verdict, str] | None:
+def unfinished(runs: Sequence[Run]) -> tuple[ComparisonVerdict, str] | None:
     """Return the verdict on runs that came to no end; a crash is never a difference.
 
     A missing package or kernel is no error either.
     """
-    found: dict[Verdict, str] = {}
+    found: dict[ComparisonVerdict, str] = {}
     for run in runs:
         outcome = run.outcome
         if outcome.complete or run.needless:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from crosscast_parity.checks.check import relative
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
-Trace = Sequence[Row]
+Trace = Sequence[TraceRow]
 
 FACTOR = 20.0
 MOVED = 1e-7
@@ -93,7 +93,7 @@ def _rounded(reference: Trace, exact: Trace) -> float | None:
 
 
 def _running_worst(
-    reference: Trace, runs: Sequence[Trace], length: int, far: Callable[[Row, Row], float]
+    reference: Trace, runs: Sequence[Trace], length: int, far: Callable[[TraceRow, TraceRow], float]
 ) -> list[float]:
     """Return the largest distance so far, window by window."""
     spread: list[float] = []
@@ -104,11 +104,11 @@ def _running_worst(
     return spread
 
 
-def _loss_distance(row: Row, other: Row) -> float:
+def _loss_distance(row: TraceRow, other: TraceRow) -> float:
     return distance(row.loss, other.loss)
 
 
-def _norm_distance(row: Row, other: Row) -> float:
+def _norm_distance(row: TraceRow, other: TraceRow) -> float:
     """Skipped windows and non-finite norms carry no information about noise."""
     if row.skipped or other.skipped or row.grad_norm is None or other.grad_norm is None:
         return 0.0

@@ -37,14 +37,14 @@ from crosscast_parity.recordings.left_files import (
     read_tensors,
 )
 from crosscast_parity.recordings.observations import ObservedWindow
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 Tensors = Mapping[str, np.ndarray]
 Windows = Sequence[ObservedWindow]
 
 
 def check_files(
-    folder: Path, rows: Sequence[Row], seen: Windows, counters: Collection[str] = ()
+    folder: Path, rows: Sequence[TraceRow], seen: Windows, counters: Collection[str] = ()
 ) -> Iterator[Check]:
     """Check weights and averages of a finished run against its last window, bit for bit.
 
@@ -95,7 +95,7 @@ def _cause(found: Tensors, wanted: Tensors, last: ObservedWindow, off: Sequence[
 
 
 def check_checkpoint(
-    folder: Path, plan: Plan, rows: Sequence[Row], seen: Windows
+    folder: Path, plan: Plan, rows: Sequence[TraceRow], seen: Windows
 ) -> Iterator[Check]:
     """Check the checkpoint at the end of a run: weights, averages, moments and counters.
 
@@ -128,12 +128,12 @@ def check_checkpoint(
         yield check_moments(checkpoint, plan, chains(known)[-1])
 
 
-def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[Row]) -> Check:
+def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[TraceRow]) -> Check:
     problem, names = wrong_counter(checkpoint.counters, plan, rows), expected_counters(plan, rows)
     return _judged("checkpoint counters", problem, f"{', '.join(names)} as the recipe says")
 
 
-def wrong_counter(counters: Mapping[str, Any], plan: Plan, rows: Sequence[Row]) -> str:
+def wrong_counter(counters: Mapping[str, Any], plan: Plan, rows: Sequence[TraceRow]) -> str:
     """Say which counter of a checkpoint is not the recipe's after the rows; empty for none."""
     for name, value in expected_counters(plan, rows).items():
         found = counters.get(name)
@@ -143,7 +143,7 @@ def wrong_counter(counters: Mapping[str, Any], plan: Plan, rows: Sequence[Row]) 
     return ""
 
 
-def expected_counters(plan: Plan, rows: Sequence[Row]) -> dict[str, float]:
+def expected_counters(plan: Plan, rows: Sequence[TraceRow]) -> dict[str, float]:
     """Return the counters that a checkpoint after the rows holds.
 
     `stuck`: how many windows in a row, up to the last one, overflowed at the lowest scale.
@@ -157,7 +157,7 @@ def expected_counters(plan: Plan, rows: Sequence[Row]) -> dict[str, float]:
     return wanted
 
 
-def check_status(rows: Sequence[Row], windows: int | None, updates: int | None) -> Check:
+def check_status(rows: Sequence[TraceRow], windows: int | None, updates: int | None) -> Check:
     """Check what a run says of its windows and updates, None for nothing, against its trace."""
     wanted = {"windows": len(rows), "updates": rows[-1].updates if rows else 0}
     stated = {"windows": windows, "updates": updates}

@@ -12,9 +12,9 @@ from crosscast_parity.checks.table import limit_of
 from crosscast_parity.levels.envelope import Envelope, distance
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.status import Evaluation
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
-Pairs = Sequence[tuple[Row, Row]]
+Pairs = Sequence[tuple[TraceRow, TraceRow]]
 
 MIN_HORIZON = 20
 ENOUGH_TWINS = 3

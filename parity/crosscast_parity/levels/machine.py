@@ -12,7 +12,7 @@ from crosscast.plan.schedule import learning_rate
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.checks.table import limit_of
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 LR_LIMIT = limit_of("L0b", "learning rate")
 SCALE_LIMIT = limit_of("L0b", "scale")
@@ -29,7 +29,7 @@ class Expected:
     lr: float
 
 
-def replay(plan: Plan, rows: Sequence[Row]) -> Iterator[Expected]:
+def replay(plan: Plan, rows: Sequence[TraceRow]) -> Iterator[Expected]:
     """Yield the expected values of each window, following the `skipped` of the rows."""
     update_scale, schedule = plan.find(UpdateScale), plan.find(Schedule)
     state = loss_scale.initial(update_scale) if update_scale else loss_scale.ScaleState(1.0)
@@ -44,7 +44,7 @@ def replay(plan: Plan, rows: Sequence[Row]) -> Iterator[Expected]:
             state = loss_scale.adjust(update_scale, state, not row.skipped)
 
 
-def scale_after(plan: Plan, rows: Sequence[Row]) -> loss_scale.ScaleState | None:
+def scale_after(plan: Plan, rows: Sequence[TraceRow]) -> loss_scale.ScaleState | None:
     """Return the loss scale and its counters after the windows of a trace, None without one."""
     op = plan.find(UpdateScale)
     if op is None:
@@ -54,7 +54,7 @@ def scale_after(plan: Plan, rows: Sequence[Row]) -> loss_scale.ScaleState | None
     )
 
 
-def check_machine(plan: Plan, rows: Sequence[Row]) -> tuple[Check, ...]:
+def check_machine(plan: Plan, rows: Sequence[TraceRow]) -> tuple[Check, ...]:
     """Check scale, updates, rate and the skip decision of one run against the plan."""
     expected = list(zip(rows, replay(plan, rows), strict=True))
     scaled = plan.find(UpdateScale) is not None
@@ -90,7 +90,7 @@ def check_machine(plan: Plan, rows: Sequence[Row]) -> tuple[Check, ...]:
     )
 
 
-def _skips(rows: Sequence[Row], scaled: bool) -> Iterator[Deviation]:
+def _skips(rows: Sequence[TraceRow], scaled: bool) -> Iterator[Deviation]:
     """With loss scaling, windows without a finite gradient norm are skipped; without it, none."""
     for row in rows:
         should = scaled and row.grad_norm is None
@@ -98,7 +98,7 @@ def _skips(rows: Sequence[Row], scaled: bool) -> Iterator[Deviation]:
 
 
 def applied_faults(
-    faults: Sequence[Fault], rows: Sequence[Row], injected: Collection[str] | None = None
+    faults: Sequence[Fault], rows: Sequence[TraceRow], injected: Collection[str] | None = None
 ) -> tuple[Fault, ...]:
     """Return the faults that met a micro-batch of a run.
 
@@ -117,7 +117,7 @@ def applied_faults(
 
 
 def check_faults(
-    faults: Sequence[Fault], rows: Sequence[Row], injected: Collection[str] | None = None
+    faults: Sequence[Fault], rows: Sequence[TraceRow], injected: Collection[str] | None = None
 ) -> tuple[Check, ...]:
     """Check that every poisoned window of an injected run was skipped.
 

@@ -20,7 +20,7 @@ from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import relative
 from crosscast_parity.checks.table import limit_of
 from crosscast_parity.inputs.weights import load
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 SMALL = 1e-2
 """Share of the largest moment; smaller ones are compared with it. The gradients of key biases are
@@ -35,7 +35,7 @@ _SQUARES = tuple(f"optimizer/{slot}/" for slot in MEAN_SQUARES)
 class Repeated:
     """One of two runs that should be equal: its trace, and the folder with the files it left."""
 
-    rows: Sequence[Row]
+    rows: Sequence[TraceRow]
     folder: Path
 
 
@@ -113,7 +113,7 @@ class Rounding:
         return found
 
 
-def row_distance(ours: Row, others: Row) -> float:
+def row_distance(ours: TraceRow, others: TraceRow) -> float:
     """Return how far loss and norm of two rows are apart; inf if anything else differs.
 
     The peak of the memory is no result of training and may differ.

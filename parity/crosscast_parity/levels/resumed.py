@@ -10,12 +10,12 @@ from crosscast_parity.checks.check import Check, number
 from crosscast_parity.levels.files import expected_counters, wrong_counter
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.resumed import Resumed
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 NAME = "restored state"
 
 
-def check_restored(resumed: Resumed | None, plan: Plan, rows: Sequence[Row]) -> Check:
+def check_restored(resumed: Resumed | None, plan: Plan, rows: Sequence[TraceRow]) -> Check:
     """Check that nothing changed between the end of a run and its first window after the resume.
 
     Bit for bit in every framework: in between the state is written and read, nothing is computed.

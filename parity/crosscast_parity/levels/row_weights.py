@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from crosscast.recipe.document import Recipe
 from crosscast_parity.levels.traces import GRAD_NORM
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 NORM_LIMIT = GRAD_NORM.limit
 
 
-def micro_sizes(recipe: Recipe, row: Row) -> list[int]:
+def micro_sizes(recipe: Recipe, row: TraceRow) -> list[int]:
     """Return the rows of every micro-batch of a window: all full but the last."""
     micro = recipe.batch.micro_batch_size
     return [micro] * (row.n_micro - 1) + [row.rows - micro * (row.n_micro - 1)]
@@ -31,7 +31,7 @@ def row_weights(recipe: Recipe, sizes: Sequence[int]) -> list[float]:
     return [1.0 / rows for _ in sizes]
 
 
-def weight_change(recipe: Recipe, other: Recipe, rows: Sequence[Row]) -> float:
+def weight_change(recipe: Recipe, other: Recipe, rows: Sequence[TraceRow]) -> float:
     """Return the largest relative change of a row's weight; 0 if nothing changes.
 
     Skipped windows do not count: their gradients are not compared.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check, Deviation, judge
 from crosscast_parity.recipes.window_rows import expected_counts
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 
-def check_counts(recipe: Recipe, train_rows: int, rows: Sequence[Row]) -> tuple[Check, Check]:
+def check_counts(recipe: Recipe, train_rows: int, rows: Sequence[TraceRow]) -> tuple[Check, Check]:
     """Check micro-batches and rows of one run against the recipe."""
     expected = list(zip(rows, expected_counts(recipe, train_rows), strict=False))
     nothing = "the trace is empty" if not rows else "the recipe makes no window of these rows"

@@ -21,7 +21,7 @@ from crosscast_parity.checks.statistics import (
     paired_interval,
 )
 from crosscast_parity.checks.table import limit_of
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 TAIL = 20
 _RESULTS: dict[Decision, Result] = {
@@ -82,7 +82,7 @@ def _mean_size(values: Sequence[float | None]) -> float:
     return math.fsum(sizes) / len(sizes) if sizes else 1.0
 
 
-def train_loss_tail(rows: Sequence[Row]) -> float | None:
+def train_loss_tail(rows: Sequence[TraceRow]) -> float | None:
     """Return the mean loss of the last 20 windows; skipped windows count as long as it is finite.
 
     None if there is no row, or if the last update was on a loss that is not finite.

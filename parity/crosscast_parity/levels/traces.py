@@ -16,7 +16,7 @@ from crosscast_parity.levels.losses import (
     check_first_loss,
     check_trajectory,
 )
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 KERNELS = 4.0
 """Kernels differ by a few bits: gradients of one framework are never so many times larger."""
@@ -31,7 +31,7 @@ class Column:
 
     name: str
     level: Level
-    value: Callable[[Row], float | None]
+    value: Callable[[TraceRow], float | None]
 
     @property
     def limit(self) -> float:
@@ -153,7 +153,7 @@ def _skipped(ours: Trace, reference: Trace, *, natural: bool) -> Check:
     )
 
 
-def _beyond_kernels(pairs: Pairs) -> Iterator[tuple[Row, Row]]:
+def _beyond_kernels(pairs: Pairs) -> Iterator[tuple[TraceRow, TraceRow]]:
     """Yield the windows in which one overflows as no other kernel would make it.
 
     Either at a scale far below that at which the other does not, or once more in a row.

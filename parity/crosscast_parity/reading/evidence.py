@@ -22,8 +22,8 @@ from crosscast_parity.evidence.recorded_run import (
     judges_of,
 )
 from crosscast_parity.recordings.observations import Observation, ObservedWindow
-from crosscast_parity.recordings.trace import Row
-from crosscast_parity.side_by_side.recording import Attempt, Recording
+from crosscast_parity.recordings.trace import TraceRow
+from crosscast_parity.side_by_side.recording import RecordedAttempt, Recording
 
 TINY = 1e-9
 """Share of the highest rate below which a rate is 0: schedules come close to it by rounding."""
@@ -132,12 +132,12 @@ def _without_unseen(judged: Judge) -> Judge:
     return rest
 
 
-def micro_of(attempt: Attempt) -> int:
+def micro_of(attempt: RecordedAttempt) -> int:
     """Return the number of micro-batches of an attempt."""
     return max(1, len(attempt.micro) or attempt.backwards)
 
 
-def rows_of(recording: Recording, group: int = 0) -> tuple[Row, ...]:
+def rows_of(recording: Recording, group: int = 0) -> tuple[TraceRow, ...]:
     """Return the trace of a run, with the rates of a group of parameters."""
     rates = [_rate(attempt, group) for attempt in recording.attempts]
     least = TINY * max(rates, default=0.0)
@@ -146,7 +146,7 @@ def rows_of(recording: Recording, group: int = 0) -> tuple[Row, ...]:
         updates += not attempt.skipped
         counts = [part["rows"] for part in attempt.micro]
         rows.append(
-            Row(
+            TraceRow(
                 window=number,
                 n_micro=micro_of(attempt),
                 rows=sum(counts) if counts and all(counts) else micro_of(attempt),
@@ -161,13 +161,13 @@ def rows_of(recording: Recording, group: int = 0) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _rate(attempt: Attempt, group: int) -> float:
+def _rate(attempt: RecordedAttempt, group: int) -> float:
     settings = attempt.settings[group if group < len(attempt.settings) else 0]
     return float(settings.get("lr") or 0.0)
 
 
 def _observed(
-    window: ObservedWindow, row: Row, attempt: Attempt, recipe: Recipe, roles: Roles
+    window: ObservedWindow, row: TraceRow, attempt: RecordedAttempt, recipe: Recipe, roles: Roles
 ) -> ObservedWindow:
     """Return a window with what the losses were multiplied by, in the unit of a recipe."""
     known = {name: roles.get(name, frozenset()) for name in window.before}
@@ -197,7 +197,7 @@ def _factor(part: Mapping[str, Any], unit: str) -> tuple[float, int] | None:
     return (each * labels if unit == "microbatch" else each), labels
 
 
-def check_micro_batches(recipe: Recipe, attempts: Sequence[Attempt]) -> tuple[Check, ...]:
+def check_micro_batches(recipe: Recipe, attempts: Sequence[RecordedAttempt]) -> tuple[Check, ...]:
     """Hold micro-batches and their rows against a recipe.
 
     Where an epoch ends is not known: fewer of either are the end of one, unless most are.

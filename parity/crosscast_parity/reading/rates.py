@@ -14,7 +14,7 @@ from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import relative
 from crosscast_parity.levels.machine import LR_LIMIT
 from crosscast_parity.reading.changes import alike, put, value_of
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 
 FALLING = ("linear", "cosine", "polynomial")
 NAMES = ("constant", *FALLING, "inverse_sqrt")
@@ -43,7 +43,7 @@ class Course:
         )
 
 
-def course_of(rows: Sequence[Row]) -> Course:
+def course_of(rows: Sequence[TraceRow]) -> Course:
     """Return the rates of a trace."""
     return Course(
         tuple(row.lr for row in rows), tuple(row.updates - (not row.skipped) for row in rows)
@@ -51,7 +51,7 @@ def course_of(rows: Sequence[Row]) -> Course:
 
 
 def fitting(
-    recipe: Recipe, rows: Sequence[Row], free: Collection[str], hints: Sequence[float] = ()
+    recipe: Recipe, rows: Sequence[TraceRow], free: Collection[str], hints: Sequence[float] = ()
 ) -> dict[str, Any] | None:
     """Return other values for fields of rate and schedule that give the rates of a run.
 

@@ -9,7 +9,7 @@ from typing import Any
 from crosscast.recipe.document import Recipe
 from crosscast_parity.reading.clips import changes_gradients, clip_of, observed
 from crosscast_parity.reading.evidence import Evidence, most_common
-from crosscast_parity.side_by_side.recording import Attempt
+from crosscast_parity.side_by_side.recording import RecordedAttempt
 from crosscast_parity.side_by_side.shown_fields import LIMIT_OF
 
 OPTIMIZERS = {
@@ -63,7 +63,7 @@ def told(evidence: Evidence, recipe: Recipe) -> dict[str, Told]:
 Entry = tuple[str, Any, str]
 
 
-def _last(evidence: Evidence) -> Attempt:
+def _last(evidence: Evidence) -> RecordedAttempt:
     updates = evidence.recording.updates or evidence.recording.attempts
     return updates[0]
 
@@ -104,7 +104,7 @@ def _optimizer(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
             yield "optimizer.weight_decay", float(values[0]), f"{said} with decay {values[0]:g}"
 
 
-def _decays(attempt: Attempt) -> bool:
+def _decays(attempt: RecordedAttempt) -> bool:
     return any(settings.get("weight_decay") for settings in attempt.settings)
 
 

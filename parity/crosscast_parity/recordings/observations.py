@@ -20,7 +20,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast_parity.recordings.files import parse_json
 from crosscast_parity.recordings.mapped_tensors import MappedFile
 from crosscast_parity.recordings.roles import Roles, roles_of
-from crosscast_parity.recordings.trace import Row, parse_row
+from crosscast_parity.recordings.trace import TraceRow, parse_row
 from crosscast_parity.recordings.type_manifest import Manifest, read_manifest
 
 Tensors = Mapping[str, np.ndarray]
@@ -62,7 +62,7 @@ class ObservedWindow:
     losses: tuple[float | None, ...]
     factors: tuple[float | None, ...]
     gradient_dtypes: Mapping[str, str]
-    row: Row
+    row: TraceRow
     before: Tensors
     after: Tensors
     total: Tensors

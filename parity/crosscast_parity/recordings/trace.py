@@ -15,7 +15,7 @@ MAX_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TraceRow:
     """One window of a run. `loss` and `grad_norm` are None where they were not finite."""
 
     window: int
@@ -62,7 +62,7 @@ class _Place:
 
 def read_trace(
     path: Path, *, partial: bool = False, gaps: bool = False, shown: str = ""
-) -> tuple[Row, ...]:
+) -> tuple[TraceRow, ...]:
     """Read a trace.
 
     Args:
@@ -75,7 +75,7 @@ def read_trace(
     Raises:
         DiagnosticError: CC701 with file and line for the first row that breaks the contract.
     """
-    rows: list[Row] = []
+    rows: list[TraceRow] = []
     try:
         with open_plain(path) as stream:
             for number in range(1, MAX_ROWS + 2):
@@ -96,7 +96,7 @@ def read_trace(
         _Place(shown or path.name, 1, "").refuse(f"the trace cannot be read: {error.strerror}")
 
 
-def parse_row(file: str, raw: bytes, window: int) -> Row:
+def parse_row(file: str, raw: bytes, window: int) -> TraceRow:
     """Return the row of a window from its JSON text; `file` is for the message.
 
     Raises:
@@ -109,7 +109,7 @@ def parse_row(file: str, raw: bytes, window: int) -> Row:
     return row
 
 
-def _row(place: _Place, raw: bytes) -> Row:
+def _row(place: _Place, raw: bytes) -> TraceRow:
     if len(raw) > MAX_LINE:
         place.refuse(f"the row is longer than {MAX_LINE} bytes")
     try:
@@ -118,7 +118,7 @@ def _row(place: _Place, raw: bytes) -> Row:
         place.refuse("the row is not JSON")
     if not isinstance(document, dict):
         place.refuse("the row is not a JSON object")
-    row = Row(
+    row = TraceRow(
         window=_count(place, document, "window"),
         n_micro=_count(place, document, "n_micro", low=1),
         rows=_count(place, document, "rows", low=1),

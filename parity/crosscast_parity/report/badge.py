@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from crosscast_parity.judge.records import ParityReport, Verdict
+from crosscast_parity.judge.records import ComparisonVerdict, ParityReport
 from crosscast_parity.judge.verdict import untested
 from crosscast_parity.report.junit_xml import text_of
 
@@ -22,7 +22,7 @@ COLORS: dict[str, str] = {
     "NOT TESTED": "5f6368",
 }
 """White text on each has a contrast of at least 4.5 to 1. Only the first two are green."""
-WORST: tuple[Verdict, ...] = ("DIFFERENT", "ERROR", "INCONCLUSIVE", "NOT TESTED")
+WORST: tuple[ComparisonVerdict, ...] = ("DIFFERENT", "ERROR", "INCONCLUSIVE", "NOT TESTED")
 IN_PART = "{}, not all tested"
 SIZE, HEIGHT, MARGIN = 11, 20, 6
 WIDTHS = (
@@ -136,7 +136,7 @@ def parity_badge(report: ParityReport, more_gaps: Sequence[str] = ()) -> Badge:
     return badge_of("parity", verdict, words, [*_gaps(report), *more_gaps])
 
 
-def _verdict(report: ParityReport) -> tuple[Verdict, str]:
+def _verdict(report: ParityReport) -> tuple[ComparisonVerdict, str]:
     for verdict in WORST:
         for pair in report.pairs:
             if pair.verdict == verdict:

@@ -20,7 +20,7 @@ from crosscast_parity.planning.runs import RunSpec, Stage, rounded_otherwise
 from crosscast_parity.processes.sessions import DONE, MOST_DONE, Finished
 from crosscast_parity.recordings.files import read_json
 from crosscast_parity.recordings.observations import Observation, read_observation
-from crosscast_parity.recordings.trace import Row, read_trace
+from crosscast_parity.recordings.trace import TraceRow, read_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: b
     and is shorter or longer than asked. A run that stopped may be shorter.
     """
     outcome = finished.outcome
-    rows: tuple[Row, ...] = ()
+    rows: tuple[TraceRow, ...] = ()
     try:
         rows = read_trace(finished.folder / "trace.jsonl", partial=not outcome.complete)
         stated = outcome.status.windows if outcome.status else None

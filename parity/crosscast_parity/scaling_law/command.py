@@ -13,7 +13,12 @@ from crosscast_parity.processes.process import Outcome
 from crosscast_parity.scaling_law.judgement import Judge
 from crosscast_parity.scaling_law.problems import TWINS, refuse
 from crosscast_parity.scaling_law.recipes import Subject
-from crosscast_parity.scaling_law.report import ScalingReport, ShapeReport, TargetReport, Verdict
+from crosscast_parity.scaling_law.report import (
+    ScalingReport,
+    ScalingVerdict,
+    ShapeReport,
+    TargetReport,
+)
 from crosscast_parity.scaling_law.runs import Maker, Settings, shapes_together
 from crosscast_parity.scaling_law.scenes import scenes_of
 
@@ -152,7 +157,7 @@ def ended(outcome: Outcome) -> str:
 
 def _conclude(
     runs: Sequence[ShapeReport], horizon: int, subject: Subject, half: str
-) -> tuple[Verdict, str]:
+) -> tuple[ScalingVerdict, str]:
     for run in runs:
         if run.failed:
             check = run.failed[0]

@@ -13,8 +13,8 @@ from crosscast_parity.checks.check import Check, Deviation, judge, relative, win
 from crosscast_parity.levels.envelope import distance
 from crosscast_parity.levels.machine import LR_LIMIT, SCALE_LIMIT
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors
-from crosscast_parity.recordings.trace import Row
-from crosscast_parity.scaling_law.envelope import Room, Run, distances
+from crosscast_parity.recordings.trace import TraceRow
+from crosscast_parity.scaling_law.envelope import Run, Tolerance, distances
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.runs import ShapeRun
 from crosscast_parity.scaling_law.scenes import Scene
@@ -31,7 +31,7 @@ class Column:
 
     name: str
     limit: float
-    value: Callable[[Row], float]
+    value: Callable[[TraceRow], float]
 
 
 COLUMNS = (
@@ -53,7 +53,7 @@ class Case:
     made: ShapeRun
     reference: Run
     expected: ShapeRun
-    room: Room
+    tolerance: Tolerance
 
     @property
     def steps(self) -> Steps:
@@ -230,7 +230,7 @@ def _skips(case: Case) -> Check:
 
 
 def _calm(case: Case) -> list[tuple[Step, Step]]:
-    return case.pairs[: case.room.scalars.horizon]
+    return case.pairs[: case.tolerance.scalars.horizon]
 
 
 def _diverged(case: Case) -> int:
@@ -246,7 +246,7 @@ def _norms(case: Case) -> Check:
     found = (
         Deviation(
             a.row.window,
-            relative(a.row.grad_norm, b.row.grad_norm) / case.room.norm(a.row.window),
+            relative(a.row.grad_norm, b.row.grad_norm) / case.tolerance.norm(a.row.window),
             a.row.grad_norm,
             b.row.grad_norm,
         )
@@ -260,7 +260,7 @@ def _losses(case: Case) -> Check:
     found = (
         Deviation(
             a.row.window,
-            distance(a.row.loss, b.row.loss) / case.room.loss(a.row.window),
+            distance(a.row.loss, b.row.loss) / case.tolerance.loss(a.row.window),
             a.row.loss,
             b.row.loss,
         )
@@ -272,8 +272,8 @@ def _losses(case: Case) -> Check:
 def _state(case: Case) -> Iterator[Check]:
     """Compare weights, averages and moments after the windows whose state was kept."""
     errors: dict[str, list[TensorError]] = {"weights": [], "moments": [], "averages": []}
-    end = min(case.room.scalars.horizon, _diverged(case))
-    for window in sorted(case.room.tensors):
+    end = min(case.tolerance.scalars.horizon, _diverged(case))
+    for window in sorted(case.tolerance.tensors):
         if window >= end or not (case.steps.kept(window) and case.reference.steps.kept(window)):
             continue
         ours = Run(case.steps, case.reference.start)
@@ -281,7 +281,7 @@ def _state(case: Case) -> Iterator[Check]:
             slot, _, parameter = name.partition("/")
             kind = next((kind for kind, slots in SLOTS.items() if slot in slots), "moments")
             shown = parameter if kind != "moments" else name
-            share = size / case.room.tensor(window, name)
+            share = size / case.tolerance.tensor(window, name)
             errors[kind].append(TensorError(window, shown, share))
     for kind, found in errors.items():
         if found:

@@ -34,7 +34,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Tolerance:
     """How far a run may be from the reference. `tensors`: by window, then by `slot/parameter`."""
 
     dtype: Dtype
@@ -59,14 +59,14 @@ class Room:
         return FACTOR * max(self.tensors[window].get(name, 0.0), self.floor)
 
 
-def measure_room(
+def measure_tolerance(
     reference: Run,
     twins: Sequence[Run],
     kin: Sequence[Run],
     windows: int,
     dtype: Dtype,
-    other: Room | None = None,
-) -> Room:
+    other: Tolerance | None = None,
+) -> Tolerance:
     """Measure the envelope of a reference.
 
     Args:
@@ -97,7 +97,7 @@ def measure_room(
             for name, size in other.tensors.get(window, {}).items():
                 worst[name] = max(worst.get(name, 0.0), size)
         tensors[window] = dict(worst)
-    return Room(dtype=dtype, scalars=scalars, tensors=tensors)
+    return Tolerance(dtype=dtype, scalars=scalars, tensors=tensors)
 
 
 def distances(ours: Run, theirs: Run, window: int) -> dict[str, float]:
@@ -111,10 +111,12 @@ def distances(ours: Run, theirs: Run, window: int) -> dict[str, float]:
             continue
         slot, _, parameter = name.partition("/")
         everything = math.hypot(*(s for n, s in sizes.items() if n.startswith(f"{slot}/")))
-        room = 0.0
+        tolerance = 0.0
         if slot in MOVING:
-            room = FLOAT32_ROOM * float(np.finfo(np.float32).eps) * norm(theirs.start[parameter])
-        off = norm(mine[name] - yours[name]) - room
+            tolerance = (
+                FLOAT32_ROOM * float(np.finfo(np.float32).eps) * norm(theirs.start[parameter])
+            )
+        off = norm(mine[name] - yours[name]) - tolerance
         size = max(sizes[name], SMALL * everything)
         if off <= 0:
             found[name] = 0.0

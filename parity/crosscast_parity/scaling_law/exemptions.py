@@ -16,7 +16,7 @@ from typing import Literal
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Normalize
 from crosscast.recipe.document import Recipe
-from crosscast_parity.scaling_law.shapes import Shape, Window, windows_of
+from crosscast_parity.scaling_law.shapes import Shape, WindowPlaces, windows_of
 
 Kind = Literal["left out", "means of means"]
 
@@ -95,7 +95,7 @@ def _first_difference(
     return None
 
 
-def _rows(window: Window) -> list[int]:
+def _rows(window: WindowPlaces) -> list[int]:
     return sorted(int(row) for rank in window for micro in rank for row in micro)
 
 
@@ -105,7 +105,7 @@ def _normalize(recipe: Recipe) -> Normalize:
     return found
 
 
-def _weights(normalize: Normalize, window: Window) -> dict[int, float]:
+def _weights(normalize: Normalize, window: WindowPlaces) -> dict[int, float]:
     """Return what the loss of every row is multiplied by, with as many labels as rows."""
     micros = [micro for rank in window for micro in rank]
     held = len(micros) if normalize.unit == "microbatch" else sum(map(len, micros))

@@ -10,7 +10,7 @@ from crosscast.plan.operations import Dtype
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.scaling_law.causes import likely_cause
 from crosscast_parity.scaling_law.comparison import Case, compare
-from crosscast_parity.scaling_law.envelope import Room, Run, measure_room
+from crosscast_parity.scaling_law.envelope import Run, Tolerance, measure_tolerance
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.report import ShapeReport
 from crosscast_parity.scaling_law.runs import ShapeRun
@@ -40,17 +40,17 @@ class Judge:
         self._subject = subject
         self._inputs = inputs
         self._alone = alone
-        self._rooms: dict[str, Room] = {}
+        self._tolerances: dict[str, Tolerance] = {}
         for scene in scenes:
             own = f"{scene.name}-twin-1" in alone
-            self._rooms[scene.name] = (
-                self._measured(scene) if own else next(iter(self._rooms.values()))
+            self._tolerances[scene.name] = (
+                self._measured(scene) if own else next(iter(self._tolerances.values()))
             )
 
     @property
     def horizon(self) -> int:
         """Windows of a plain run before rounding alone parts it from itself."""
-        return next(iter(self._rooms.values())).scalars.horizon
+        return next(iter(self._tolerances.values())).scalars.horizon
 
     def _first(self, scene: Scene) -> ShapeRun:
         return self._alone[f"{scene.name}-{self._subject.shapes[0].name}"]
@@ -58,7 +58,7 @@ class Judge:
     def _reference(self, scene: Scene) -> Run:
         return Run(self._first(scene).ranks[0], load_file(self._inputs.weights))
 
-    def _measured(self, scene: Scene) -> Room:
+    def _measured(self, scene: Scene) -> Tolerance:
         reference = self._reference(scene)
         twins = [
             Run(self._alone[f"{scene.name}-twin-{number}"].ranks[0], load_file(path))
@@ -66,13 +66,13 @@ class Judge:
         ]
         kin = [self._alone[key] for key in (f"{scene.name}-float32",) if key in self._alone]
         dtype: Dtype = self._subject.recipe.precision.compute_dtype
-        return measure_room(
+        return measure_tolerance(
             reference,
             twins,
             [Run(made.ranks[0], reference.start) for made in kin],
             self._subject.windows,
             dtype,
-            next(iter(self._rooms.values()), None),
+            next(iter(self._tolerances.values()), None),
         )
 
     def report(self, scene: Scene, shape: Shape, made: ShapeRun) -> ShapeReport:
@@ -84,7 +84,7 @@ class Judge:
             made=made,
             reference=self._reference(scene),
             expected=self._first(scene),
-            room=self._rooms[scene.name],
+            tolerance=self._tolerances[scene.name],
         )
         checks = compare(case)
         return ShapeReport(

@@ -13,7 +13,7 @@ from crosscast_parity.processes.process import Outcome
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.shapes import Shape
 
-Verdict = Literal["EQUAL", "DIFFERENT", "INCONCLUSIVE", "NOT TESTED", "ERROR"]
+ScalingVerdict = Literal["EQUAL", "DIFFERENT", "INCONCLUSIVE", "NOT TESTED", "ERROR"]
 WIDTH = 80
 SHOWN = 4
 """Failed checks that are shown of a run; JSON has them all."""
@@ -68,7 +68,7 @@ class TargetReport:
     """
 
     target: str
-    verdict: Verdict
+    verdict: ScalingVerdict
     wording: str
     code: str = ""
     half: str = ""

@@ -15,7 +15,7 @@ from crosscast_parity.recipes.derived import changed
 
 Places = npt.NDArray[np.int64]
 """Places of rows in the stream of epochs: row r of epoch e is e * rows of an epoch + r."""
-Window = tuple[tuple[Places, ...], ...]
+WindowPlaces = tuple[tuple[Places, ...], ...]
 """The rows of a window, by process and micro-batch."""
 
 
@@ -76,7 +76,7 @@ def shapes_of(processes: int, steps: int, micro: int) -> tuple[Shape, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def windows_of(recipe: Recipe, train_rows: int) -> Iterator[Window]:
+def windows_of(recipe: Recipe, train_rows: int) -> Iterator[WindowPlaces]:
     """Yield the windows that a recipe makes of the rows, for ever; none if they are too few."""
     shape = Shape(recipe.processes, recipe.accumulation.steps, recipe.batch.micro_batch_size)
     whole, rest = divmod(train_rows, shape.rows)

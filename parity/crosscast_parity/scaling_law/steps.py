@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast_parity.recordings.trace import Row, parse_row
+from crosscast_parity.recordings.trace import TraceRow, parse_row
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -23,7 +23,7 @@ class Step:
     `given`: hashes of the rows of its micro-batches. `digests`: of the state after it, by name.
     """
 
-    row: Row
+    row: TraceRow
     given: tuple[tuple[int, ...], ...]
     counters: Mapping[str, float]
     digests: Mapping[str, str]
@@ -37,7 +37,7 @@ class Steps:
     folder: Path
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[TraceRow, ...]:
         """The trace."""
         return tuple(step.row for step in self.steps)
 

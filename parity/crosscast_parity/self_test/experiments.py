@@ -32,7 +32,7 @@ SHIFT = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Detection:
     """What became of a canary. `level`: that must see it. `seen`: the levels that did."""
 
     program: str
@@ -52,7 +52,7 @@ class Interrupted(Exception):
     """The user pressed Ctrl-C."""
 
 
-def missed(findings: Sequence[Finding]) -> list[Diagnostic]:
+def missed(findings: Sequence[Detection]) -> list[Diagnostic]:
     """Return CC735 if a level did not see its canary."""
     blind = [finding for finding in findings if not finding.caught]
     if not blind:
@@ -62,7 +62,7 @@ def missed(findings: Sequence[Finding]) -> list[Diagnostic]:
 
 
 def as_report(
-    findings: Sequence[Finding], contestant: Contestant, options: Options
+    findings: Sequence[Detection], contestant: Contestant, options: Options
 ) -> ParityReport:
     """Return the findings as a report of their own."""
     return ParityReport(
@@ -92,7 +92,7 @@ def self_test(
     compile_to: CompileTo,
     on_progress: OnProgress = ignore,
     custom: CustomModels | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[Detection]:
     """Yield what became of every canary, program by program.
 
     Raises:
@@ -139,7 +139,7 @@ def self_test(
     yield seeds_finding()
 
 
-def seeds_finding() -> Finding:
+def seeds_finding() -> Detection:
     """Return the L3 verdict on results that are slightly worse for every seed."""
     results = [
         SeedResult(seed=n, train_loss_tail=0.6, eval_loss=0.5 + 0.01 * n, eval_accuracy=0.8)
@@ -147,7 +147,7 @@ def seeds_finding() -> Finding:
     ]
     worse = [replace(result, eval_loss=(result.eval_loss or 0.0) + SHIFT) for result in results]
     same, shifted = _failed_levels(judge_seeds(results, results)), judge_seeds(worse, results)
-    return Finding(
+    return Detection(
         program="results of seeds",
         canary="loss-shifted",
         title=f"the loss of every seed is {SHIFT:g} higher",
@@ -157,7 +157,7 @@ def seeds_finding() -> Finding:
     )
 
 
-def in_words(findings: Sequence[Finding]) -> Iterator[str]:
+def in_words(findings: Sequence[Detection]) -> Iterator[str]:
     """Yield a line for every canary and one for all of them."""
     width = max(len(f"{finding.program}: {finding.title}") for finding in findings)
     for finding in findings:
@@ -203,7 +203,7 @@ def _scripts(
 
 def _findings(
     report: ParityReport, program: Contestant, canaries: Mapping[str, Canary]
-) -> Iterator[Finding]:
+) -> Iterator[Detection]:
     if report.interrupted:
         raise Interrupted
     own = _failed_levels(report.entrant(program.name).checks)
@@ -214,7 +214,7 @@ def _findings(
         )
     pairs: dict[str, Pair] = {pair.contestant: pair for pair in report.pairs}
     for name, canary in canaries.items():
-        yield Finding(
+        yield Detection(
             program=program.name,
             canary=canary.name,
             title=canary.bug.title,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crosscast_parity.side_by_side.recording import Attempt, Recording
+from crosscast_parity.side_by_side.recording import RecordedAttempt, Recording
 
 PER_PASS = (
     "with an overflow injected, the original lowers its scale {passes} times in one update, "
@@ -53,5 +53,5 @@ def as_after_updates(left: Recording, right: Recording) -> tuple[Recording, tupl
     return replace(left, attempts=attempts), tuple(dict.fromkeys(notes))
 
 
-def _scaled(attempt: Attempt, factor: float) -> Attempt:
+def _scaled(attempt: RecordedAttempt, factor: float) -> RecordedAttempt:
     return replace(attempt, scale=None if attempt.scale is None else attempt.scale * factor)

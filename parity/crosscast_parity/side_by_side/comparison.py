@@ -16,7 +16,7 @@ from itertools import zip_longest
 
 from crosscast.targets.backend import harness_of
 from crosscast.targets.harness import Updates
-from crosscast_parity.side_by_side.recording import Attempt, Recording, TensorSummary
+from crosscast_parity.side_by_side.recording import RecordedAttempt, Recording, TensorSummary
 
 FLOOR = 2.0**-18
 """Of any bound: sixty-four units in the last place of float32, as sums that cancel may lose."""
@@ -130,7 +130,7 @@ def identical(left: Recording, right: Recording) -> bool:
     )
 
 
-def _same(left: Attempt, right: Attempt) -> bool:
+def _same(left: RecordedAttempt, right: RecordedAttempt) -> bool:
     return (
         first_of(_pair(1, left, right, Bounds(), scaled=True)) is None
         and not any(deviations(left.gradients, right.gradients))
@@ -177,7 +177,7 @@ def differences(left: Recording, right: Recording, bounds: Bounds) -> Iterator[D
             yield Difference(update=update, what="final", words=words)
 
 
-def merged(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+def merged(attempts: Sequence[RecordedAttempt]) -> tuple[RecordedAttempt, ...]:
     """Return the updates, each with the backward passes of skipped attempts before it."""
     found, waiting = [], 0
     for attempt in attempts:
@@ -190,7 +190,7 @@ def merged(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 
 def _pair(
-    number: int, left: Attempt, right: Attempt, bounds: Bounds, *, scaled: bool
+    number: int, left: RecordedAttempt, right: RecordedAttempt, bounds: Bounds, *, scaled: bool
 ) -> Iterator[Difference]:
     def differ(what: str, words: str) -> Difference:
         return Difference(update=number, what=what, words=words)
@@ -232,7 +232,7 @@ def _pair(
             yield differ(what, words)
 
 
-def _told_settings(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
+def _told_settings(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[tuple[str, str]]:
     ours, theirs = left.rates, right.rates
     if len(ours) == len(theirs):
         for rate, other in zip(ours, theirs, strict=True):
@@ -251,7 +251,7 @@ def _told_settings(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
                 break
 
 
-def _rules(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
+def _rules(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[tuple[str, str]]:
     """Yield what differs in how the scale is adjusted, if both scalers say it."""
     ours = left.rules if left.rules.get("dynamic", True) else {"growth_interval": NEVER}
     for name in RULES:
@@ -259,7 +259,7 @@ def _rules(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
             yield name, f"{name} {_n(right.rules[name])} instead of {_n(ours[name])}"
 
 
-def _clips(left: Attempt, right: Attempt) -> Iterator[str]:
+def _clips(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[str]:
     ours = [(clip.kind, clip.limit) for clip in left.clips]
     theirs = [(clip.kind, clip.limit) for clip in right.clips]
     if ours == theirs or left.skipped:
@@ -268,7 +268,7 @@ def _clips(left: Attempt, right: Attempt) -> Iterator[str]:
     yield f"clipping is {texts[0]} instead of {texts[1]}"
 
 
-def _sizes(left: Attempt, right: Attempt, bound: float) -> Iterator[str]:
+def _sizes(left: RecordedAttempt, right: RecordedAttempt, bound: float) -> Iterator[str]:
     """Yield other sizes before the same clipping, which may hide that gradients were others."""
     for clip, other in zip(left.clips, right.clips, strict=False):
         known = math.isfinite(clip.size) and math.isfinite(other.size)

@@ -38,7 +38,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class RecordedAttempt:
     """An attempt at an update; of one that was skipped there are no gradients and no changes."""
 
     optimizer: int
@@ -89,7 +89,7 @@ class Recording:
     forced: bool = False
     sessions: bool = False
     """Whether it trained in the sessions of a graph."""
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[RecordedAttempt, ...] = ()
     final: tuple[TensorSummary | None, ...] = ()
     whole: bool = False
     enough: bool = False
@@ -101,7 +101,7 @@ class Recording:
     """Lines that were to be watched and were reached, by file below the folder of the program."""
 
     @property
-    def updates(self) -> tuple[Attempt, ...]:
+    def updates(self) -> tuple[RecordedAttempt, ...]:
         """The attempts that were not skipped."""
         return tuple(attempt for attempt in self.attempts if not attempt.skipped)
 
@@ -122,7 +122,7 @@ def read(path: Path) -> Recording:
     Raises:
         ValueError: what is there is no recording; the message says where.
     """
-    attempts: list[Attempt] = []
+    attempts: list[RecordedAttempt] = []
     facts: dict[str, Any] = {}
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -161,9 +161,9 @@ def read(path: Path) -> Recording:
     return Recording(attempts=tuple(attempts), **facts)
 
 
-def _attempt(record: Mapping[str, Any]) -> Attempt:
+def _attempt(record: Mapping[str, Any]) -> RecordedAttempt:
     scale = record["scale"]
-    return Attempt(
+    return RecordedAttempt(
         optimizer=int(record["optimizer"]),
         cls=str(record["class"]),
         skipped=bool(record["skipped"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crosscast_parity.side_by_side.comparison import HYPER, RULES
-from crosscast_parity.side_by_side.recording import Attempt, Recording
+from crosscast_parity.side_by_side.recording import RecordedAttempt, Recording
 
 FIELD_OF = {
     "rate": "optimizer.learning_rate",
@@ -36,7 +36,10 @@ def shown(left: Recording, right: Recording, updates: int) -> dict[str, str]:
 
 
 def _shown(
-    left: Recording, right: Recording, ours: Sequence[Attempt], theirs: Sequence[Attempt]
+    left: Recording,
+    right: Recording,
+    ours: Sequence[RecordedAttempt],
+    theirs: Sequence[RecordedAttempt],
 ) -> Iterator[tuple[str, str]]:
     many = f"in {len(ours)} update{'s' * (len(ours) != 1)}"
     rates = sorted({rate for attempt in ours for rate in attempt.rates})
@@ -68,7 +71,9 @@ def _shown(
         yield step, f"the same gradients and changes {many}"
 
 
-def _hyper(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tuple[str, str]]:
+def _hyper(
+    ours: Sequence[RecordedAttempt], theirs: Sequence[RecordedAttempt]
+) -> Iterator[tuple[str, str]]:
     for name in HYPER:
         values = {attempt.setting(name) for attempt in (*ours, *theirs)}
         if len(values) == 1 and (settings := values.pop()):
@@ -83,7 +88,9 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
-def _clipping(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tuple[str, str]]:
+def _clipping(
+    ours: Sequence[RecordedAttempt], theirs: Sequence[RecordedAttempt]
+) -> Iterator[tuple[str, str]]:
     """Yield the limit of clipping if every update was clipped by it, and it changed some."""
     calls = [attempt.clips for attempt in (*ours, *theirs)]
     if not all(len(clips) == 1 for clips in calls):

@@ -35,7 +35,7 @@ from crosscast_parity.processes.process import (
     with_modules,
 )
 from crosscast_parity.processes.run_cache import file_hash
-from crosscast_parity.recordings.trace import Row, read_trace
+from crosscast_parity.recordings.trace import TraceRow, read_trace
 from crosscast_parity.sweep.spec import (
     LOCK,
     CellResult,
@@ -153,7 +153,7 @@ def _wait(child: Running) -> Outcome:
 
 def _result(output: Path, outcome: Outcome, attempts: int) -> CellResult:
     kind, message = outcome.kind, outcome.message
-    rows: tuple[Row, ...] = ()
+    rows: tuple[TraceRow, ...] = ()
     try:
         rows = read_trace(output / TRACE, partial=not outcome.complete)
     except DiagnosticError as error:

@@ -13,7 +13,7 @@ from crosscast.plan import loss_scale
 from crosscast.plan.operations import Plan, Schedule, UpdateScale
 from crosscast.reference.interpreter import State
 from crosscast_parity.checks.check import windows
-from crosscast_parity.toy.bounds import Window, tensors
+from crosscast_parity.toy.bounds import WindowBounds, tensors
 from crosscast_parity.toy.compare import (
     Arrays,
     Difference,
@@ -111,9 +111,9 @@ def _windows(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Iterator[D
         place = Place(number + 1, state, place.state, place.rounded)
 
 
-def _window(reading: Reading, toy: Toy, place: Place) -> Window:
+def _window(reading: Reading, toy: Toy, place: Place) -> WindowBounds:
     powers = reading.rounded_powers
-    return Window(reading.plan, toy, place.state, place.number, rounded_powers=powers)
+    return WindowBounds(reading.plan, toy, place.state, place.number, rounded_powers=powers)
 
 
 def _by_update(plan: Plan) -> bool:
@@ -135,7 +135,7 @@ def _counted(state: State, counters: tuple[int | None, int | None]) -> State:
     return replace(state, scale=replace(state.scale, **known))
 
 
-def _intact(window: Window, seen: Seen) -> bool:
+def _intact(window: WindowBounds, seen: Seen) -> bool:
     """Whether a window left the tensors that it should, whatever is in them.
 
     Before the first update some may not be there yet.

@@ -35,7 +35,7 @@ from crosscast.plan.operations import (
     Step,
 )
 from crosscast.reference.data import Tensors
-from crosscast.reference.interpreter import Row, State, step
+from crosscast.reference.interpreter import DataRow, State, step
 from crosscast_parity.toy.model import ROLES, Nudge, Toy
 
 ULP = 2.0**-23
@@ -50,7 +50,7 @@ TINY = 2.0**-126
 """Smaller numbers may be zero: not every kernel keeps subnormal ones."""
 
 
-class Window:
+class WindowBounds:
     """One step of the reference from a given state: in float32, in float64, and nudged.
 
     Args:
@@ -70,7 +70,7 @@ class Window:
         self.after, self.single = step(plan, state, toy.work(number), ROLES)
 
     @cached_property
-    def exact(self) -> Row:
+    def exact(self) -> DataRow:
         """The row of the step in float64."""
         return replace(self._rest(self.plan, self._wide), loss=self.exact_loss)
 
@@ -98,7 +98,7 @@ class Window:
         return tensors(self.single)
 
     @cached_property
-    def _nudged(self) -> list[list[Row]]:
+    def _nudged(self) -> list[list[DataRow]]:
         parts = ["parameters", *self.state.moments, *(("ema",) if self.state.ema else ())]
         parts += [part for group in self._toy.parts(self.number) for part in group]
         rate = ULP + self._powers if self.single.lr >= TINY else 1.0  # it may be zero
@@ -115,19 +115,19 @@ class Window:
         rows = [self.single, self.exact, *(row for pair in self._nudged for row in pair)]
         return len({row.skipped for row in rows}) > 1
 
-    def _run(self, nudge: Nudge) -> Row:
+    def _run(self, nudge: Nudge) -> DataRow:
         plan, state = _nudged_plan(self.plan, nudge), _each(self._wide, nudge)
         if any(nudge.part in parts for parts in self._toy.parts(self.number)):
             return step(plan, state, self._toy.nudged(self.number, nudge), ROLES)[1]
         return self._rest(plan, state)
 
     @cached_property
-    def _begun(self) -> tuple[State, Row]:
+    def _begun(self) -> tuple[State, DataRow]:
         """The step in float64 up to its summed gradients, which are the same for all weights."""
         assert all(isinstance(op, FOR_EVERY_BATCH) for op in self.plan.micro)
         return step(replace(self.plan, window=()), self._wide, self._toy.work(self.number), ROLES)
 
-    def _rest(self, plan: Plan, state: State) -> Row:
+    def _rest(self, plan: Plan, state: State) -> DataRow:
         """Return what a step leaves that begins with the summed gradients."""
         state = replace(state, gradients=self._begun[0].gradients)
         return step(replace(plan, micro=()), state, self._toy.work(self.number), ROLES)[1]
@@ -176,13 +176,13 @@ class Window:
             return np.asarray(np.sum(moves, axis=0))
 
 
-def tensors(state: State | Row) -> dict[str, np.ndarray]:
+def tensors(state: State | DataRow) -> dict[str, np.ndarray]:
     """Return all tensors of a state by `slot/parameter`."""
     slots = {"parameters": state.parameters, **state.moments, "ema": state.ema}
     return {f"{slot}/{n}": array for slot, arrays in slots.items() for n, array in arrays.items()}
 
 
-def _pick(row: Row, key: str) -> np.ndarray:
+def _pick(row: DataRow, key: str) -> np.ndarray:
     return np.array(row.grad_norm) if key == "grad_norm" else tensors(row)[key]
 
 
@@ -190,7 +190,7 @@ def _unclipped(op: Op) -> Op:
     return Clip(mode="none") if isinstance(op, Clip) else op
 
 
-def _divisor(row: Row) -> float:
+def _divisor(row: DataRow) -> float:
     """Return what the losses of the window were divided by, or a bit less."""
     return float(min(row.n_micro, row.rows, max(1, row.tokens)))
 

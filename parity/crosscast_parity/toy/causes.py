@@ -23,7 +23,7 @@ from crosscast.reference.interpreter import State, initial, step
 from crosscast.variations.table import variations
 from crosscast_parity.levels.causes import known_mistakes, listed
 from crosscast_parity.toy.after import Differing, first_of, follow, when
-from crosscast_parity.toy.bounds import Window, tensors
+from crosscast_parity.toy.bounds import WindowBounds, tensors
 from crosscast_parity.toy.compare import (
     COUNTER,
     Arrays,
@@ -221,7 +221,7 @@ class Case:
         state = self._state(reading.plan, window.place, summed=mistake.summed)
         if state is None:
             return None
-        other = Window(
+        other = WindowBounds(
             reading.plan,
             self.toy,
             state,
@@ -258,7 +258,7 @@ class Case:
         left = step(replace(plan, window=()), place.previous, work, ROLES)[0] if summed else after
         return replace(held, scale=after.scale, gradients=left.gradients)
 
-    def _nearer(self, other: Window, window: Differing) -> bool:
+    def _nearer(self, other: WindowBounds, window: Differing) -> bool:
         """Whether a mistake fits better than the recipe; the full comparison is slower."""
         row, after = self.seen.rows[window.place.number], self.seen.tensors[window.place.number]
         theirs = tensors(other.single)

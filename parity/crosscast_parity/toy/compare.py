@@ -16,7 +16,7 @@ import numpy as np
 from crosscast.plan.operations import Normalize, Plan, UpdateScale
 from crosscast.reference.interpreter import State, initial
 from crosscast_parity.checks.kinds import Level
-from crosscast_parity.toy.bounds import SLACK, ULP, Window, tensors
+from crosscast_parity.toy.bounds import SLACK, ULP, WindowBounds, tensors
 from crosscast_parity.toy.model import Toy
 from crosscast_parity.toy.names import resolved
 from crosscast_parity.toy.readings import Reading, readings
@@ -121,7 +121,7 @@ def _compare(reading: Reading, toy: Toy, seen: Seen, rounded: int) -> Report:
     state, previous = initial(plan, toy.parameters), None
     for number, after in enumerate(seen.tensors):
         report.reached = number
-        window = Window(plan, toy, state, number, rounded_powers=reading.rounded_powers)
+        window = WindowBounds(plan, toy, state, number, rounded_powers=reading.rounded_powers)
         found = differences_in(window, toy, seen, report)
         if found:  # what follows would only repeat it
             report.undecided = window.undecided
@@ -136,7 +136,7 @@ def _compare(reading: Reading, toy: Toy, seen: Seen, rounded: int) -> Report:
 
 
 def differences_in(
-    window: Window, toy: Toy, seen: Seen, report: Report, *, uncounted: int = 0
+    window: WindowBounds, toy: Toy, seen: Seen, report: Report, *, uncounted: int = 0
 ) -> list[Difference]:
     """Compare one window of a run with the reference.
 
@@ -171,7 +171,7 @@ def before_window(toy: Toy, seen: Seen, number: int) -> Arrays:
 
 
 def _counts(
-    window: Window, row: Mapping[str, Any], counters: tuple[int | None, int | None]
+    window: WindowBounds, row: Mapping[str, Any], counters: tuple[int | None, int | None]
 ) -> Iterator[Difference]:
     plan, single = window.plan, window.single
     normalize, scale = plan.find(Normalize), plan.find(UpdateScale)
@@ -186,7 +186,7 @@ def _counts(
             yield Difference("L0b", window.number, what, repr(found), repr(wanted))
 
 
-def _reported(window: Window, row: Mapping[str, Any], report: Report) -> Iterator[Difference]:
+def _reported(window: WindowBounds, row: Mapping[str, Any], report: Report) -> Iterator[Difference]:
     """Compare loss and norm. After an overflow one framework says inf, another nan."""
     norm, exact = float(row["grad_norm"]), window.exact_loss
     yield from _close(window, "grad_norm", np.array(norm), report)
@@ -200,7 +200,7 @@ def _reported(window: Window, row: Mapping[str, Any], report: Report) -> Iterato
         yield Difference("L1b", window.number, "loss", repr(loss), wanted)
 
 
-def _moved(window: Window, before: Arrays, after: Arrays) -> Iterator[Difference]:
+def _moved(window: WindowBounds, before: Arrays, after: Arrays) -> Iterator[Difference]:
     """A skipped window leaves every bit. Moments that appear with it are zero, averages are the
     weights."""
     for key, array in after.items():
@@ -212,7 +212,7 @@ def _moved(window: Window, before: Arrays, after: Arrays) -> Iterator[Difference
             yield Difference("L1b", window.number, what, "moved", "its previous value", key)
 
 
-def _changed(window: Window, after: Arrays, report: Report) -> Iterator[Difference]:
+def _changed(window: WindowBounds, after: Arrays, report: Report) -> Iterator[Difference]:
     expected = tensors(window.single)
     for key in sorted(after.keys() - expected.keys()):
         yield Difference("L1b", window.number, key, "there", "nothing with that name", key)
@@ -226,7 +226,9 @@ def _changed(window: Window, after: Arrays, report: Report) -> Iterator[Differen
             yield from _close(window, key, after[key], report)
 
 
-def _close(window: Window, key: str, found: np.ndarray, report: Report) -> Iterator[Difference]:
+def _close(
+    window: WindowBounds, key: str, found: np.ndarray, report: Report
+) -> Iterator[Difference]:
     if window.is_single(key, found):
         return
     single, exact, bound = window.results(key)

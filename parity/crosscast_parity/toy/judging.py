@@ -14,7 +14,7 @@ from crosscast.plan.operations import Plan, Schedule, UpdateScale
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import State, initial, step
 from crosscast_parity.checks.check import Check
-from crosscast_parity.toy.bounds import Window, tensors
+from crosscast_parity.toy.bounds import WindowBounds, tensors
 from crosscast_parity.toy.causes import MALFORMED, Case, case_of
 from crosscast_parity.toy.checks import NAMES, checks_of
 from crosscast_parity.toy.compare import (
@@ -82,7 +82,7 @@ class ToyRecord:
         first = ""
         for reading in readings(plan, self.framework, self._seen):
             powers = reading.rounded_powers
-            window = Window(reading.plan, self._toy, state, number, rounded_powers=powers)
+            window = WindowBounds(reading.plan, self._toy, state, number, rounded_powers=powers)
             found = differences_in(window, self._toy, self._seen, Report())
             if not found:
                 return ""

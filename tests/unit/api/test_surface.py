@@ -40,7 +40,7 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("explain", "all"): ("Explanation.screen",),
     ("lift", "all"): ("Lift.screen",),
     ("matrix", "all"): ("Matrix.screen",),
-    ("plan", "all"): ("Plan.screen",),
+    ("plan", "all"): ("MemoryPlan.screen",),
     ("matrix", "markdown"): ("Matrix.markdown",),
     ("matrix", "defaults"): ("matrix.about",),
     ("matrix", "dialects"): ("matrix.about",),

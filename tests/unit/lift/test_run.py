@@ -15,7 +15,7 @@ from crosscast_parity.reading import observed, verdict
 from crosscast_parity.reading.evidence import Evidence, Made
 from crosscast_parity.reading.observed import Observed
 from crosscast_parity.reading.verdict import FieldReading, Reading
-from crosscast_parity.side_by_side.recording import Attempt, Recording
+from crosscast_parity.side_by_side.recording import RecordedAttempt, Recording
 from crosscast_parity.side_by_side.running import Limits, Program, Ran
 
 TEXT = """\
@@ -29,7 +29,7 @@ for inputs, labels in torch.load("batches.pt"):
     optimizer.step()
     optimizer.zero_grad()
 """
-ATTEMPT = Attempt(
+ATTEMPT = RecordedAttempt(
     optimizer=0,
     cls="SGD",
     skipped=False,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crosscast_parity.planning.contestants import Contestant
     from crosscast_parity.planning.options import Options
     from crosscast_parity.processes.work_done import Progress
-    from crosscast_parity.self_test.experiments import Finding
+    from crosscast_parity.self_test.experiments import Detection
 
 Depth = Literal["quick", "model", "full", "nightly"]
 Device = Literal["cpu", "gpu"]
@@ -47,7 +47,7 @@ class Parity(Result):
     recipe differ already, or the user interrupted a self-test."""
     models: Modules | None = None
     """How the models of a recipe with `model.kind: custom` compare, module by module."""
-    self_test: tuple[Finding, ...] = ()
+    self_test: tuple[Detection, ...] = ()
     """What became of the planted bugs, with `self_test`."""
     page: Path | None = None
     """The report as an HTML file, if `out` was given."""

@@ -42,7 +42,7 @@ NEEDS_LIMIT = "no memory limit: pass --memory SIZE or --device GPU"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan(Result):
+class MemoryPlan(Result):
     """Settings with which a recipe fits a memory limit, for every target."""
 
     recipe: LoadedRecipe
@@ -176,7 +176,7 @@ class Plan(Result):
             yield html.folded("memory by component", html.table(*component_table(outcome)))
 
 
-def _looked_at(found: Plan) -> str:
+def _looked_at(found: MemoryPlan) -> str:
     from crosscast.fit.memory_sizes import show_bytes
 
     limit = f", limit {show_bytes(found.request.limit)}" if found.request else ""
@@ -210,7 +210,7 @@ def plan(
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     plot: str | os.PathLike[str] | None = None,
-) -> Plan:
+) -> MemoryPlan:
     """Find micro-batch size, accumulation and checkpointing that fit a memory limit.
 
     Global batch size and schedule do not change.
@@ -273,7 +273,7 @@ def plan(
     outcomes: list[Outcome] = []
     if request:
         outcomes = solve_all(given, targets, bool(to), request, found, estimates)
-    planned = Plan(
+    planned = MemoryPlan(
         recipe=given,
         targets=tuple(targets),
         outcomes=tuple(outcomes),

@@ -76,7 +76,7 @@ NLI = Labels(NLI_LABELS)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LabeledPair:
     """The three unchecked values of a row as text, and their location."""
 
     line: int
@@ -88,7 +88,10 @@ class Row:
 
 
 def read_pairs(
-    path: Path, labels: Labels, rows: Callable[[Lines], Iterator[Row]], wanted: str = "rows to use"
+    path: Path,
+    labels: Labels,
+    rows: Callable[[Lines], Iterator[LabeledPair]],
+    wanted: str = "rows to use",
 ) -> PairFile:
     """Check every row that `rows` returns for the lines of a file.
 
@@ -110,7 +113,7 @@ def read_pairs(
     return PairFile(tuple(pairs), unlabelled, tuple(lines.notes))
 
 
-def _pair(row: Row, labels: Labels, problems: Problems) -> Pair | None:
+def _pair(row: LabeledPair, labels: Labels, problems: Problems) -> Pair | None:
     fine = True
     for name, value in (("first", row.first), ("second", row.second)):
         if not value.strip():
@@ -124,7 +127,7 @@ def _pair(row: Row, labels: Labels, problems: Problems) -> Pair | None:
     return Pair(row.first, row.second, labels.classes[row.label], row.line)
 
 
-def _refuse_label(row: Row, labels: Labels, problems: Problems) -> None:
+def _refuse_label(row: LabeledPair, labels: Labels, problems: Problems) -> None:
     hint = f"labels are {', '.join(labels.classes)}"
     if row.label in UNLABELLED:
         hint = "use --skip-unlabelled to skip such rows"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast.data.lines import Lines
-from crosscast.data.pairs import NLI, NLI_LABELS, Columns, Labels, PairFile, Row, read_pairs
+from crosscast.data.pairs import NLI, NLI_LABELS, Columns, LabeledPair, Labels, PairFile, read_pairs
 from crosscast.data.row_problems import Problems
 
 
@@ -64,7 +64,7 @@ def read_jsonl(
     """
     names = columns or Columns()
 
-    def rows(lines: Lines) -> Iterator[Row]:
+    def rows(lines: Lines) -> Iterator[LabeledPair]:
         for line, text in lines:
             if text.strip() and (row := _json_row(line, text, names, lines.problems)):
                 yield row
@@ -75,7 +75,7 @@ def read_jsonl(
 def _read_tsv(
     path: Path, columns: Columns, labels: Labels, *, header: bool, language: str | None
 ) -> PairFile:
-    def rows(lines: Lines) -> Iterator[Row]:
+    def rows(lines: Lines) -> Iterator[LabeledPair]:
         named: list[str | int] = [columns.first, columns.second, columns.label]
         if language is not None:
             named.append("language")
@@ -99,7 +99,7 @@ def _read_tsv(
             values = [cells[place] for place in places]
             if language is None or values[3] == language:
                 column = sum(len(cell) + 1 for cell in cells[: places[2]]) + 1
-                yield Row(line, text, values[0], values[1], values[2].strip(), column)
+                yield LabeledPair(line, text, values[0], values[1], values[2].strip(), column)
 
     wanted = "rows to use" if language is None else f"rows of language {language!r}"
     return read_pairs(path, labels, rows, wanted)
@@ -131,7 +131,7 @@ def _places(
     return [] if lines.problems.kept else places
 
 
-def _json_row(line: int, text: str, columns: Columns, problems: Problems) -> Row | None:
+def _json_row(line: int, text: str, columns: Columns, problems: Problems) -> LabeledPair | None:
     try:
         record: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -151,7 +151,7 @@ def _json_row(line: int, text: str, columns: Columns, problems: Problems) -> Row
         if problem := _value_problem(value):
             problems.add("CC625", f"field {key!r} {problem}", line, text=text)
             fine = False
-    return Row(line, text, str(values[0]), str(values[1]), label) if fine else None
+    return LabeledPair(line, text, str(values[0]), str(values[1]), label) if fine else None
 
 
 def _label_text(value: Any) -> Any:

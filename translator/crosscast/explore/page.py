@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from crosscast import __version__
 from crosscast.emit.render import template_root
-from crosscast.explore.page_data import Row, embedded, page_data, rows_of
+from crosscast.explore.page_data import PaneRow, embedded, page_data, rows_of
 from crosscast.explore.panes import Pane, script_panes, source_pane
 from crosscast.explore.subject import Script, Side, scripts_of
 from crosscast.messages.diagnostics import Diagnostic, render
@@ -50,12 +50,12 @@ class PageView:
     home: str
     """Address of a page with others like it; empty if there is none."""
     sides: tuple[str, ...]
-    sections: tuple[tuple[str, tuple[Row, ...]], ...]
+    sections: tuple[tuple[str, tuple[PaneRow, ...]], ...]
     operations: tuple[tuple[str, str], ...]
     """Identifier and name of the operations of the training step."""
     panes: tuple[Pane, ...]
     targets: tuple[str, ...]
-    table: tuple[tuple[Row, tuple[Cell, ...]], ...]
+    table: tuple[tuple[PaneRow, tuple[Cell, ...]], ...]
     notes: tuple[str, ...]
     compares: bool
     data: Markup
@@ -145,7 +145,9 @@ def _kind(sides: Sequence[Side], panes: Sequence[Pane]) -> str:
     return f"{sides[0].name}, {read}, and the scripts that crosscast emits for it"
 
 
-def _cells(row: Row, keys: Mapping[str, Mapping[str, Any]], columns: Sequence[Pane]) -> list[Cell]:
+def _cells(
+    row: PaneRow, keys: Mapping[str, Mapping[str, Any]], columns: Sequence[Pane]
+) -> list[Cell]:
     """Return the cells of a field: the verdict of each target, and the lines that carry it."""
     marks = {mark.target: mark for mark in row.marks}
     found = []

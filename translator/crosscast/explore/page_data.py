@@ -39,7 +39,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PaneRow:
     """A field in the column of the recipe."""
 
     path: str
@@ -59,7 +59,7 @@ class Row:
         return "; ".join(filter(None, (f"{self.path}: {value}", self.note, verdicts)))
 
 
-def rows_of(sides: Sequence[Side], panes: Sequence[Pane]) -> list[Row]:
+def rows_of(sides: Sequence[Side], panes: Sequence[Pane]) -> list[PaneRow]:
     """Return the fields of all recipes."""
     values = [dict(leaves(side.recipe)) for side in sides]
     return [_row(path, values, sides, panes) for path in _paths(values)]
@@ -78,11 +78,11 @@ def _section(path: str) -> str:
 
 def _row(
     path: str, values: Sequence[Mapping[str, Any]], sides: Sequence[Side], panes: Sequence[Pane]
-) -> Row:
+) -> PaneRow:
     texts = tuple(_text(own[path]) if path in own else "" for own in values)
     has = next(side for side, own in zip(sides, values, strict=True) if path in own)
     origin = has.origin(path)
-    return Row(
+    return PaneRow(
         path=path,
         name=path.partition(".")[2] or path,
         values=texts if len(set(texts)) > 1 else texts[:1],
@@ -134,7 +134,7 @@ def _differs(path: str, pane: Pane) -> bool:
 
 
 def page_data(
-    rows: Sequence[Row], sides: Sequence[Side], panes: Sequence[Pane], source: Pane | None
+    rows: Sequence[PaneRow], sides: Sequence[Side], panes: Sequence[Pane], source: Pane | None
 ) -> dict[str, Any]:
     """Return what the script of the page needs, as plain data."""
     columns = [*([source] if source is not None else []), *panes]
@@ -156,7 +156,7 @@ def page_data(
     }
 
 
-def _field(row: Row, sides: Sequence[Side], columns: Sequence[Pane]) -> dict[str, Any]:
+def _field(row: PaneRow, sides: Sequence[Side], columns: Sequence[Pane]) -> dict[str, Any]:
     value = " \N{RIGHTWARDS ARROW} ".join(text or "\N{EM DASH}" for text in row.values)
     return {
         "id": row.path,

@@ -50,7 +50,7 @@ class Forward:
 
 
 Work = MicroBatch | Forward
-Window = Sequence[Work] | Sequence[Sequence[Work]]
+WindowWork = Sequence[Work] | Sequence[Sequence[Work]]
 """The micro-batches of one window, or one such sequence for every data-parallel process."""
 
 
@@ -74,7 +74,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class DataRow:
     """Results of one window. Counts and the loss are those of all processes together."""
 
     window: int
@@ -103,7 +103,7 @@ class Row:
 class Trace:
     """The rows of a run and its final state."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[DataRow, ...]
     state: State = field(repr=False)
 
 
@@ -119,7 +119,7 @@ def unfit(message: str) -> DiagnosticError:
     return DiagnosticError(Diagnostic(code="CC806", message=message))
 
 
-def by_process(window: Window) -> tuple[tuple[Work, ...], ...]:
+def by_process(window: WindowWork) -> tuple[tuple[Work, ...], ...]:
     """Return the micro-batches of a window for every process.
 
     Raises:

@@ -18,14 +18,14 @@ from crosscast.plan.operations import AllReduce, Ema, Plan, Step, UpdateScale
 from crosscast.reference.data import (
     Arithmetic,
     Array,
+    DataRow,
     Forward,
     MicroBatch,
     Roles,
-    Row,
     State,
     Tensors,
     Trace,
-    Window,
+    WindowWork,
     Work,
     by_process,
     frozen,
@@ -35,9 +35,9 @@ from crosscast.reference.operations import Attempt, Micro, perform
 from crosscast.reference.optimizer_formulas import slot_shapes
 
 __all__ = [
+    "DataRow",
     "Forward",
     "MicroBatch",
-    "Row",
     "State",
     "Trace",
     "initial",
@@ -68,7 +68,7 @@ def initial(plan: Plan, parameters: Tensors, arithmetic: Arithmetic = "float32")
 def run(
     plan: Plan,
     parameters: Tensors,
-    windows: Iterable[Window],
+    windows: Iterable[WindowWork],
     roles: Roles | None = None,
     arithmetic: Arithmetic = "float32",
 ) -> Trace:
@@ -90,7 +90,7 @@ def run(
 
 
 def resume(
-    plan: Plan, state: State, windows: Iterable[Window], roles: Roles | None = None
+    plan: Plan, state: State, windows: Iterable[WindowWork], roles: Roles | None = None
 ) -> Trace:
     """Run a plan over more windows, continuing from `state`."""
     rows = []
@@ -100,7 +100,9 @@ def resume(
     return Trace(tuple(rows), state)
 
 
-def step(plan: Plan, state: State, window: Window, roles: Roles | None = None) -> tuple[State, Row]:
+def step(
+    plan: Plan, state: State, window: WindowWork, roles: Roles | None = None
+) -> tuple[State, DataRow]:
     """Run one window and return the state after it and the trace row."""
     work = by_process(window)
     attempt = _attempt(plan, state, work, roles or {})
@@ -160,8 +162,8 @@ def _state_after(state: State, attempt: Attempt) -> State:
     )
 
 
-def _row(before: State, attempt: Attempt, after: State) -> Row:
-    return Row(
+def _row(before: State, attempt: Attempt, after: State) -> DataRow:
+    return DataRow(
         window=before.window,
         n_micro=attempt.n_micro,
         rows=attempt.rows,

@@ -14,7 +14,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 if TYPE_CHECKING:
     from crosscast.tracking.places import Place
     from crosscast_parity.recordings.status import Evaluation, Status
-    from crosscast_parity.recordings.trace import Row
+    from crosscast_parity.recordings.trace import TraceRow
 
 STATUS = "status.json"
 
@@ -116,7 +116,7 @@ def _status(path: Path, notes: list[Diagnostic]) -> Status | None:
         return None
 
 
-def _point(row: Row) -> Point:
+def _point(row: TraceRow) -> Point:
     values: dict[str, int | float] = {}
     for key, name in TRAIN_SCALARS.items():
         value = getattr(row, key)

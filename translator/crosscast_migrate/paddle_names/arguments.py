@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from crosscast_migrate.paddle_fluid import CannotError, more_arguments
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast_reading.pysource.programs.module import Module
@@ -14,7 +14,7 @@ from crosscast_reading.pysource.programs.module import Module
 Place = tuple[int, int]
 
 
-def argument_edits(module: Module, call: ast.Call, row: Row) -> list[Edit]:
+def argument_edits(module: Module, call: ast.Call, row: NameRow) -> list[Edit]:
     """Return the edits of the arguments of a call.
 
     Raises:
@@ -49,7 +49,7 @@ def argument_edits(module: Module, call: ast.Call, row: Row) -> list[Edit]:
     return edits
 
 
-def _renamed(module: Module, call: ast.Call, row: Row) -> list[Edit]:
+def _renamed(module: Module, call: ast.Call, row: NameRow) -> list[Edit]:
     edits = []
     for keyword in call.keywords:
         new = row.renamed.get(keyword.arg or "", "")
@@ -68,7 +68,7 @@ def _renamed(module: Module, call: ast.Call, row: Row) -> list[Edit]:
     return edits
 
 
-def _replaced(module: Module, call: ast.Call, row: Row) -> Iterator[Edit]:
+def _replaced(module: Module, call: ast.Call, row: NameRow) -> Iterator[Edit]:
     """Yield the edits of values that have a new form."""
     order = row.order.split()
     named = [*zip(order, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
@@ -82,7 +82,7 @@ def _replaced(module: Module, call: ast.Call, row: Row) -> Iterator[Edit]:
         yield replace_node(module, value, new)
 
 
-def _gone(module: Module, call: ast.Call, row: Row) -> Iterator[int]:
+def _gone(module: Module, call: ast.Call, row: NameRow) -> Iterator[int]:
     """Yield the places of arguments to remove, counted over all arguments."""
     order = row.order.split()
     named = [*zip(order, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
@@ -96,7 +96,7 @@ def _gone(module: Module, call: ast.Call, row: Row) -> Iterator[int]:
 
 
 def _placed(
-    module: Module, call: ast.Call, row: Row, gone: set[int] | frozenset[int] = frozenset()
+    module: Module, call: ast.Call, row: NameRow, gone: set[int] | frozenset[int] = frozenset()
 ) -> list[Edit]:
     """Return the edits that name the positional arguments whose place changed."""
     old = row.order.split()

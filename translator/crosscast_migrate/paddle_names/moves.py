@@ -21,7 +21,7 @@ from crosscast_migrate.paddle_names.methods import (
     sets_unknown_states,
     without_data_parallel,
 )
-from crosscast_migrate.paddle_names.row import Mode, Row
+from crosscast_migrate.paddle_names.row import Mode, NameRow
 from crosscast_migrate.paddle_names.table import all_helpers, rows_for
 from crosscast_migrate.paddle_names.uses import Use, uses_of
 from crosscast_migrate.paddle_names.whole_numbers import divided_whole_numbers
@@ -95,7 +95,7 @@ def moves_of(module: Module, mode: Mode) -> Moves:
     return found
 
 
-def _row_of(module: Module, use: Use) -> Row:
+def _row_of(module: Module, use: Use) -> NameRow:
     """Return the row that a use is moved by."""
     row = use.row
     if row is None:
@@ -115,7 +115,7 @@ def _split_front(module: Module, node: ast.expr, edits: Sequence[Edit]) -> tuple
     return [edit for edit in edits if edit not in front], "".join(edit.text for edit in front)
 
 
-def _moved(module: Module, use: Use, row: Row) -> tuple[list[Edit], str]:
+def _moved(module: Module, use: Use, row: NameRow) -> tuple[list[Edit], str]:
     """Return the edits of the arguments of a use, and its new name."""
     if row.refused:
         raise CannotError(use.node, row.refused)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from crosscast_migrate.paddle_names.present import absent_part
-from crosscast_migrate.paddle_names.row import Mode, Row
+from crosscast_migrate.paddle_names.row import Mode, NameRow
 
 _PREFIX = "paddle.fluid."
 _PRIVATE = (
@@ -68,14 +68,14 @@ def plain(name: str) -> str:
     return rest
 
 
-def by_name(rows: Iterable[Row], mode: Mode) -> Mapping[str, Row]:
+def by_name(rows: Iterable[NameRow], mode: Mode) -> Mapping[str, NameRow]:
     """Return the rows for programs of one kind by old name.
 
     Raises:
         ValueError: a name has two rows.
     """
-    found: dict[str, Row] = {}
-    early: dict[str, Row] = {}
+    found: dict[str, NameRow] = {}
+    early: dict[str, NameRow] = {}
     for row in rows:
         if row.mode not in (mode, "both"):
             continue
@@ -88,7 +88,7 @@ def by_name(rows: Iterable[Row], mode: Mode) -> Mapping[str, Row]:
     return early | found
 
 
-def _needs_no_graph_of_fluid(name: str, row: Row) -> bool:
+def _needs_no_graph_of_fluid(name: str, row: NameRow) -> bool:
     """Whether a row for graphs with names also holds for those of Paddle 2 and 3."""
     known = row.new and not row.helper
     return bool(known) and name.rpartition(".")[0] in ("", "initializer")

@@ -18,13 +18,13 @@ Mode = Literal["static", "dynamic"]
 Rewrite = Callable[["Module", ast.Call], list[Edit]]
 """Return the edits of the arguments of a call; raise `CannotError` if that is not certain."""
 
-Variant = Callable[["Module", "ast.Call | None"], "Row"]
+Variant = Callable[["Module", "ast.Call | None"], "NameRow"]
 """Choose the row that a use is moved by, from its arguments (None: it is not called); raise
 `CannotError` if that is not certain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class NameRow:
     """One old name, with all its aliases. One of `new`, `helper`, `refused` and `variant` is given;
     with `new` and `helper` the function takes the calls whose arguments `new` cannot take."""
 

@@ -6,7 +6,7 @@ import ast
 
 from crosscast_migrate.paddle_fluid import CannotError
 from crosscast_migrate.paddle_names.call_forms import closing, given, is_array
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import column_at, insert, replace_node
 from crosscast_reading.pysource.programs.module import Module
@@ -15,11 +15,11 @@ _NAMES = "paddle.utils.unique_name.guard"
 _VALUE = "value name zero_copy dtype"
 
 
-def _guard(module: Module, call: ast.Call | None) -> Row:
+def _guard(module: Module, call: ast.Call | None) -> NameRow:
     """Return the row of a guard: Paddle 3 is dynamic by itself, what is left is the device."""
     if call is None:
         raise CannotError(module.tree, "it is used as a value; call it in a with statement")
-    return _PLACED if given(call, "place", "place") else Row(old=(), new=_NAMES)
+    return _PLACED if given(call, "place", "place") else NameRow(old=(), new=_NAMES)
 
 
 def _device_first(module: Module, call: ast.Call) -> list[Edit]:
@@ -57,7 +57,7 @@ def _keyword_removed(module: Module, keyword: ast.keyword) -> Edit:
     )
 
 
-_ARRAY = Row(
+_ARRAY = NameRow(
     old=(),
     new="paddle.to_tensor",
     order=_VALUE,
@@ -65,48 +65,48 @@ _ARRAY = Row(
     renamed={"value": "data"},
     dropped={"name": ("*",), "zero_copy": ("*",)},
 )
-_MAY_BE_TENSOR = Row(old=(), helper="as_tensor")
+_MAY_BE_TENSOR = NameRow(old=(), helper="as_tensor")
 
 
-def _tensor(module: Module, call: ast.Call | None) -> Row:
+def _tensor(module: Module, call: ast.Call | None) -> NameRow:
     """Return the row of to_variable, which returned a tensor as it is, with its gradient."""
     value = given(call, _VALUE, "value") if call is not None else None
     return _ARRAY if value is not None and is_array(value, module) else _MAY_BE_TENSOR
 
 
-_PLACED = Row(old=(), new="paddle.set_device", rewrite=_device_first)
+_PLACED = NameRow(old=(), new="paddle.set_device", rewrite=_device_first)
 
 
-def _no_grad(module: Module, call: ast.Call | None) -> Row:
+def _no_grad(module: Module, call: ast.Call | None) -> NameRow:
     """Return the row of `no_grad`, which is a decorator without a call in fluid, too."""
     if call is not None and (call.args or call.keywords):
         raise CannotError(call, "it is called with a function; write @paddle.no_grad()")
-    return Row(old=(), new="paddle.no_grad" if call is not None else "paddle.no_grad()")
+    return NameRow(old=(), new="paddle.no_grad" if call is not None else "paddle.no_grad()")
 
 
-def _enable(module: Module, call: ast.Call | None) -> Row:
+def _enable(module: Module, call: ast.Call | None) -> NameRow:
     """Return the row of enable_dygraph: only its place is left."""
     if call is None:
         raise CannotError(module.tree, "it is used as a value")
     if given(call, "place", "place") is None:
-        return Row(old=(), new="paddle.disable_static")
-    return Row(old=(), new="paddle.disable_static", order="place")
+        return NameRow(old=(), new="paddle.disable_static")
+    return NameRow(old=(), new="paddle.disable_static", order="place")
 
 
 _STATE = "state_dict model_path"
 
 
-def _saved(module: Module, call: ast.Call | None) -> Row:
+def _saved(module: Module, call: ast.Call | None) -> NameRow:
     """Return the row of a saved state: of a layer if it is certain, else a function."""
     state = given(call, _STATE, "state_dict") if call is not None else None
     path = given(call, _STATE, "model_path") if call is not None else None
-    helper = Row(old=(), helper="save_dygraph_state")
+    helper = NameRow(old=(), helper="save_dygraph_state")
     if not isinstance(state, ast.Call) or path is None:
         return helper
     owners = module.call(state).names
     if len(owners) != 1 or not _is_layer(module, state) or not isinstance(path, _PLAIN_PATH):
         return helper
-    return Row(
+    return NameRow(
         old=(),
         new="paddle.save",
         order=_STATE,
@@ -178,37 +178,37 @@ def _seeded(module: Module, call: ast.Call) -> list[Edit]:
 
 
 ROWS = (
-    Row(
+    NameRow(
         old=("dygraph.guard", "imperative.guard", "paddle.imperative.guard"),
         mode="dynamic",
         variant=_guard,
     ),
-    Row(
+    NameRow(
         old=("enable_dygraph", "dygraph.enable_dygraph", "enable_imperative"),
         mode="dynamic",
         variant=_enable,
     ),
-    Row(
+    NameRow(
         old=("disable_dygraph", "dygraph.disable_dygraph", "disable_imperative"),
         mode="dynamic",
         new="paddle.enable_static",
     ),
-    Row(
+    NameRow(
         old=("in_dygraph_mode", "dygraph.enabled"),
         mode="dynamic",
         new="paddle.in_dynamic_mode",
     ),
-    Row(
+    NameRow(
         old=("dygraph.to_variable", "imperative.to_variable"),
         mode="dynamic",
         variant=_tensor,
     ),
-    Row(
+    NameRow(
         old=("dygraph.no_grad", "paddle.imperative.no_grad"),
         mode="dynamic",
         variant=_no_grad,
     ),
-    Row(
+    NameRow(
         old=("dygraph.grad",),
         mode="dynamic",
         new="paddle.grad",
@@ -216,38 +216,38 @@ ROWS = (
         "no_grad_vars backward_strategy",
         dropped={"backward_strategy": ("*",)},
     ),
-    Row(
+    NameRow(
         old=("dygraph.BackwardStrategy",),
         mode="dynamic",
         refused="Paddle 3 orders sums of gradients itself; remove it, and call backward() without "
         "it",
     ),
-    Row(old=("save_dygraph", "dygraph.save_dygraph"), mode="dynamic", variant=_saved),
-    Row(
+    NameRow(old=("save_dygraph", "dygraph.save_dygraph"), mode="dynamic", variant=_saved),
+    NameRow(
         old=("load_dygraph", "dygraph.load_dygraph"),
         mode="dynamic",
         helper="load_dygraph_state",
     ),
-    Row(
+    NameRow(
         old=("default_startup_program", "default_main_program"),
         mode="dynamic",
         new="paddle.seed",
         order="",
         rewrite=_seeded,
     ),
-    Row(
+    NameRow(
         old=("contrib.reader.distributed_batch_reader",),
         mode="dynamic",
         helper="batches_of_process",
     ),
-    Row(
+    NameRow(
         old=("dygraph.prepare_context",),
         mode="dynamic",
         new="paddle.distributed.init_parallel_env",
         order="strategy",
         dropped={"strategy": ("None",)},
     ),
-    Row(
+    NameRow(
         old=("dygraph.DataParallel",),
         mode="dynamic",
         new="paddle.DataParallel",
@@ -256,17 +256,17 @@ ROWS = (
         note="paddle.DataParallel averages the gradients in backward(); scale_loss() and "
         "apply_collective_grads() do nothing any more",
     ),
-    Row(
+    NameRow(
         old=("dygraph.ParallelEnv", "dygraph.Env"),
         mode="dynamic",
         new="paddle.distributed.ParallelEnv",
     ),
-    Row(
+    NameRow(
         old=("dygraph.declarative", "dygraph.dygraph_to_static_func"),
         mode="dynamic",
         new="paddle.jit.to_static",
     ),
-    Row(
+    NameRow(
         old=("dygraph.save", "dygraph.jit.save"),
         mode="dynamic",
         new="paddle.jit.save",
@@ -274,7 +274,7 @@ ROWS = (
         renamed={"model_path": "path"},
         dropped={"configs": ("None",)},
     ),
-    Row(
+    NameRow(
         old=("dygraph.load", "dygraph.jit.load"),
         mode="dynamic",
         new="paddle.jit.load",
@@ -282,30 +282,30 @@ ROWS = (
         renamed={"model_path": "path"},
         dropped={"configs": ("None",)},
     ),
-    Row(
+    NameRow(
         old=("dygraph.TracedLayer",),
         mode="dynamic",
         refused="it was removed; write paddle.jit.save(layer, path, input_spec)",
     ),
-    Row(
+    NameRow(
         old=("clip.set_gradient_clip",),
         mode="dynamic",
         refused="it was removed; give the clip to the optimizer as grad_clip=",
     ),
-    Row(
+    NameRow(
         old=("io.DataLoader.from_generator", "paddle.io.DataLoader.from_generator"),
         mode="dynamic",
         helper="GeneratorLoader",
         note="the loader reads in this process, without a queue",
     ),
-    Row(
+    NameRow(
         old=("io.DataLoader.from_generator", "paddle.io.DataLoader.from_generator"),
         mode="static",
         new="paddle.base.reader.DataLoader.from_generator",
     ),
-    Row(old=("io.DataLoader",), mode="dynamic", new="paddle.io.DataLoader"),
-    Row(old=("io.Dataset",), mode="dynamic", new="paddle.io.Dataset"),
-    Row(
+    NameRow(old=("io.DataLoader",), mode="dynamic", new="paddle.io.DataLoader"),
+    NameRow(old=("io.Dataset",), mode="dynamic", new="paddle.io.Dataset"),
+    NameRow(
         old=("io.BatchSampler",),
         mode="dynamic",
         new="paddle.io.BatchSampler",
@@ -314,24 +314,24 @@ ROWS = (
         dropped={"indices": ("None",)},
     ),
     *(
-        Row(old=(name,), mode="dynamic", new=f"paddle.{name}")
+        NameRow(old=(name,), mode="dynamic", new=f"paddle.{name}")
         for name in ("CPUPlace", "CUDAPlace", "CUDAPinnedPlace", "ParamAttr")
     ),
-    Row(
+    NameRow(
         old=("is_compiled_with_cuda", "core.is_compiled_with_cuda"),
         mode="dynamic",
         new="paddle.is_compiled_with_cuda",
     ),
     *(
-        Row(old=(name,), mode="dynamic", new=f"paddle.static.{name}")
+        NameRow(old=(name,), mode="dynamic", new=f"paddle.static.{name}")
         for name in (
             *("Program", "program_guard", "Executor", "global_scope", "scope_guard", "name_scope"),
             *("CompiledProgram", "BuildStrategy", "Variable"),
         )
     ),
-    Row(old=("core.VarBase",), mode="dynamic", new="paddle.Tensor"),
-    Row(old=("set_flags",), mode="dynamic", new="paddle.set_flags"),
-    Row(old=("get_flags",), mode="dynamic", new="paddle.get_flags"),
-    Row(old=("cuda_places",), mode="dynamic", new="paddle.static.cuda_places"),
-    Row(old=("unique_name",), mode="dynamic", new="paddle.utils.unique_name"),
+    NameRow(old=("core.VarBase",), mode="dynamic", new="paddle.Tensor"),
+    NameRow(old=("set_flags",), mode="dynamic", new="paddle.set_flags"),
+    NameRow(old=("get_flags",), mode="dynamic", new="paddle.get_flags"),
+    NameRow(old=("cuda_places",), mode="dynamic", new="paddle.static.cuda_places"),
+    NameRow(old=("unique_name",), mode="dynamic", new="paddle.utils.unique_name"),
 )

@@ -13,7 +13,7 @@ from crosscast_migrate.paddle_names.call_forms import (
     mode_of_dropout,
     one_group,
 )
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import replace_node
 from crosscast_reading.pysource.programs.module import Module
@@ -52,8 +52,8 @@ _LAYERED = {
 _INFERRED = "it infers its input features; write paddle.nn.Linear(in_features, out_features)"
 
 
-def _pool(new: str, extra: dict[str, tuple[str, ...]], order: str) -> Row:
-    return Row(
+def _pool(new: str, extra: dict[str, tuple[str, ...]], order: str) -> NameRow:
+    return NameRow(
         old=(),
         new=new,
         order=_POOL,
@@ -70,11 +70,11 @@ _MAX_POOL = _pool(
 _AVERAGE_POOL = _pool(
     "paddle.nn.AvgPool2D", {}, "pool_size pool_stride pool_padding ceil_mode exclusive"
 )
-_ANY_POOL = Row(old=(), helper="pool_layer")
+_ANY_POOL = NameRow(old=(), helper="pool_layer")
 
 
-def _whole_pool(kind: str) -> Row:
-    return Row(
+def _whole_pool(kind: str) -> NameRow:
+    return NameRow(
         old=(),
         new=f"paddle.nn.Adaptive{kind}Pool2D",
         order=_POOL,
@@ -83,7 +83,7 @@ def _whole_pool(kind: str) -> Row:
     )
 
 
-def _pool_row(module: Module, call: ast.Call | None) -> Row:
+def _pool_row(module: Module, call: ast.Call | None) -> NameRow:
     """Return the row of a pooling layer by its kind, which may only be known at run time."""
     if call is None or any(keyword.arg is None for keyword in call.keywords):
         return _ANY_POOL
@@ -131,7 +131,7 @@ def _channels_of_prelu(module: Module, call: ast.Call) -> list[Edit]:
 
 
 ROWS = (
-    Row(
+    NameRow(
         old=("dygraph.Linear",),
         mode="dynamic",
         new="paddle.nn.Linear",
@@ -140,7 +140,7 @@ ROWS = (
         dropped=_GONE,
         rewrite=layer_with_activation(_LINEAR),
     ),
-    Row(
+    NameRow(
         old=("dygraph.Conv2D",),
         mode="dynamic",
         new="paddle.nn.Conv2D",
@@ -150,7 +150,7 @@ ROWS = (
         dropped=_CONV_GONE,
         rewrite=both(layer_with_activation(_CONV_ORDER), one_group(_CONV_ORDER)),
     ),
-    Row(
+    NameRow(
         old=("dygraph.Conv3D",),
         mode="dynamic",
         new="paddle.nn.Conv3D",
@@ -160,7 +160,7 @@ ROWS = (
         dropped=_CONV_GONE,
         rewrite=both(layer_with_activation(_CONV_ORDER), one_group(_CONV_ORDER)),
     ),
-    Row(
+    NameRow(
         old=("dygraph.Conv2DTranspose",),
         mode="dynamic",
         new="paddle.nn.Conv2DTranspose",
@@ -170,9 +170,9 @@ ROWS = (
         dropped={**_CONV_GONE, "output_size": ("None",)},
         rewrite=both(layer_with_activation(_TRANSPOSED), one_group(_TRANSPOSED)),
     ),
-    Row(old=("dygraph.Pool2D",), mode="dynamic", variant=_pool_row),
-    Row(old=("dygraph.BatchNorm",), mode="dynamic", new="paddle.nn.BatchNorm"),
-    Row(
+    NameRow(old=("dygraph.Pool2D",), mode="dynamic", variant=_pool_row),
+    NameRow(old=("dygraph.BatchNorm",), mode="dynamic", new="paddle.nn.BatchNorm"),
+    NameRow(
         old=("dygraph.Embedding",),
         mode="dynamic",
         new="paddle.nn.Embedding",
@@ -182,7 +182,7 @@ ROWS = (
         dropped={"is_distributed": ("False",), "dtype": _FLOAT32},
         rewrite=_table_size,
     ),
-    Row(
+    NameRow(
         old=("dygraph.LayerNorm",),
         mode="dynamic",
         new="paddle.nn.LayerNorm",
@@ -192,7 +192,7 @@ ROWS = (
         dropped={**_GONE, "scale": ("True",), "shift": ("True",)},
         rewrite=both(layer_with_activation(_LAYER_NORM), _without_scale),
     ),
-    Row(
+    NameRow(
         old=("dygraph.GroupNorm",),
         mode="dynamic",
         new="paddle.nn.GroupNorm",
@@ -207,7 +207,7 @@ ROWS = (
         dropped=_GONE,
         rewrite=layer_with_activation(_GROUP_NORM),
     ),
-    Row(
+    NameRow(
         old=("dygraph.InstanceNorm",),
         mode="dynamic",
         new="paddle.nn.InstanceNorm2D",
@@ -216,7 +216,7 @@ ROWS = (
         renamed={"num_channels": "num_features", **_ATTRS},
         dropped={"dtype": _FLOAT32},
     ),
-    Row(
+    NameRow(
         old=("dygraph.Dropout",),
         mode="dynamic",
         new="paddle.nn.Dropout",
@@ -227,7 +227,7 @@ ROWS = (
         written={"dropout_implementation": '"downscale_in_infer"'},
         rewrite=_old_dropout,
     ),
-    Row(
+    NameRow(
         old=("dygraph.PRelu",),
         mode="dynamic",
         new="paddle.nn.PReLU",
@@ -242,22 +242,22 @@ ROWS = (
         written={"init": "1.0"},
         rewrite=_channels_of_prelu,
     ),
-    Row(old=("dygraph.FC",), mode="dynamic", refused=_INFERRED),
-    Row(
+    NameRow(old=("dygraph.FC",), mode="dynamic", refused=_INFERRED),
+    NameRow(
         old=("dygraph.GRUUnit",),
         mode="dynamic",
         refused="Paddle 3 has no such layer; write it with paddle.nn.GRUCell, whose weights are "
         "stored and gated differently",
     ),
     *(
-        Row(old=(f"dygraph.{name}",), mode="dynamic", new=f"paddle.nn.{name}")
+        NameRow(old=(f"dygraph.{name}",), mode="dynamic", new=f"paddle.nn.{name}")
         for name in ("Layer", "Sequential", "LayerList", "ParameterList")
     ),
     *(
-        Row(old=(f"dygraph.{name}",), mode="dynamic", new=f"paddle.nn.{name}")
+        NameRow(old=(f"dygraph.{name}",), mode="dynamic", new=f"paddle.nn.{name}")
         for name in ("BCELoss", "L1Loss", "MSELoss")
     ),
-    Row(
+    NameRow(
         old=("dygraph.NLLLoss",),
         mode="dynamic",
         new="paddle.nn.NLLLoss",
@@ -265,7 +265,7 @@ ROWS = (
         new_order="weight ignore_index reduction",
     ),
     *(
-        Row(
+        NameRow(
             old=(f"layers.{name}",),
             mode="dynamic",
             refused="it creates parameters in a function, which only graphs allow; "

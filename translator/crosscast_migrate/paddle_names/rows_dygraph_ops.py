@@ -12,7 +12,7 @@ from crosscast_migrate.paddle_names.call_forms import (
     result_with_activation,
     training_of_layer,
 )
-from crosscast_migrate.paddle_names.row import Row, Variant
+from crosscast_migrate.paddle_names.row import NameRow, Variant
 from crosscast_migrate.paddle_names.rows_math import AT_ZERO, BELOW_ZERO, TIES
 from crosscast_reading.pysource.programs.module import Module
 
@@ -43,16 +43,16 @@ _SAME = (
 )
 
 
-def _or_helper(row: Row, order: str, helper: str, **allowed: tuple[object, ...]) -> Variant:
+def _or_helper(row: NameRow, order: str, helper: str, **allowed: tuple[object, ...]) -> Variant:
     """Return a choice: the row if all these arguments have these literals, else a function."""
 
-    def choose(module: Module, call: ast.Call | None) -> Row:
+    def choose(module: Module, call: ast.Call | None) -> NameRow:
         if call is None:
-            return Row(old=(), helper=helper, note=row.note)
+            return NameRow(old=(), helper=helper, note=row.note)
         for name, values in allowed.items():
             value = given(call, order, name)
             if value is not None and not _is_one(value, values):
-                return Row(old=(), helper=helper, note=row.note)
+                return NameRow(old=(), helper=helper, note=row.note)
         return row
 
     return choose
@@ -64,8 +64,8 @@ def _is_one(node: ast.expr, values: tuple[object, ...]) -> bool:
     return is_constant(node, *values)
 
 
-def _binary(old: str, new: str) -> Row:
-    row = Row(
+def _binary(old: str, new: str) -> NameRow:
+    row = NameRow(
         old=(),
         new=f"paddle.{new}",
         order=_BINARY,
@@ -75,15 +75,15 @@ def _binary(old: str, new: str) -> Row:
         note=BELOW_ZERO if old in ("mod", "floordiv") else "",
     )
     helper = f"elementwise_{old}_along"
-    return Row(
+    return NameRow(
         old=(f"layers.elementwise_{old}",),
         mode="dynamic",
         variant=_or_helper(row, _BINARY, helper, axis=(-1,)),
     )
 
 
-def _function(old: str, new: str, order: str, **fields: object) -> Row:
-    return Row(
+def _function(old: str, new: str, order: str, **fields: object) -> NameRow:
+    return NameRow(
         old=(f"layers.{old}",),
         mode="dynamic",
         new=new,
@@ -95,13 +95,13 @@ def _function(old: str, new: str, order: str, **fields: object) -> Row:
 ROWS = (
     *(_binary(old, new) for old, new in _BINARIES.items()),
     *(
-        Row(old=(f"layers.{name}",), mode="dynamic", new=f"{place}.{name}")
+        NameRow(old=(f"layers.{name}",), mode="dynamic", new=f"{place}.{name}")
         for place, names in _SAME
         for name in names.split()
     ),
-    Row(old=("layers.round",), mode="dynamic", helper="rounded_away"),
+    NameRow(old=("layers.round",), mode="dynamic", helper="rounded_away"),
     *(
-        Row(old=(f"layers.{name}",), mode="dynamic", new=f"paddle.{name}", renamed=_TO_X)
+        NameRow(old=(f"layers.{name}",), mode="dynamic", new=f"paddle.{name}", renamed=_TO_X)
         for name in ("gather_nd", "triu", "tril")
     ),
     _function(
@@ -123,11 +123,11 @@ ROWS = (
         for name in ("mean", "sum", "max", "min", "prod", "all", "any")
     ),
     _function("mean", "paddle.mean", "x name", new_order="x"),
-    Row(
+    NameRow(
         old=("layers.matmul",),
         mode="dynamic",
         variant=_or_helper(
-            Row(
+            NameRow(
                 old=(),
                 new="paddle.matmul",
                 order="x y transpose_x transpose_y alpha name",
@@ -138,7 +138,7 @@ ROWS = (
             alpha=(1.0, 1),
         ),
     ),
-    Row(old=("layers.mul",), mode="dynamic", helper="flat_matmul"),
+    NameRow(old=("layers.mul",), mode="dynamic", helper="flat_matmul"),
     _function(
         "softmax",
         f"{_F}.softmax",
@@ -181,7 +181,7 @@ ROWS = (
     _function(
         "pow", "paddle.pow", "x factor name", renamed={"factor": "y"}, written={"factor": "1.0"}
     ),
-    Row(old=("layers.scale",), mode="dynamic", new="paddle.scale"),
+    NameRow(old=("layers.scale",), mode="dynamic", new="paddle.scale"),
     _function("concat", "paddle.concat", "input axis name", renamed=_TO_X),
     _function(
         "split",
@@ -204,11 +204,11 @@ ROWS = (
         dropped={"actual_shape": ("None",), "inplace": ("*",), "act": ("*",)},
         rewrite=result_with_activation(_RESHAPE),
     ),
-    Row(
+    NameRow(
         old=("layers.flatten",),
         mode="dynamic",
         variant=_or_helper(
-            Row(
+            NameRow(
                 old=(),
                 new="paddle.flatten",
                 order="x axis name",
@@ -263,10 +263,10 @@ ROWS = (
     _function("assign", "paddle.assign", "input output", renamed=_TO_X),
     _function("argmax", "paddle.argmax", "x axis", written={"axis": "0"}),
     _function("argmin", "paddle.argmin", "x axis", written={"axis": "0"}),
-    Row(old=("layers.argsort",), mode="dynamic", helper="sorted_with_indices"),
+    NameRow(old=("layers.argsort",), mode="dynamic", helper="sorted_with_indices"),
     _function("topk", "paddle.topk", "input k name", renamed=_TO_X, new_order="input k"),
-    Row(old=("layers.one_hot",), mode="dynamic", helper="one_hot_of_column"),
-    Row(
+    NameRow(old=("layers.one_hot",), mode="dynamic", helper="one_hot_of_column"),
+    NameRow(
         old=("one_hot",),
         mode="dynamic",
         new=f"{_F}.one_hot",
@@ -293,7 +293,7 @@ ROWS = (
     ),
     _function("logical_not", "paddle.logical_not", "x out name", dropped={"out": ("None",)}),
     *(
-        Row(old=(f"layers.{name}",), mode="dynamic", helper=f"{name}_at_all")
+        NameRow(old=(f"layers.{name}",), mode="dynamic", helper=f"{name}_at_all")
         for name in ("isfinite", "has_nan", "has_inf")
     ),
     _function(
@@ -365,8 +365,8 @@ ROWS = (
         dropped={"actual_shape": ("None",)},
         written={"mode": '"bilinear"', "align_corners": "True", "align_mode": "1"},
     ),
-    Row(old=("layers.resize_nearest",), mode="dynamic", helper="resize_to_nearest"),
-    Row(old=("layers.image_resize",), mode="dynamic", helper="resize_image"),
+    NameRow(old=("layers.resize_nearest",), mode="dynamic", helper="resize_to_nearest"),
+    NameRow(old=("layers.image_resize",), mode="dynamic", helper="resize_image"),
     _function(
         "pad",
         f"{_F}.pad",
@@ -374,13 +374,13 @@ ROWS = (
         new_order="x paddings",
         renamed={"paddings": "pad", "pad_value": "value"},
     ),
-    Row(old=("layers.pad2d",), mode="dynamic", helper="pad_image"),
-    Row(old=("layers.pool2d",), mode="dynamic", helper="pool_image"),
+    NameRow(old=("layers.pad2d",), mode="dynamic", helper="pad_image"),
+    NameRow(old=("layers.pool2d",), mode="dynamic", helper="pool_image"),
     _function(
         "uniform_random",
         "paddle.uniform",
         "shape dtype min max seed",
         written={"min": "-1.0"},
     ),
-    Row(old=("layers.create_parameter",), mode="dynamic", new="paddle.create_parameter"),
+    NameRow(old=("layers.create_parameter",), mode="dynamic", new="paddle.create_parameter"),
 )

@@ -6,7 +6,7 @@ import ast
 
 from crosscast_migrate.paddle_fluid import CannotError
 from crosscast_migrate.paddle_names.call_forms import given, is_constant
-from crosscast_migrate.paddle_names.row import Row, Variant
+from crosscast_migrate.paddle_names.row import NameRow, Variant
 from crosscast_migrate.paddle_names.rows_train import EPSILON
 from crosscast_migrate.paddle_names.schedule_steps import stepped_schedule
 from crosscast_reading.pysource.programs.module import Module
@@ -48,8 +48,8 @@ _COUNTED = {"begin": ("0",), "step": ("1",), "dtype": ("'float32'", '"float32"')
 _FROM_ONE = {**_COUNTED, "begin": ("1",)}
 
 
-def _initializer(old: str, new: str, order: str, **fields: object) -> Row:
-    return Row(
+def _initializer(old: str, new: str, order: str, **fields: object) -> NameRow:
+    return NameRow(
         old=(f"initializer.{old}",),
         mode="dynamic",
         new=f"paddle.nn.initializer.{new}",
@@ -61,12 +61,12 @@ def _initializer(old: str, new: str, order: str, **fields: object) -> Row:
 def _by_shape(name: str) -> Variant:
     """Return the choice between the uniform and the normal form of an initializer."""
 
-    def choose(module: Module, call: ast.Call | None) -> Row:
+    def choose(module: Module, call: ast.Call | None) -> NameRow:
         uniform = given(call, _FANS, "uniform") if call is not None else None
         if uniform is not None and not is_constant(uniform, True, False):
             raise CannotError(uniform, f"uniform= is not a literal; write {name}Uniform or Normal")
         form = "Normal" if is_constant(uniform, False) else "Uniform"
-        return Row(
+        return NameRow(
             old=(),
             new=f"paddle.nn.initializer.{name}{form}",
             order=_FANS if name == "Xavier" else "uniform fan_in seed",
@@ -78,7 +78,7 @@ def _by_shape(name: str) -> Variant:
 
 ROWS = (
     *(
-        Row(
+        NameRow(
             old=(f"optimizer.{name}",),
             mode="dynamic",
             new=f"paddle.optimizer.{name}",
@@ -89,32 +89,32 @@ ROWS = (
         )
         for name, order, new_order in _OPTIMIZERS
     ),
-    Row(
+    NameRow(
         old=("optimizer.Lamb",),
         refused="Paddle 3 computes another trust ratio; write paddle.optimizer.Lamb "
         "and choose its learning rate again",
     ),
-    Row(
+    NameRow(
         old=("optimizer.Adadelta",),
         mode="dynamic",
         refused="fluid ignored its learning rate; write paddle.optimizer.Adadelta("
         "learning_rate=1.0, parameters=...) to keep the steps",
     ),
-    Row(
+    NameRow(
         old=("regularizer.L2Decay",),
         mode="dynamic",
         new="paddle.regularizer.L2Decay",
         order="regularization_coeff",
         renamed={"regularization_coeff": "coeff"},
     ),
-    Row(
+    NameRow(
         old=("regularizer.L1Decay",),
         mode="dynamic",
         new="paddle.regularizer.L1Decay",
         order="regularization_coeff",
         renamed={"regularization_coeff": "coeff"},
     ),
-    Row(
+    NameRow(
         old=(
             "clip.GradientClipByGlobalNorm",
             "dygraph_grad_clip.GradClipByGlobalNorm",
@@ -124,14 +124,14 @@ ROWS = (
         order="clip_norm group_name need_clip",
         dropped={"need_clip": ("None",)},
     ),
-    Row(
+    NameRow(
         old=("clip.GradientClipByNorm", "dygraph_grad_clip.GradClipByNorm"),
         mode="dynamic",
         new="paddle.nn.ClipGradByNorm",
         order="clip_norm need_clip",
         dropped={"need_clip": ("None",)},
     ),
-    Row(
+    NameRow(
         old=("clip.GradientClipByValue",),
         mode="dynamic",
         new="paddle.nn.ClipGradByValue",
@@ -161,18 +161,18 @@ ROWS = (
     ),
     _initializer("NumpyArray", "Assign", "value"),
     _initializer("Bilinear", "Bilinear", ""),
-    Row(
+    NameRow(
         old=("initializer.Xavier",),
         mode="dynamic",
         variant=_by_shape("Xavier"),
     ),
-    Row(
+    NameRow(
         old=("initializer.MSRA",),
         mode="dynamic",
         variant=_by_shape("Kaiming"),
     ),
     *(
-        Row(
+        NameRow(
             old=(f"dygraph.{name}", f"layers.{function}"),
             mode="dynamic",
             helper=f"{function}_by_step",
@@ -185,7 +185,7 @@ ROWS = (
             ("InverseTimeDecay", "inverse_time_decay"),
         )
     ),
-    Row(
+    NameRow(
         old=("dygraph.PiecewiseDecay", "layers.piecewise_decay"),
         mode="dynamic",
         new="paddle.optimizer.lr.PiecewiseDecay",
@@ -193,7 +193,7 @@ ROWS = (
         dropped=_COUNTED,
         rewrite=stepped_schedule,
     ),
-    Row(
+    NameRow(
         old=("dygraph.PolynomialDecay", "layers.polynomial_decay"),
         mode="dynamic",
         new="paddle.optimizer.lr.PolynomialDecay",
@@ -202,7 +202,7 @@ ROWS = (
         dropped=_COUNTED,
         rewrite=stepped_schedule,
     ),
-    Row(
+    NameRow(
         old=("dygraph.NoamDecay", "layers.noam_decay"),
         mode="dynamic",
         new="paddle.optimizer.lr.NoamDecay",

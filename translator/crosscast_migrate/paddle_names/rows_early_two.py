@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 
 _NN = "paddle.nn"
 _SIZED = (
@@ -44,13 +44,13 @@ _RENAMED = {
 
 ROWS = (
     *(
-        Row(old=(f"{_NN}.{name}{size}d",), new=f"{_NN}.{name}{size}D")
+        NameRow(old=(f"{_NN}.{name}{size}d",), new=f"{_NN}.{name}{size}D")
         for name in _SIZED
         for size in (1, 2, 3)
         if (name, size) != ("Dropout", 1)
     ),
     *(
-        Row(
+        NameRow(
             old=(f"{_NN}.AvgPool{size}d",),
             new=f"{_NN}.AvgPool{size}D",
             order=order,
@@ -61,18 +61,18 @@ ROWS = (
         for size, order in _POOL.items()
     ),
     *(
-        Row(
+        NameRow(
             old=(f"{_NN}.ConvTranspose{size}d", f"{_NN}.ConvTranspose{size}D"),
             new=f"{_NN}.Conv{size}DTranspose",
         )
         for size in (1, 2, 3)
     ),
     *(
-        Row(
+        NameRow(
             old=(f"paddle.optimizer.lr_scheduler.{old}", f"paddle.optimizer.{old}"),
             new=f"paddle.optimizer.lr.{new}",
         )
         for old, new in _SCHEDULES.items()
     ),
-    *(Row(old=(old,), new=new) for old, new in _RENAMED.items()),
+    *(NameRow(old=(old,), new=new) for old, new in _RENAMED.items()),
 )

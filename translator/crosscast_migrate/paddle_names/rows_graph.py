@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 
 _STATIC = "paddle.static"
 _FLEET = (
@@ -15,8 +15,8 @@ _FILES = "checkpoints keep one file per variable, and files of Paddle 1 can be r
 _MODELS = "an inference model is saved as NAME.pdmodel and NAME.pdiparams"
 
 
-def _moved(names: Mapping[str, str]) -> tuple[Row, ...]:
-    return tuple(Row(old=(old,), mode="static", new=new) for old, new in names.items())
+def _moved(names: Mapping[str, str]) -> tuple[NameRow, ...]:
+    return tuple(NameRow(old=(old,), mode="static", new=new) for old, new in names.items())
 
 
 ROWS = (
@@ -90,76 +90,76 @@ ROWS = (
             )
         }
     ),
-    Row(
+    NameRow(
         old=("io.DataLoader",),
         mode="static",
         new="paddle.io.DataLoader",
         order="dataset feed_list places return_list",
         written={"return_list": "False"},
     ),
-    Row(old=("Program",), mode="static", helper="fluid_Program"),
-    Row(old=("io.save_vars",), mode="static", new=f"{_STATIC}.save_vars", note=_FILES),
-    Row(old=("io.load_vars",), mode="static", new=f"{_STATIC}.load_vars", note=_FILES),
+    NameRow(old=("Program",), mode="static", helper="fluid_Program"),
+    NameRow(old=("io.save_vars",), mode="static", new=f"{_STATIC}.save_vars", note=_FILES),
+    NameRow(old=("io.load_vars",), mode="static", new=f"{_STATIC}.load_vars", note=_FILES),
     *(
-        Row(old=(f"io.{name}",), mode="static", helper=f"fluid_{name}", note=_FILES)
+        NameRow(old=(f"io.{name}",), mode="static", helper=f"fluid_{name}", note=_FILES)
         for name in ("save_persistables", "load_persistables", "save_params", "load_params")
     ),
     *(
-        Row(old=(f"io.{name}",), mode="static", helper=f"fluid_{name}", note=_MODELS)
+        NameRow(old=(f"io.{name}",), mode="static", helper=f"fluid_{name}", note=_MODELS)
         for name in ("save_inference_model", "load_inference_model")
     ),
-    Row(old=("io.is_parameter",), mode="static", helper="fluid_is_parameter"),
-    Row(
+    NameRow(old=("io.is_parameter",), mode="static", helper="fluid_is_parameter"),
+    NameRow(
         old=("layers.py_reader",),
         mode="static",
         helper="fluid_py_reader",
         note="at the end of each pass of its reader, Paddle 1 counted one more step for the "
         "learning rates in the graph",
     ),
-    Row(old=("layers.read_file",), mode="static", helper="fluid_read_file"),
-    Row(old=("layers.double_buffer",), mode="static", helper="fluid_double_buffer"),
-    Row(old=("memory_optimize",), mode="static", helper="fluid_memory_optimize"),
-    Row(old=("release_memory",), mode="static", helper="fluid_memory_optimize"),
-    Row(
+    NameRow(old=("layers.read_file",), mode="static", helper="fluid_read_file"),
+    NameRow(old=("layers.double_buffer",), mode="static", helper="fluid_double_buffer"),
+    NameRow(old=("memory_optimize",), mode="static", helper="fluid_memory_optimize"),
+    NameRow(old=("release_memory",), mode="static", helper="fluid_memory_optimize"),
+    NameRow(
         old=("ExecutionStrategy",),
         mode="static",
         helper="fluid_ExecutionStrategy",
         note="the options of ExecutionStrategy have no effect in Paddle 3",
     ),
-    Row(
+    NameRow(
         old=("ParallelExecutor",),
         mode="static",
         helper="fluid_ParallelExecutor",
         note="ParallelExecutor trains on one device; for several start one process each with "
         "paddle.distributed.launch and use paddle.distributed.fleet",
     ),
-    Row(
+    NameRow(
         old=("contrib.reader.distributed_batch_reader",),
         mode="static",
         helper="fluid_distributed_batch_reader",
     ),
-    Row(old=("metrics.Accuracy",), mode="static", helper="fluid_Accuracy"),
-    Row(
+    NameRow(old=("metrics.Accuracy",), mode="static", helper="fluid_Accuracy"),
+    NameRow(
         old=("DistributeTranspiler", "DistributeTranspilerConfig", "transpiler"),
         mode="static",
         refused=_FLEET,
     ),
-    Row(
+    NameRow(
         old=("optimizer.ModelAverage",),
         mode="static",
         refused="averages of weights do not work in graphs with names; assign them in the program",
     ),
-    Row(
+    NameRow(
         old=("contrib.memory_usage",),
         mode="static",
         refused="the estimate of memory was removed; read paddle.device.cuda.max_memory_allocated",
     ),
-    Row(
+    NameRow(
         old=("profiler",),
         mode="static",
         refused="the profiler has another interface; use paddle.profiler.Profiler",
     ),
-    Row(
+    NameRow(
         old=("core.NCCL2", "core.globals", "core.Tracer"),
         mode="static",
         refused="it is internal to Paddle 1; remove what needs it",

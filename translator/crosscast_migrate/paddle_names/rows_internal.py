@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 
 _BASE = "paddle.base"
 _FEEDER = f"{_BASE}.data_feeder"
@@ -45,6 +45,6 @@ _DYNAMIC = {
 """Programs that build graphs have rows of their own."""
 
 ROWS = (
-    *(Row(old=(old,), new=new) for old, new in _BOTH.items()),
-    *(Row(old=(old,), mode="dynamic", new=new) for old, new in _DYNAMIC.items()),
+    *(NameRow(old=(old,), new=new) for old, new in _BOTH.items()),
+    *(NameRow(old=(old,), mode="dynamic", new=new) for old, new in _DYNAMIC.items()),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_migrate.paddle_names.helpers_math import HELPERS
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 
 _F = "paddle.nn.functional"
 _INPUT = {"input": "x"}
@@ -24,12 +24,12 @@ _NOTES = {
 }
 
 
-def _static(old: str, new: str, **more: str | dict[str, str]) -> Row:
-    return Row(old=(f"layers.{old}",), mode="static", new=new, **more)  # type: ignore[arg-type]
+def _static(old: str, new: str, **more: str | dict[str, str]) -> NameRow:
+    return NameRow(old=(f"layers.{old}",), mode="static", new=new, **more)  # type: ignore[arg-type]
 
 
 _HELPED = tuple(
-    Row(
+    NameRow(
         old=(f"layers.{helper.name.removeprefix('fluid_')}",),
         mode="static",
         helper=helper.name,
@@ -49,7 +49,7 @@ ROWS = (
     _static("logsigmoid", f"{_F}.log_sigmoid"),
     _static("elu", f"{_F}.elu"),
     _static("selu", f"{_F}.selu"),
-    Row(
+    NameRow(
         old=("layers.leaky_relu",),
         mode="static",
         new=f"{_F}.leaky_relu",
@@ -57,7 +57,7 @@ ROWS = (
         renamed={"alpha": "negative_slope"},
         written={"alpha": "0.02"},
     ),
-    Row(
+    NameRow(
         old=("layers.relu6",),
         mode="static",
         new=f"{_F}.relu6",
@@ -65,7 +65,7 @@ ROWS = (
         new_order="x name",
         dropped={"threshold": ("6.0", "6")},
     ),
-    Row(
+    NameRow(
         old=("layers.swish",),
         mode="static",
         new=f"{_F}.swish",
@@ -73,14 +73,14 @@ ROWS = (
         new_order="x name",
         dropped={"beta": ("1.0", "1")},
     ),
-    Row(
+    NameRow(
         old=("layers.hard_sigmoid",),
         mode="static",
         new=f"{_F}.hardsigmoid",
         order="x slope offset name",
         written={"slope": "0.2"},
     ),
-    Row(
+    NameRow(
         old=("layers.hard_swish",),
         mode="static",
         new=f"{_F}.hardswish",
@@ -88,7 +88,7 @@ ROWS = (
         new_order="x name",
         dropped={"threshold": ("6.0", "6"), "scale": ("6.0", "6"), "offset": ("3.0", "3")},
     ),
-    Row(
+    NameRow(
         old=("layers.softmax",),
         mode="static",
         new=f"{_F}.softmax",
@@ -97,7 +97,7 @@ ROWS = (
         renamed=_INPUT,
         dropped={"use_cudnn": ("*",), "name": ("*",)},
     ),
-    Row(
+    NameRow(
         old=("layers.log_softmax",),
         mode="static",
         new=f"{_F}.log_softmax",
@@ -112,7 +112,7 @@ ROWS = (
     _static("transpose", "paddle.transpose"),
     _static("stack", "paddle.stack"),
     _static("unstack", "paddle.unstack"),
-    Row(
+    NameRow(
         old=("layers.split",),
         mode="static",
         new="paddle.split",
@@ -128,7 +128,7 @@ ROWS = (
     _static("shape", "paddle.shape"),
     _static("rank", "paddle.rank"),
     _static("reverse", "paddle.reverse"),
-    Row(
+    NameRow(
         old=("layers.gather",),
         mode="static",
         new="paddle.gather",
@@ -138,7 +138,7 @@ ROWS = (
         dropped={"overwrite": ("*",)},
     ),
     _static("gather_nd", "paddle.gather_nd", renamed=_INPUT),
-    Row(
+    NameRow(
         old=("layers.scatter",),
         mode="static",
         new="paddle.scatter",
@@ -146,7 +146,7 @@ ROWS = (
         new_order="input index updates overwrite",
         renamed=_INPUT,
     ),
-    Row(
+    NameRow(
         old=("layers.topk",),
         mode="static",
         new="paddle.topk",
@@ -160,7 +160,7 @@ ROWS = (
     _static("multiplex", "paddle.multiplex"),
     _static("gather_tree", f"{_F}.gather_tree"),
     _static("fill_constant", "paddle.tensor.fill_constant"),
-    Row(
+    NameRow(
         old=("layers.zeros",),
         mode="static",
         new="paddle.zeros",
@@ -168,7 +168,7 @@ ROWS = (
         new_order="shape dtype",
         dropped={"force_cpu": ("*",)},
     ),
-    Row(
+    NameRow(
         old=("layers.ones",),
         mode="static",
         new="paddle.ones",
@@ -191,7 +191,7 @@ ROWS = (
     _static("log_loss", f"{_F}.log_loss"),
     _static("square_error_cost", f"{_F}.square_error_cost"),
     _static("softmax_with_cross_entropy", f"{_F}.softmax_with_cross_entropy"),
-    Row(
+    NameRow(
         old=("layers.label_smooth",),
         mode="static",
         new=f"{_F}.label_smooth",
@@ -201,8 +201,8 @@ ROWS = (
     ),
     _static("Print", "paddle.static.Print"),
     _static("py_func", "paddle.static.py_func"),
-    Row(old=("layers.cond",), mode="static", helper="fluid_cond"),
-    Row(
+    NameRow(old=("layers.cond",), mode="static", helper="fluid_cond"),
+    NameRow(
         old=("layers.case", "layers.switch_case"),
         mode="static",
         refused="paddle.static.nn.case does not work in graphs with names; nest fluid.layers.cond "
@@ -210,7 +210,7 @@ ROWS = (
     ),
     _static("while_loop", "paddle.static.nn.while_loop"),
     _static("While", "paddle.static.nn.control_flow.While"),
-    Row(old=("layers.Switch",), mode="static", helper="fluid_Switch"),
+    NameRow(old=("layers.Switch",), mode="static", helper="fluid_Switch"),
     _static("array_write", "paddle.tensor.array_write"),
     _static("array_read", "paddle.tensor.array_read"),
     _static("array_length", "paddle.tensor.array_length"),

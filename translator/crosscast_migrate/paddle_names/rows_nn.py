@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 from crosscast_migrate.paddle_names.rows_math import AT_ZERO
 
 _ATTR = {"input": "x", "param_attr": "weight_attr", "act": "activation"}
@@ -12,21 +12,21 @@ _LOD = (
 )
 
 
-def _helped(*names: str) -> tuple[Row, ...]:
+def _helped(*names: str) -> tuple[NameRow, ...]:
     return tuple(
-        Row(old=(f"layers.{name}",), mode="static", helper=f"fluid_{name}") for name in names
+        NameRow(old=(f"layers.{name}",), mode="static", helper=f"fluid_{name}") for name in names
     )
 
 
-def _same(*names: str) -> tuple[Row, ...]:
+def _same(*names: str) -> tuple[NameRow, ...]:
     return tuple(
-        Row(old=(f"layers.{name}",), mode="static", new=f"paddle.static.nn.{name}")
+        NameRow(old=(f"layers.{name}",), mode="static", new=f"paddle.static.nn.{name}")
         for name in names
     )
 
 
 ROWS = (
-    Row(
+    NameRow(
         old=("layers.fc",),
         mode="static",
         new="paddle.static.nn.fc",
@@ -38,15 +38,15 @@ ROWS = (
     *_same("row_conv"),
     *_same("sequence_conv", "sequence_softmax", "sequence_pool", "sequence_expand"),
     *_same("sequence_first_step", "sequence_last_step"),
-    Row(
+    NameRow(
         old=("layers.prelu",),
         mode="static",
         new="paddle.static.nn.prelu",
         order="x mode param_attr name",
         new_order="x mode param_attr",
     ),
-    Row(old=("embedding",), mode="static", new="paddle.static.nn.embedding"),
-    Row(
+    NameRow(old=("embedding",), mode="static", new="paddle.static.nn.embedding"),
+    NameRow(
         old=("one_hot",),
         mode="static",
         new="paddle.nn.functional.one_hot",
@@ -55,7 +55,7 @@ ROWS = (
         renamed={"input": "x", "depth": "num_classes"},
         dropped={"allow_out_of_range": ("False",)},
     ),
-    Row(
+    NameRow(
         old=("layers.reshape",),
         mode="static",
         new="paddle.reshape",
@@ -69,7 +69,7 @@ ROWS = (
             "name": ("*",),
         },
     ),
-    Row(
+    NameRow(
         old=("layers.dropout",),
         mode="static",
         new="paddle.nn.functional.dropout",
@@ -88,7 +88,7 @@ ROWS = (
     ),
     *_helped("flatten", "pool2d", "adaptive_pool2d", "pad", "pad2d", "image_resize"),
     *_helped("resize_bilinear", "resize_nearest", "embedding", "one_hot", "cross_entropy"),
-    Row(
+    NameRow(
         old=("layers.sigmoid_cross_entropy_with_logits",),
         mode="static",
         helper="fluid_sigmoid_cross_entropy_with_logits",
@@ -96,11 +96,11 @@ ROWS = (
     ),
     *_helped("mse_loss", "smooth_l1", "accuracy", "auc", "is_empty"),
     *_helped("fill_constant_batch_size_like", "uniform_random_batch_size_like"),
-    Row(old=("layers.data",), mode="static", helper="fluid_layers_data"),
-    Row(old=("nets.simple_img_conv_pool",), mode="static", helper="fluid_simple_img_conv_pool"),
-    Row(old=("nets.sequence_conv_pool",), mode="static", helper="fluid_sequence_conv_pool"),
-    Row(old=("nets.img_conv_group",), mode="static", helper="fluid_img_conv_group"),
-    Row(
+    NameRow(old=("layers.data",), mode="static", helper="fluid_layers_data"),
+    NameRow(old=("nets.simple_img_conv_pool",), mode="static", helper="fluid_simple_img_conv_pool"),
+    NameRow(old=("nets.sequence_conv_pool",), mode="static", helper="fluid_sequence_conv_pool"),
+    NameRow(old=("nets.img_conv_group",), mode="static", helper="fluid_img_conv_group"),
+    NameRow(
         old=(
             *("layers.sequence_pad", "layers.sequence_unpad", "layers.sequence_concat"),
             *("layers.sequence_expand_as", "layers.sequence_reshape", "layers.sequence_slice"),

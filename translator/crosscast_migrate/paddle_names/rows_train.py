@@ -6,7 +6,7 @@ import ast
 
 from crosscast_migrate.paddle_fluid import CannotError
 from crosscast_migrate.paddle_names.helpers_train import OPTIMIZERS
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.pysource.programs.module import Module
 
@@ -35,15 +35,15 @@ def _names(parameters: str) -> str:
 
 
 ROWS = (
-    Row(
+    NameRow(
         old=("ParamAttr",),
         mode="static",
         new="paddle.ParamAttr",
         order="name initializer learning_rate regularizer trainable",
         dropped={"gradient_clip": ("None",)},
     ),
-    Row(old=("WeightNormParamAttr",), mode="static", new="paddle.static.WeightNormParamAttr"),
-    Row(
+    NameRow(old=("WeightNormParamAttr",), mode="static", new="paddle.static.WeightNormParamAttr"),
+    NameRow(
         old=("initializer.Constant",),
         mode="static",
         new=f"{_START}.Constant",
@@ -51,7 +51,7 @@ ROWS = (
         new_order="value",
         dropped={"force_cpu": ("*",)},
     ),
-    Row(
+    NameRow(
         old=("initializer.Uniform",),
         mode="static",
         new=f"{_START}.Uniform",
@@ -60,7 +60,7 @@ ROWS = (
         dropped=_SEEDED | _DIAGONAL,
         note=_SEED,
     ),
-    Row(
+    NameRow(
         old=("initializer.Normal",),
         mode="static",
         new=f"{_START}.Normal",
@@ -70,7 +70,7 @@ ROWS = (
         dropped=_SEEDED,
         note=_SEED,
     ),
-    Row(
+    NameRow(
         old=("initializer.TruncatedNormal",),
         mode="static",
         new=f"{_START}.TruncatedNormal",
@@ -80,61 +80,61 @@ ROWS = (
         dropped=_SEEDED,
         note=_SEED,
     ),
-    Row(old=("initializer.Xavier",), mode="static", new=f"{_START}.xavier.XavierInitializer"),
-    Row(old=("initializer.MSRA",), mode="static", new=f"{_START}.kaiming.MSRAInitializer"),
-    Row(old=("initializer.Bilinear",), mode="static", new=f"{_START}.Bilinear"),
-    Row(old=("initializer.NumpyArray",), mode="static", new=f"{_START}.Assign"),
-    Row(
+    NameRow(old=("initializer.Xavier",), mode="static", new=f"{_START}.xavier.XavierInitializer"),
+    NameRow(old=("initializer.MSRA",), mode="static", new=f"{_START}.kaiming.MSRAInitializer"),
+    NameRow(old=("initializer.Bilinear",), mode="static", new=f"{_START}.Bilinear"),
+    NameRow(old=("initializer.NumpyArray",), mode="static", new=f"{_START}.Assign"),
+    NameRow(
         old=("set_global_initializer", "initializer.set_global_initializer"),
         mode="static",
         new=f"{_START}.set_global_initializer",
     ),
-    Row(
+    NameRow(
         old=("regularizer.L2Decay",),
         mode="static",
         new="paddle.regularizer.L2Decay",
         renamed={"regularization_coeff": "coeff"},
     ),
-    Row(
+    NameRow(
         old=("regularizer.L1Decay",),
         mode="static",
         new="paddle.regularizer.L1Decay",
         renamed={"regularization_coeff": "coeff"},
     ),
-    Row(
+    NameRow(
         old=("clip.GradientClipByGlobalNorm", "clip.ClipGradByGlobalNorm"),
         mode="static",
         helper="fluid_GradientClipByGlobalNorm",
     ),
-    Row(
+    NameRow(
         old=("clip.GradientClipByNorm",),
         mode="static",
         new="paddle.nn.ClipGradByNorm",
         order="clip_norm need_clip",
         dropped={"need_clip": ("None",)},
     ),
-    Row(
+    NameRow(
         old=("clip.GradientClipByValue",),
         mode="static",
         new="paddle.nn.ClipGradByValue",
         order="max min need_clip",
         dropped={"need_clip": ("None",)},
     ),
-    Row(old=("clip.ErrorClipByValue",), mode="static", new="paddle.nn.clip.ErrorClipByValue"),
-    Row(
+    NameRow(old=("clip.ErrorClipByValue",), mode="static", new="paddle.nn.clip.ErrorClipByValue"),
+    NameRow(
         old=("clip.set_gradient_clip",),
         mode="static",
         new="paddle.nn.clip.set_gradient_clip",
     ),
     *(
-        Row(old=(f"layers.{name}",), mode="static", helper=f"fluid_{name}")
+        NameRow(old=(f"layers.{name}",), mode="static", helper=f"fluid_{name}")
         for name in (
             *("noam_decay", "exponential_decay", "natural_exp_decay", "inverse_time_decay"),
             *("polynomial_decay", "piecewise_decay", "cosine_decay", "linear_lr_warmup"),
         )
     ),
     *(
-        Row(
+        NameRow(
             old=(f"optimizer.{kind}",),
             mode="static",
             new=f"paddle.optimizer.{kind}",
@@ -146,18 +146,18 @@ ROWS = (
         )
         for kind, parameters in OPTIMIZERS.items()
     ),
-    Row(
+    NameRow(
         old=("optimizer.ExponentialMovingAverage",),
         mode="static",
         helper="fluid_ExponentialMovingAverage",
     ),
-    Row(
+    NameRow(
         old=("optimizer.Adadelta",),
         mode="static",
         refused="Adadelta of Paddle 3 multiplies by the learning rate and makes other steps; use "
         "paddle.optimizer.Adadelta with a learning rate that you tried",
     ),
-    Row(
+    NameRow(
         old=("contrib.mixed_precision.decorate", "contrib.mixed_precision.decorator.decorate"),
         mode="static",
         new="paddle.static.amp.decorate",
@@ -177,7 +177,7 @@ ROWS = (
         },
         note=_AMP,
     ),
-    Row(
+    NameRow(
         old=(
             "contrib.mixed_precision.AutoMixedPrecisionLists",
             "contrib.mixed_precision.fp16_lists.AutoMixedPrecisionLists",

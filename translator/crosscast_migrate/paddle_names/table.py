@@ -11,17 +11,17 @@ from types import ModuleType
 from crosscast_migrate import paddle_names as package
 from crosscast_migrate.paddle_names.helper import Helper
 from crosscast_migrate.paddle_names.names import by_name
-from crosscast_migrate.paddle_names.row import Mode, Row
+from crosscast_migrate.paddle_names.row import Mode, NameRow
 
 
 @cache
-def all_rows() -> tuple[Row, ...]:
+def all_rows() -> tuple[NameRow, ...]:
     """Return the rows of every module `rows_*` of the package."""
     return tuple(row for module in _modules("rows_") for row in module.ROWS)
 
 
 @cache
-def rows_for(mode: Mode) -> Mapping[str, Row]:
+def rows_for(mode: Mode) -> Mapping[str, NameRow]:
     """Return old name to row, for programs of one kind."""
     return by_name(all_rows(), mode)
 

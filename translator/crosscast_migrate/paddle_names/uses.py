@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from crosscast_migrate.paddle_names.names import plain
-from crosscast_migrate.paddle_names.row import Row
+from crosscast_migrate.paddle_names.row import NameRow
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.scopes import Scope
 
@@ -22,13 +22,13 @@ class Use:
     """The part of the source that the row names."""
     name: str
     """The old qualified name."""
-    row: Row | None
+    row: NameRow | None
     """None: the table does not know the name."""
     call: ast.Call | None
     """The call of exactly this name."""
 
 
-def uses_of(module: Module, rows: Mapping[str, Row]) -> Iterator[Use]:
+def uses_of(module: Module, rows: Mapping[str, NameRow]) -> Iterator[Use]:
     """Yield each use of a name of `paddle.fluid`, or of another name in the table."""
     for node, whole in whole_names(module):
         part: ast.expr = node

@@ -17,7 +17,7 @@ from crosscast_reading.readers.python.library_calls import value_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class OptimizerRow:
     """An optimizer of `tf.train`."""
 
     new: str
@@ -31,22 +31,22 @@ class Row:
 
 
 _RATE = {"learning_rate": "learning_rate"}
-OPTIMIZERS: Mapping[str, Row] = {
-    "train.AdamOptimizer": Row(
+OPTIMIZERS: Mapping[str, OptimizerRow] = {
+    "train.AdamOptimizer": OptimizerRow(
         new="Adam",
         order=("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name"),
         renamed=_RATE | {"beta1": "beta_1", "beta2": "beta_2", "epsilon": "epsilon"},
         added={"epsilon": "1e-08"},
     ),
-    "train.GradientDescentOptimizer": Row(
+    "train.GradientDescentOptimizer": OptimizerRow(
         new="SGD", order=("learning_rate", "use_locking", "name"), renamed=_RATE
     ),
-    "train.MomentumOptimizer": Row(
+    "train.MomentumOptimizer": OptimizerRow(
         new="SGD",
         order=("learning_rate", "momentum", "use_locking", "name", "use_nesterov"),
         renamed=_RATE | {"momentum": "momentum", "use_nesterov": "nesterov"},
     ),
-    "train.RMSPropOptimizer": Row(
+    "train.RMSPropOptimizer": OptimizerRow(
         new="RMSpropFromOnes",
         order=(
             "learning_rate", "decay", "momentum", "epsilon", "use_locking", "centered", "name"
@@ -55,13 +55,13 @@ OPTIMIZERS: Mapping[str, Row] = {
         | {"decay": "rho", "momentum": "momentum", "epsilon": "epsilon", "centered": "centered"},
         added={"epsilon": "1e-10"},
     ),
-    "train.AdagradOptimizer": Row(
+    "train.AdagradOptimizer": OptimizerRow(
         new="Adagrad",
         order=("learning_rate", "initial_accumulator_value", "use_locking", "name"),
         renamed=_RATE | {"initial_accumulator_value": "initial_accumulator_value"},
         added={"epsilon": "0.0"},
     ),
-    "train.AdadeltaOptimizer": Row(
+    "train.AdadeltaOptimizer": OptimizerRow(
         new="Adadelta",
         order=("learning_rate", "rho", "epsilon", "use_locking", "name"),
         renamed=_RATE | {"rho": "rho", "epsilon": "epsilon"},
@@ -72,7 +72,7 @@ OPTIMIZERS: Mapping[str, Row] = {
 _DROPPED = ("use_locking", "name")
 
 
-def arguments_of(row: Row, call: ast.Call, module: Module) -> str | None:
+def arguments_of(row: OptimizerRow, call: ast.Call, module: Module) -> str | None:
     """Return the arguments for Keras of a call of an optimizer; None if they are not certain."""
     if open_call(call) or len(call.args) > len(row.order):
         return None

@@ -11,7 +11,7 @@ from crosscast.plan.operations import Plan
 from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.batch import groups_of, read_sources
 from crosscast_reading.lift.drafting import is_unread, lift
-from crosscast_reading.lift.plan_comparison import COLUMNS, Row, beside
+from crosscast_reading.lift.plan_comparison import COLUMNS, ComparedRow, beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class StepBesidePlan:
 
     function: str
     """Empty for the module level."""
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedRow, ...]
     """Part, the plan, the program, its place, and how it is done."""
 
     def to_json(self) -> dict[str, Any]:

@@ -54,12 +54,12 @@ _NO_SUMS = frozenset({"tensorflow", "jax", "paddle_static"})
 _SHOWN = frozenset(kind for kinds in _OPS.values() for kind in kinds)
 _TOLD = ("by_text", "kind", "max_text")
 """Details of events that say something to a reader."""
-Row = tuple[str, str, str, str, str]
+ComparedRow = tuple[str, str, str, str, str]
 
 
 def beside(
     step: TrainingStep, plan: Plan, fields: Mapping[str, Filled] | None = None
-) -> Iterator[Row]:
+) -> Iterator[ComparedRow]:
     """Yield a row for every operation of the plan and every event of the step.
 
     Rows follow the program; an operation that no event does stands where the plan has it.

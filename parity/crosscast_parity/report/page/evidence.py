@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from crosscast_parity.checks.check import Check, number
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import Pair
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.report.page.blocks import (
     RESULT_TONES,
     RESULT_WORDS,
@@ -139,7 +139,7 @@ def difference_table(pair: Pair) -> Table | None:
     )
 
 
-def row_texts(row: Row) -> tuple[str, ...]:
+def row_texts(row: TraceRow) -> tuple[str, ...]:
     """Return a row of a trace as the cells under `COLUMNS`."""
     return (
         str(row.n_micro),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from crosscast_parity.judge.records import BisectionRecord, ParityReport, Run, StageRecord
 from crosscast_parity.levels.envelope import distance
 from crosscast_parity.levels.losses import floor_of
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.recordings.trace import TraceRow
 from crosscast_parity.report.figures.curves import Trajectory, curve_plot, trajectory_plot
 from crosscast_parity.report.figures.evidence import Trial, bisection_plot
 from crosscast_parity.report.figures.heatmap import Column, heatmap_plot
@@ -69,7 +69,7 @@ def _in_order(report: ParityReport, stage: str, name: str) -> dict[int, Run]:
     }
 
 
-def _series(runs: Mapping[int, Run], value: Callable[[Row], float | None]) -> list[Series]:
+def _series(runs: Mapping[int, Run], value: Callable[[TraceRow], float | None]) -> list[Series]:
     return [
         Series(label=run.contestant, values=[value(row) for row in run.rows], place=place)
         for place, run in runs.items()

@@ -11,7 +11,7 @@ from crosscast_reading.pysource.programs.once import once
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import fixed
 from crosscast_reading.trainstep.events import Event, TrainingStep, WindowTest
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.library_settings import library_steps
 
 ACCUMULATES = re.compile(
@@ -164,5 +164,5 @@ def accelerator_steps(step: TrainingStep) -> object:
     for event in step.of("backward"):
         match event:
             case Event(library="accelerate", node=ast.Call(func=ast.Attribute(value=accelerator))):
-                return fixed(library_steps(accelerator, Frame(event.module, None)))
+                return fixed(library_steps(accelerator, CallFrame(event.module, None)))
     return None

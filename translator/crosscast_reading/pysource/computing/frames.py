@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Frame:
+class Variables:
     """The names that computed code has assigned, innermost function first."""
 
     module: Module
     names: dict[str, object] = field(default_factory=dict)
-    parent: Frame | None = None
+    parent: Variables | None = None
 
     def find(self, name: str) -> dict[str, object] | None:
         """Return the names among which a name is; None if no function assigns it."""
-        frame: Frame | None = self
+        frame: Variables | None = self
         while frame is not None:
             if name in frame.names:
                 return frame.names
@@ -38,7 +38,7 @@ class Closure:
 
     node: Function | ast.Lambda
     module: Module
-    frame: Frame | None = None
+    frame: Variables | None = None
     given: tuple[object, ...] = ()
     named: Mapping[str, object] = field(default_factory=dict)
 

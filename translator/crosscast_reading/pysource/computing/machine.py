@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from crosscast_reading.pysource.computing import functions, statements
-from crosscast_reading.pysource.computing.frames import NOTHING, Closure, Frame, truth
+from crosscast_reading.pysource.computing.frames import NOTHING, Closure, Variables, truth
 from crosscast_reading.pysource.computing.functions import Array
 from crosscast_reading.pysource.values import arithmetic
 from crosscast_reading.pysource.values.arithmetic import NoValueError
@@ -50,7 +50,7 @@ class Machine:
         self._left = MAX_OPERATIONS
         self._depth = 0
 
-    def value(self, node: ast.expr, module: Module, frame: Frame | None = None) -> object:
+    def value(self, node: ast.expr, module: Module, frame: Variables | None = None) -> object:
         """Return the value of an expression.
 
         Raises:
@@ -84,7 +84,7 @@ class Machine:
             raise NoValueError
         given = (*closure.given, *given)
         named = {**closure.named, **(named or {})}
-        frame = Frame(closure.module, self._bind(closure, given, named), closure.frame)
+        frame = Variables(closure.module, self._bind(closure, given, named), closure.frame)
         self._depth += 1
         try:
             if isinstance(closure.node, ast.Lambda):
@@ -118,7 +118,7 @@ class Machine:
         return found
 
 
-def _name(machine: Machine, node: ast.Name, module: Module, frame: Frame | None) -> object:
+def _name(machine: Machine, node: ast.Name, module: Module, frame: Variables | None) -> object:
     names = frame.find(node.id) if frame is not None else None
     if names is None:
         return machine.world.read(node, module)
@@ -129,13 +129,13 @@ def _name(machine: Machine, node: ast.Name, module: Module, frame: Frame | None)
 
 
 def _attribute(
-    machine: Machine, node: ast.Attribute, module: Module, frame: Frame | None
+    machine: Machine, node: ast.Attribute, module: Module, frame: Variables | None
 ) -> object:
     return machine.world.read(node, module)
 
 
 def _subscript(
-    machine: Machine, node: ast.Subscript, module: Module, frame: Frame | None
+    machine: Machine, node: ast.Subscript, module: Module, frame: Variables | None
 ) -> object:
     base = _or_nothing(machine, node.value, module, frame)
     if not isinstance(base, list | tuple | dict):
@@ -157,7 +157,7 @@ def _part(base: Any, key: Any) -> object:
     return Array(part) if isinstance(base, Array) and isinstance(part, list) else part
 
 
-def _binary(machine: Machine, node: ast.BinOp, module: Module, frame: Frame | None) -> object:
+def _binary(machine: Machine, node: ast.BinOp, module: Module, frame: Variables | None) -> object:
     left = machine.value(node.left, module, frame)
     right = machine.value(node.right, module, frame)
     if not isinstance(node.op, ast.Pow):
@@ -165,13 +165,15 @@ def _binary(machine: Machine, node: ast.BinOp, module: Module, frame: Frame | No
     return functions.binary(type(node.op), left, right)
 
 
-def _unary(machine: Machine, node: ast.UnaryOp, module: Module, frame: Frame | None) -> object:
+def _unary(machine: Machine, node: ast.UnaryOp, module: Module, frame: Variables | None) -> object:
     kind = type(node.op)
     value = machine.value(node.operand, module, frame)
     return functions.each(lambda a: arithmetic.unary(kind, a), value)
 
 
-def _compare(machine: Machine, node: ast.Compare, module: Module, frame: Frame | None) -> object:
+def _compare(
+    machine: Machine, node: ast.Compare, module: Module, frame: Variables | None
+) -> object:
     left = machine.value(node.left, module, frame)
     result: object = True
     for op, side in zip(node.ops, node.comparators, strict=True):
@@ -186,7 +188,7 @@ def _compare(machine: Machine, node: ast.Compare, module: Module, frame: Frame |
     return result
 
 
-def _boolean(machine: Machine, node: ast.BoolOp, module: Module, frame: Frame | None) -> object:
+def _boolean(machine: Machine, node: ast.BoolOp, module: Module, frame: Variables | None) -> object:
     decisive = isinstance(node.op, ast.Or)
     value: object = not decisive
     for part in node.values:
@@ -196,19 +198,23 @@ def _boolean(machine: Machine, node: ast.BoolOp, module: Module, frame: Frame | 
     return value
 
 
-def _conditional(machine: Machine, node: ast.IfExp, module: Module, frame: Frame | None) -> object:
+def _conditional(
+    machine: Machine, node: ast.IfExp, module: Module, frame: Variables | None
+) -> object:
     chosen = truth(machine.value(node.test, module, frame))
     return machine.value(node.body if chosen else node.orelse, module, frame)
 
 
 def _sequence(
-    machine: Machine, node: ast.List | ast.Tuple, module: Module, frame: Frame | None
+    machine: Machine, node: ast.List | ast.Tuple, module: Module, frame: Variables | None
 ) -> object:
     values = [machine.value(element, module, frame) for element in node.elts]
     return values if isinstance(node, ast.List) else tuple(values)
 
 
-def _dictionary(machine: Machine, node: ast.Dict, module: Module, frame: Frame | None) -> object:
+def _dictionary(
+    machine: Machine, node: ast.Dict, module: Module, frame: Variables | None
+) -> object:
     found: dict[object, object] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         name = machine.value(key, module, frame) if key is not None else NOTHING
@@ -219,7 +225,7 @@ def _dictionary(machine: Machine, node: ast.Dict, module: Module, frame: Frame |
 
 
 def _comprehension(
-    machine: Machine, node: ast.ListComp | ast.GeneratorExp, module: Module, frame: Frame | None
+    machine: Machine, node: ast.ListComp | ast.GeneratorExp, module: Module, frame: Variables | None
 ) -> object:
     if len(node.generators) != 1:
         raise NoValueError
@@ -227,7 +233,7 @@ def _comprehension(
     values = machine.value(loop.iter, module, frame)
     if not isinstance(values, list | tuple):
         raise NoValueError
-    inner = Frame(module, {}, frame)
+    inner = Variables(module, {}, frame)
     found: list[object] = []
     before, rounds = set(machine.limits), list[set[float]]()
     for value in values:
@@ -243,11 +249,11 @@ def _comprehension(
     return found
 
 
-def _lambda(machine: Machine, node: ast.Lambda, module: Module, frame: Frame | None) -> object:
+def _lambda(machine: Machine, node: ast.Lambda, module: Module, frame: Variables | None) -> object:
     return Closure(node, module, frame)
 
 
-def _call(machine: Machine, node: ast.Call, module: Module, frame: Frame | None) -> object:
+def _call(machine: Machine, node: ast.Call, module: Module, frame: Variables | None) -> object:
     function = node.func
     held = frame.find(function.id) if isinstance(function, ast.Name) and frame else None
     if held is not None:
@@ -290,7 +296,11 @@ def _is_method(node: Function, module: Module, function: ast.expr) -> bool:
 
 
 def _method(
-    machine: Machine, node: ast.Call, function: ast.Attribute, module: Module, frame: Frame | None
+    machine: Machine,
+    node: ast.Call,
+    function: ast.Attribute,
+    module: Module,
+    frame: Variables | None,
 ) -> object:
     """Return `tensor.item()`, or `d.get(key, default)`."""
     if function.attr != "get":
@@ -302,7 +312,7 @@ def _method(
     return base.get(given[0], given[1] if len(given) > 1 else None)
 
 
-def _length(machine: Machine, node: ast.expr, module: Module, frame: Frame | None) -> object:
+def _length(machine: Machine, node: ast.expr, module: Module, frame: Variables | None) -> object:
     try:
         value = machine.value(node, module, frame)
     except NoValueError:
@@ -314,7 +324,7 @@ def _length(machine: Machine, node: ast.expr, module: Module, frame: Frame | Non
 
 
 def _arguments(
-    machine: Machine, node: ast.Call, module: Module, frame: Frame | None, *, first: int = 0
+    machine: Machine, node: ast.Call, module: Module, frame: Variables | None, *, first: int = 0
 ) -> tuple[tuple[object, ...], dict[str, object]]:
     """Return the arguments of a call; one without a value is `NOTHING`."""
     if any(isinstance(argument, ast.Starred) for argument in node.args):
@@ -328,7 +338,9 @@ def _arguments(
     return given, named
 
 
-def _or_nothing(machine: Machine, node: ast.expr, module: Module, frame: Frame | None) -> object:
+def _or_nothing(
+    machine: Machine, node: ast.expr, module: Module, frame: Variables | None
+) -> object:
     try:
         return machine.value(node, module, frame)
     except NoValueError:

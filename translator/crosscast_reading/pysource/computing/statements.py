@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.computing import functions
-from crosscast_reading.pysource.computing.frames import NOTHING, Closure, Frame, truth
+from crosscast_reading.pysource.computing.frames import NOTHING, Closure, Variables, truth
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.arithmetic import NoValueError
 
@@ -63,7 +63,7 @@ class Slice:
         } | self.around
 
 
-def returned(machine: Machine, body: Sequence[ast.stmt], frame: Frame) -> object:
+def returned(machine: Machine, body: Sequence[ast.stmt], frame: Variables) -> object:
     """Return what a function returns.
 
     Raises:
@@ -76,7 +76,7 @@ def returned(machine: Machine, body: Sequence[ast.stmt], frame: Frame) -> object
     return None
 
 
-def assigned_at(machine: Machine, part: Slice, frame: Frame) -> object:
+def assigned_at(machine: Machine, part: Slice, frame: Variables) -> object:
     """Return what an assignment assigns when it is first reached; raises like `returned`."""
     try:
         _run(machine, part.body, frame, part)
@@ -87,7 +87,7 @@ def assigned_at(machine: Machine, part: Slice, frame: Frame) -> object:
     raise NoValueError
 
 
-def assign(machine: Machine, target: ast.expr, value: object, frame: Frame) -> None:
+def assign(machine: Machine, target: ast.expr, value: object, frame: Variables) -> None:
     """Assign a value to names; to anything else it is not remembered."""
     if isinstance(target, ast.Name):
         frame.names[target.id] = value
@@ -145,7 +145,7 @@ def _appended(node: ast.AST) -> ast.Name | None:
     return None
 
 
-def _run(machine: Machine, body: Sequence[ast.stmt], frame: Frame, part: Slice | None) -> None:
+def _run(machine: Machine, body: Sequence[ast.stmt], frame: Variables, part: Slice | None) -> None:
     """Run statements; of a slice only those that are kept."""
     for statement in body:
         machine.spend()
@@ -159,7 +159,7 @@ def _new_value(
     machine: Machine,
     statement: ast.Assign | ast.AugAssign | ast.Expr,
     given: ast.expr,
-    frame: Frame,
+    frame: Variables,
 ) -> object:
     value = machine.value(given, frame.module, frame)
     if not isinstance(statement, ast.AugAssign):
@@ -171,7 +171,7 @@ def _new_value(
 def _statement(
     machine: Machine,
     statement: ast.stmt,
-    frame: Frame,
+    frame: Variables,
     part: Slice | None,
 ) -> None:
     match statement:
@@ -203,7 +203,7 @@ def _statement(
             raise NoValueError
 
 
-def _append(machine: Machine, call: ast.Call, frame: Frame) -> None:
+def _append(machine: Machine, call: ast.Call, frame: Variables) -> None:
     name = _appended(call)
     if name is None:
         return  # a log
@@ -216,14 +216,16 @@ def _append(machine: Machine, call: ast.Call, frame: Frame) -> None:
     values.extend(value if several and isinstance(value, list) else [value])
 
 
-def _or_nothing(machine: Machine, statement: ast.Assign | ast.AugAssign, frame: Frame) -> object:
+def _or_nothing(
+    machine: Machine, statement: ast.Assign | ast.AugAssign, frame: Variables
+) -> object:
     try:
         return _new_value(machine, statement, statement.value, frame)
     except NoValueError:
         return NOTHING
 
 
-def _try(machine: Machine, node: ast.expr, frame: Frame) -> object:
+def _try(machine: Machine, node: ast.expr, frame: Variables) -> object:
     try:
         return machine.value(node, frame.module, frame)
     except NoValueError:
@@ -233,7 +235,7 @@ def _try(machine: Machine, node: ast.expr, frame: Frame) -> object:
 def _branch(
     machine: Machine,
     statement: ast.If,
-    frame: Frame,
+    frame: Variables,
     part: Slice | None,
 ) -> None:
     try:
@@ -254,7 +256,7 @@ def _branch(
 def _loop(
     machine: Machine,
     statement: ast.For,
-    frame: Frame,
+    frame: Variables,
     part: Slice | None,
 ) -> None:
     values = _try(machine, statement.iter, frame)
@@ -276,7 +278,7 @@ def _loop(
 def _while(
     machine: Machine,
     statement: ast.While,
-    frame: Frame,
+    frame: Variables,
     part: Slice | None,
 ) -> None:
     while truth(machine.value(statement.test, frame.module, frame)):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.computing.frames import NOTHING, Closure, Frame
+from crosscast_reading.pysource.computing.frames import NOTHING, Closure, Variables
 from crosscast_reading.pysource.computing.statements import Slice, assigned_at
 from crosscast_reading.pysource.values.arithmetic import NoValueError
 from crosscast_reading.readers.python.curve_fit import Curve, fit
@@ -83,7 +83,7 @@ def curve_of_assignment(
     part = Slice(_block(node, module), node, value)
 
     def compute(world: RateWorld) -> object:
-        return assigned_at(world.machine, part, Frame(module))
+        return assigned_at(world.machine, part, Variables(module))
 
     return curve_of(compute)
 

@@ -18,7 +18,7 @@ from crosscast_reading.trainstep.answers.windows import (
     with_windows,
 )
 from crosscast_reading.trainstep.events import Event, Loop, TrainingStep, WindowTest
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.library_settings import given_steps
 from crosscast_reading.trainstep.frames.loops import RANGES
 from crosscast_reading.trainstep.frames.object_kinds import last_name
@@ -83,7 +83,7 @@ def _divides_itself(backward: Event) -> bool:
     """Whether an Accelerator that was given a number of micro-batches divides by it."""
     match backward.node:
         case ast.Call(func=ast.Attribute(value=library)) if backward.library == "accelerate":
-            given = given_steps(library, Frame(backward.module, None))
+            given = given_steps(library, CallFrame(backward.module, None))
             return given is not None and not (isinstance(given, Known) and given.value == 1)
     return False
 
@@ -152,7 +152,7 @@ def _strides(loop: Loop) -> list[ast.expr]:
 
 def _is_batch(division: Mapping[str, Value], slices: list[ast.expr], module: Module) -> bool:
     """Whether a loss is divided by the rows of the batch; of unknown numbers the names decide."""
-    by, size = division["by"], Frame(module, None).value(slices[1])
+    by, size = division["by"], CallFrame(module, None).value(slices[1])
     if isinstance(by, Known) and isinstance(size, Known):
         return by.value == size.value
     text = getattr(division["by_text"], "value", "")

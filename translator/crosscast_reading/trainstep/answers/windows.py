@@ -17,7 +17,7 @@ from crosscast_reading.pysource.values.value import Choice, Known, Symbol, Unkno
 from crosscast_reading.trainstep.answers.opening import clears_first
 from crosscast_reading.trainstep.answers.reductions import held_back, is_certain
 from crosscast_reading.trainstep.events import Context, Event, TrainingStep, WindowTest
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.library_settings import given_steps, library_steps
 from crosscast_reading.trainstep.windows.validity import LIBRARY_KEYS
 from crosscast_reading.trainstep.windows.whole_epochs import fits_whole
@@ -88,7 +88,7 @@ def _given_to_library(step: TrainingStep, owner: str) -> Value | None:
         match event.node:
             case ast.Call(func=ast.Attribute(value=library)) if event.library == "accelerate":
                 if event.module.text(library) == owner:
-                    return given_steps(library, Frame(event.module, None))
+                    return given_steps(library, CallFrame(event.module, None))
     return None
 
 
@@ -107,7 +107,7 @@ def _by_library(step: TrainingStep) -> Value | None:
     for event in step.of("backward"):
         match event.node:
             case ast.Call(func=ast.Attribute(value=library)) if event.library == "accelerate":
-                value = library_steps(library, Frame(event.module, None))
+                value = library_steps(library, CallFrame(event.module, None))
                 if isinstance(value, Known) and value.origin != "library_default":
                     return value
     return None

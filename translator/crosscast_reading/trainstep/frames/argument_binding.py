@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 
 from crosscast_reading.pysource.programs.module import Function
-from crosscast_reading.trainstep.frames.frame import Frame, Reference, bare
+from crosscast_reading.trainstep.frames.frame import CallFrame, Reference, bare
 
 
-def bind(inner: Frame, call: ast.Call, function: Function, frame: Frame) -> None:
+def bind(inner: CallFrame, call: ast.Call, function: Function, frame: CallFrame) -> None:
     """Give the parameters of a function what a call gives for them."""
     arguments = function.args
     names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
@@ -29,7 +29,7 @@ def bind(inner: Frame, call: ast.Call, function: Function, frame: Frame) -> None
 
 
 def _positional(
-    inner: Frame, names: Sequence[str], place: int, given: Sequence[ast.expr], frame: Frame
+    inner: CallFrame, names: Sequence[str], place: int, given: Sequence[ast.expr], frame: CallFrame
 ) -> int:
     for argument in given:
         if isinstance(argument, ast.Starred):
@@ -40,13 +40,13 @@ def _positional(
     return place
 
 
-def _is_method(inner: Frame, function: Function, first: str) -> bool:
+def _is_method(inner: CallFrame, function: Function, first: str) -> bool:
     if inner.scope.self_name == first and inner.module.class_of(function) is not None:
         return True
     return any(isinstance(d, ast.Name) and d.id == "classmethod" for d in function.decorator_list)
 
 
-def defaults(inner: Frame, function: Function) -> None:
+def defaults(inner: CallFrame, function: Function) -> None:
     """Give the parameters of a function their defaults."""
     arguments = function.args
     home = bare(inner.module, inner.module.scope)

@@ -17,7 +17,7 @@ from crosscast_reading.trainstep.frames.weight_sources import plain
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
-    from crosscast_reading.trainstep.frames.frame import Frame
+    from crosscast_reading.trainstep.frames.frame import CallFrame
 
 _TYPES = ("norm_type", "p", "ord")
 _EUCLIDEAN = (2, "fro", "euclidean", None)
@@ -27,7 +27,7 @@ _WRAPPED = frozenset({"module", "model", "_orig_mod", "_layers", "net", "network
 """Attributes of wrappers that hold the whole model."""
 
 
-def kind_of_norm(kind: str, given: ast.expr | None, frame: Frame) -> str:
+def kind_of_norm(kind: str, given: ast.expr | None, frame: CallFrame) -> str:
     """Return a kind of clipping by a norm of the type that is given, if any; empty if unknown."""
     if given is None:
         return kind
@@ -37,7 +37,7 @@ def kind_of_norm(kind: str, given: ast.expr | None, frame: Frame) -> str:
     return ""
 
 
-def type_argument(call: ast.Call, frame: Frame, place: int) -> ast.expr | None:
+def type_argument(call: ast.Call, frame: CallFrame, place: int) -> ast.expr | None:
     """Return the argument that is the type of a norm: that keyword, or what stands at a place."""
     for keyword in call.keywords:
         if keyword.arg in _TYPES:
@@ -47,7 +47,7 @@ def type_argument(call: ast.Call, frame: Frame, place: int) -> ast.expr | None:
     return None
 
 
-def type_of_norm(node: ast.AST, frame: Frame) -> ast.expr | None:
+def type_of_norm(node: ast.AST, frame: CallFrame) -> ast.expr | None:
     """Return the type of a norm that is computed: `inf` of `p.grad.norm(inf)`; None: the usual."""
     match node:
         case ast.BinOp(op=ast.Pow(), right=ast.BinOp(op=ast.Div(), right=inverse)):

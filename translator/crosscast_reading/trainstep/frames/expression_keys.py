@@ -5,10 +5,16 @@ from __future__ import annotations
 import ast
 
 from crosscast_reading.pysource.syntax.nodes import walk
-from crosscast_reading.trainstep.frames.frame import MAX_HOPS, Frame, Reference, canonical, is_path
+from crosscast_reading.trainstep.frames.frame import (
+    MAX_HOPS,
+    CallFrame,
+    Reference,
+    canonical,
+    is_path,
+)
 
 
-def key_of(node: ast.expr, frame: Frame, depth: int = 0) -> str:
+def key_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> str:
     """Return a text that is equal for expressions that mean the same number.
 
     Names are followed through simple assignments and arguments, casts and parentheses dropped.
@@ -45,7 +51,7 @@ _SIGNS: dict[type[ast.operator], str] = {
 }
 
 
-def _follow(found: Reference, name: str, frame: Frame) -> bool:
+def _follow(found: Reference, name: str, frame: CallFrame) -> bool:
     """Whether the value of a name is more informative than the name."""
     if found.frame is frame and name in {
         node.id for node in walk(found.node) if isinstance(node, ast.Name)

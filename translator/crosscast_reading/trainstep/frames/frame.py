@@ -21,14 +21,14 @@ class Reference:
     """An expression, and the frame that its names are to be read in."""
 
     node: ast.expr
-    frame: Frame
+    frame: CallFrame
     under: tuple[object, ...] = ()
     """Conditions that an assignment stands under."""
     depth: int = 0
     """Number of loops around an assignment."""
 
 
-class Frame:
+class CallFrame:
     """One call of a function (or the run of a module body)."""
 
     __slots__ = (
@@ -53,9 +53,9 @@ class Frame:
         module: Module,
         function: Function | ast.Lambda | None,
         *,
-        caller: Frame | None = None,
+        caller: CallFrame | None = None,
         call: ast.Call | None = None,
-        outer: Frame | None = None,
+        outer: CallFrame | None = None,
         owner: str = "",
     ) -> None:
         self.module = module
@@ -133,10 +133,10 @@ class Frame:
         self.latest.pop(name, None)
 
 
-def bare(module: Module, scope: Scope) -> Frame:
+def bare(module: Module, scope: Scope) -> CallFrame:
     """Return the frame of a scope without known callers."""
     node = scope.node if isinstance(scope.node, _FUNCTIONS) else None
-    return Frame(module, node)
+    return CallFrame(module, node)
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -153,7 +153,7 @@ def is_path(node: ast.expr) -> bool:
     return True
 
 
-def canonical(node: ast.expr, frame: Frame, depth: int = 0) -> str:
+def canonical(node: ast.expr, frame: CallFrame, depth: int = 0) -> str:
     """Return an expression in the words of the outermost caller: `optimizer`, `self.scaler`."""
     if depth > MAX_HOPS:
         return frame.module.text(node)
@@ -166,12 +166,12 @@ def canonical(node: ast.expr, frame: Frame, depth: int = 0) -> str:
     return frame.module.text(node)
 
 
-def counter_name(node: ast.expr, frame: Frame) -> str:
+def counter_name(node: ast.expr, frame: CallFrame) -> str:
     """Return the name of a variable that holds a number: not that of where it came from."""
     return node.id if isinstance(node, ast.Name) else canonical(node, frame)
 
 
-def _canonical_name(name: str, frame: Frame, depth: int) -> str:
+def _canonical_name(name: str, frame: CallFrame, depth: int) -> str:
     if name == frame.self_name and frame.owner:
         return frame.owner
     known = frame.names.get(name)
@@ -187,7 +187,7 @@ def _canonical_name(name: str, frame: Frame, depth: int) -> str:
     return name
 
 
-def value_of(node: ast.expr, frame: Frame, depth: int = 0) -> Value:
+def value_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> Value:
     """Return the value of an expression, arguments of the calls that led here put in."""
     value = evaluate(node, frame.module)
     if not isinstance(value, Unknown) or depth > MAX_HOPS:

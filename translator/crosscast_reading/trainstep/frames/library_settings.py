@@ -7,12 +7,12 @@ import ast
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.values.combine import one_of, settled
 from crosscast_reading.pysource.values.value import Choice, Instance, Known, Unknown, Value
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 
 _ARGUMENTS = ("gradient_accumulation_steps", "gradient_accumulation_plugin", "num_steps")
 
 
-def library_steps(node: ast.expr, frame: Frame) -> Value:
+def library_steps(node: ast.expr, frame: CallFrame) -> Value:
     """Return how many micro-batches an Accelerator (or an engine) puts into a window."""
     text = frame.module.text(node)
     makers = makers_of(node, frame)
@@ -32,7 +32,7 @@ def _steps(made: Call, text: str) -> Value:
     return Known(1, "library_default")
 
 
-def given_steps(node: ast.expr, frame: Frame) -> Value | None:
+def given_steps(node: ast.expr, frame: CallFrame) -> Value | None:
     """Return what an Accelerator was given as its number of micro-batches, known or not."""
     makers = makers_of(node, frame)
     given = [(c, _given(made) if made.name.endswith("Accelerator") else None) for c, made in makers]
@@ -50,13 +50,13 @@ def _given(made: Call) -> Value | None:
     return None
 
 
-def maker_call(node: ast.expr, frame: Frame) -> Call | None:
+def maker_call(node: ast.expr, frame: CallFrame) -> Call | None:
     """Return the call that made an object; None if it may be one of several."""
     makers = makers_of(node, frame)
     return makers[0][1] if len(makers) == 1 else None
 
 
-def makers_of(node: ast.expr, frame: Frame, depth: int = 0) -> list[tuple[str, Call]]:
+def makers_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> list[tuple[str, Call]]:
     """Return the calls that may have made an object, with the condition of each.
 
     The list is empty if one of the options is not to be seen.

@@ -11,7 +11,7 @@ from crosscast_reading.pysource.values.arithmetic import NoValueError
 from crosscast_reading.pysource.values.combine import derived
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.trainstep.events import Loop, LoopRole
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.object_kinds import last_name
 
 AnyLoop = ast.For | ast.While | ast.AsyncFor
@@ -44,7 +44,7 @@ class LoopHead:
     """A loop being walked through."""
 
     loop: Loop
-    frame: Frame
+    frame: CallFrame
     counters: tuple[Counter, ...] = ()
     endless: bool = False
     """Whether it runs over data without end: `cycle(loader)`, `while True`."""
@@ -57,7 +57,7 @@ class LoopHead:
         return None
 
 
-def head_of(node: AnyLoop, frame: Frame) -> LoopHead:
+def head_of(node: AnyLoop, frame: CallFrame) -> LoopHead:
     """Return a loop from its head; its role is provisional."""
     if isinstance(node, ast.While):
         text = frame.module.text(node.test)
@@ -88,7 +88,7 @@ def counted_to(node: AnyLoop) -> ast.expr | None:
     return None
 
 
-def rounds_in_strides(node: AnyLoop, frame: Frame) -> Known | None:
+def rounds_in_strides(node: AnyLoop, frame: CallFrame) -> Known | None:
     """Return the rounds of `for start in range(0, rows, size)`, if they are known."""
     match node:
         case ast.For(iter=ast.Call(args=[_, _, _] as given, func=called)):
@@ -129,7 +129,7 @@ def _role(node: ast.For | ast.AsyncFor, text: str) -> LoopRole:
     return "other"
 
 
-def _counters(target: ast.expr, iterable: ast.expr, frame: Frame) -> list[Counter]:
+def _counters(target: ast.expr, iterable: ast.expr, frame: CallFrame) -> list[Counter]:
     if not isinstance(iterable, ast.Call):
         return _of_variable(target, iterable, frame)
     name = last_name(iterable.func)
@@ -155,7 +155,7 @@ def _counters(target: ast.expr, iterable: ast.expr, frame: Frame) -> list[Counte
     return []
 
 
-def _of_variable(target: ast.expr, iterable: ast.expr, frame: Frame) -> list[Counter]:
+def _of_variable(target: ast.expr, iterable: ast.expr, frame: CallFrame) -> list[Counter]:
     """Follow `bar = tqdm(enumerate(loader))`."""
     if isinstance(iterable, ast.Name):
         found = frame.find(iterable.id)
@@ -166,7 +166,7 @@ def _of_variable(target: ast.expr, iterable: ast.expr, frame: Frame) -> list[Cou
     return []
 
 
-def _of_range(target: str, iterable: ast.Call, name: str, frame: Frame) -> list[Counter]:
+def _of_range(target: str, iterable: ast.Call, name: str, frame: CallFrame) -> list[Counter]:
     arguments = iterable.args
     if name in RANGES and arguments:
         start = _integer(arguments[0], frame) if len(arguments) > 1 else 0
@@ -181,7 +181,7 @@ def _of_range(target: str, iterable: ast.Call, name: str, frame: Frame) -> list[
     return []
 
 
-def _length(arguments: list[ast.expr], frame: Frame) -> ast.expr | None:
+def _length(arguments: list[ast.expr], frame: CallFrame) -> ast.expr | None:
     """Return n of `range(n)`, `range(0, n)`, `range(1, n + 1)`."""
     if len(arguments) == 1:
         return arguments[0]
@@ -198,7 +198,7 @@ def _length(arguments: list[ast.expr], frame: Frame) -> ast.expr | None:
     return None
 
 
-def _integer(node: ast.expr, frame: Frame) -> int | None:
+def _integer(node: ast.expr, frame: CallFrame) -> int | None:
     value = frame.value(node)
     if isinstance(value, Known) and isinstance(value.value, int):
         return int(value.value)

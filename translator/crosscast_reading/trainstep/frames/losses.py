@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from crosscast_reading.pysource.syntax.nodes import walk
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.object_kinds import is_loss_name, kind_of, last_name
 
 
@@ -17,7 +17,7 @@ class Division:
     node: ast.AST
     """The division, or the statement of `loss /= n`."""
     by: ast.expr
-    frame: Frame
+    frame: CallFrame
     times: ast.expr | None = None
     """`len(chunk)` of `loss * len(chunk) / batch_size`."""
 
@@ -64,7 +64,7 @@ SCALES = frozenset({"scale", "get_scaled_loss", "scale_loss"})
 """Methods that multiply a loss by the loss scale."""
 
 
-def loss_of(node: ast.expr, frame: Frame, depth: int = 0) -> Loss:
+def loss_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> Loss:
     """Return what is known of the value of an expression as a loss."""
     if depth > 10:
         return PLAIN
@@ -97,13 +97,13 @@ def loss_of(node: ast.expr, frame: Frame, depth: int = 0) -> Loss:
     return PLAIN
 
 
-def frame_loss(frame: Frame, name: str) -> Loss:
+def frame_loss(frame: CallFrame, name: str) -> Loss:
     """Return what is known of a variable."""
     found = frame.losses.get(name)
     return found if isinstance(found, Loss) else PLAIN
 
 
-def _of_name(name: str, frame: Frame) -> Loss:
+def _of_name(name: str, frame: CallFrame) -> Loss:
     if name in frame.losses:
         return frame_loss(frame, name)
     argument = frame.bound.get(name)
@@ -114,13 +114,13 @@ def _of_name(name: str, frame: Frame) -> Loss:
     return PLAIN
 
 
-def _of_path(node: ast.Attribute | ast.Subscript, frame: Frame) -> Loss:
+def _of_path(node: ast.Attribute | ast.Subscript, frame: CallFrame) -> Loss:
     """Return what is known of `out.loss`, `out["loss"]`, or an entry of what holds losses alone."""
     name = canonical(node, frame)
     root: ast.expr = node
     while isinstance(root, ast.Attribute | ast.Subscript):
         root = root.value
-    where: Frame | None = frame
+    where: CallFrame | None = frame
     while where is not None and name not in where.losses:
         given = where.bound.get(root.id) if isinstance(root, ast.Name) else None
         where = given.frame if given is not None and given.frame is not where else None
@@ -132,7 +132,7 @@ def _of_path(node: ast.Attribute | ast.Subscript, frame: Frame) -> Loss:
     return PLAIN
 
 
-def _divided(node: ast.expr, left: ast.expr, right: ast.expr, frame: Frame, depth: int) -> Loss:
+def _divided(node: ast.expr, left: ast.expr, right: ast.expr, frame: CallFrame, depth: int) -> Loss:
     times = None
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mult):
         parts = (left.left, left.right)
@@ -154,7 +154,9 @@ def _is_count(node: ast.expr) -> bool:
     return last_name(node) in ("len", "size", "shape", "numel", "nelement")
 
 
-def _multiplied(node: ast.expr, left: ast.expr, right: ast.expr, frame: Frame, depth: int) -> Loss:
+def _multiplied(
+    node: ast.expr, left: ast.expr, right: ast.expr, frame: CallFrame, depth: int
+) -> Loss:
     for loss, factor in ((left, right), (right, left)):
         share = _share(factor, frame)
         if share is None:
@@ -169,7 +171,7 @@ def _multiplied(node: ast.expr, left: ast.expr, right: ast.expr, frame: Frame, d
     return joined.join(Loss(multiplied=more)) if more else joined
 
 
-def _share(node: ast.expr, frame: Frame) -> tuple[ast.expr, ast.expr | None] | None:
+def _share(node: ast.expr, frame: CallFrame) -> tuple[ast.expr, ast.expr | None] | None:
     """Return n and a of a factor `a / n` (None for 1)."""
     if isinstance(node, ast.Name):
         found = frame.find(node.id)
@@ -184,7 +186,7 @@ def _share(node: ast.expr, frame: Frame) -> tuple[ast.expr, ast.expr | None] | N
     return node.right, None if is_inverse else node.left
 
 
-def _holds_loss(node: ast.expr, frame: Frame) -> bool:
+def _holds_loss(node: ast.expr, frame: CallFrame) -> bool:
     for part in walk(node):
         if isinstance(part, ast.Name) and (is_loss_name(part.id) or frame_loss(frame, part.id)):
             return True
@@ -193,7 +195,7 @@ def _holds_loss(node: ast.expr, frame: Frame) -> bool:
     return False
 
 
-def _of_call(node: ast.Call, frame: Frame, depth: int) -> Loss:
+def _of_call(node: ast.Call, frame: CallFrame, depth: int) -> Loss:
     function = node.func
     name = last_name(function)
     returned = frame.losses.get(f"call {id(node)}")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from crosscast_reading.pysource.values.value import Choice, Instance
-from crosscast_reading.trainstep.frames.frame import Frame, Reference
+from crosscast_reading.trainstep.frames.frame import CallFrame, Reference
 
 Kind = Literal[
     "optimizer",
@@ -131,7 +131,7 @@ def kind_of_maker(made_by: str) -> Kind:
     return ""
 
 
-def _makers_of(node: ast.expr, frame: Frame, depth: int = 0) -> frozenset[str]:
+def _makers_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> frozenset[str]:
     """Return the qualified names of the callables that may have created an object."""
     if depth > 8:
         return frozenset()
@@ -146,7 +146,7 @@ def _makers_of(node: ast.expr, frame: Frame, depth: int = 0) -> frozenset[str]:
     return frozenset(option.made_by for option in options if isinstance(option, Instance))
 
 
-def kind_of(node: ast.expr, frame: Frame) -> Kind:
+def kind_of(node: ast.expr, frame: CallFrame) -> Kind:
     """Return the kind of an expression: by what created it, if that is sure, else by its name."""
     kinds = {kind for maker in _makers_of(node, frame) if (kind := kind_of_maker(maker))}
     if len(kinds) == 1:

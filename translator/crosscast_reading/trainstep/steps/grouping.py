@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.values.value import Unknown, Value
 from crosscast_reading.trainstep.events import Event, EventKind, Loop, TrainingStep, Unfollowed
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.library_settings import library_steps
 from crosscast_reading.trainstep.steps.roles import (
     common_guards,
@@ -232,7 +232,7 @@ def _window(
 
 def _of_library(walker: Walker, node: object, event: Event) -> Value:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        frame = walker.frame_of.get(node) or Frame(event.module, None)
+        frame = walker.frame_of.get(node) or CallFrame(event.module, None)
         return library_steps(node.func.value, frame)
     return Unknown("", "a library counts the micro-batches")
 

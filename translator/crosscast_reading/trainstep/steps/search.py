@@ -12,7 +12,7 @@ from crosscast_reading.pysource.programs.module import Function, Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.trainstep.events import TrainingStep
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.function_index import Index, Owner, index_of
 from crosscast_reading.trainstep.frames.object_kinds import called_name, last_name
 from crosscast_reading.trainstep.steps.grouping import steps_of
@@ -69,9 +69,9 @@ def _uses_framework(module: Module) -> bool:
 
 def _run(walker: Walker, module: Module, owner: Owner) -> None:
     if isinstance(owner, ast.Module):
-        walker.run(module, None, Frame(module, None))
+        walker.run(module, None, CallFrame(module, None))
         return
-    frame = Frame(module, owner, outer=lexical(module, module.function_of(owner)))
+    frame = CallFrame(module, owner, outer=lexical(module, module.function_of(owner)))
     frame.owner = frame.self_name
     walker.run(module, owner, frame)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.values.value import Known, Value
 from crosscast_reading.trainstep.events import Context
-from crosscast_reading.trainstep.frames.frame import Frame, canonical, counter_name
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical, counter_name
 from crosscast_reading.trainstep.frames.object_kinds import (
     called_name,
     kind_by_name,
@@ -33,11 +33,11 @@ from crosscast_reading.trainstep.walk.loss_sums import live_loss
 if TYPE_CHECKING:
     from crosscast_reading.trainstep.walk.walker import Walker
 
-Action = Callable[["Walker", ast.Call, Frame], bool]
+Action = Callable[["Walker", ast.Call, CallFrame], bool]
 """Notes what a call does; False if it is not of this kind after all."""
 
 
-def act(walker: Walker, call: ast.Call, frame: Frame) -> None:
+def act(walker: Walker, call: ast.Call, frame: CallFrame) -> None:
     """Note what a call does, or walk through the function of the program that it runs."""
     name = called_name(call)
     if _is_operator(name, call, frame) and updates.closure_step(walker, call, frame):
@@ -63,11 +63,11 @@ def act(walker: Walker, call: ast.Call, frame: Frame) -> None:
         unfollowed.note(walker, call, name, frame)
 
 
-def _is_operator(name: str, call: ast.Call, frame: Frame) -> bool:
+def _is_operator(name: str, call: ast.Call, frame: CallFrame) -> bool:
     return name == "step" and bool(call.args) and isinstance(call.func, ast.Attribute)
 
 
-def _empty(walker: Walker, call: ast.Call, name: str, frame: Frame) -> None:
+def _empty(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> None:
     """A function of the program without recognized events: its name may indicate its purpose."""
     if name in ("step", "step_update", "update", "zero_grad", "backward"):
         action = _ACTIONS.get(name)
@@ -77,7 +77,7 @@ def _empty(walker: Walker, call: ast.Call, name: str, frame: Frame) -> None:
         models.forward(walker, call, name, frame)
 
 
-def _by_name(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
+def _by_name(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> bool:
     """Functions that change the rate or average weights, as their names tell."""
     if not (walker.heads or walker.calls):
         return False
@@ -106,7 +106,7 @@ _AVERAGED = re.compile(r"^ema_(arrays|weights|param(eter)?s|state_dict)$", re.I)
 """Functions that return averages."""
 
 
-def _rate(walker: Walker, call: ast.Call, frame: Frame) -> None:
+def _rate(walker: Walker, call: ast.Call, frame: CallFrame) -> None:
     if any(last_name(argument) == "iterations" for argument in call.args):
         return  # a schedule of Keras is asked for a rate: `schedule(optimizer.iterations)`
     subject = ""
@@ -120,7 +120,7 @@ def _rate(walker: Walker, call: ast.Call, frame: Frame) -> None:
 # ---- schedules, averages, samplers, sums
 
 
-def _schedule(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _schedule(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
     if kind_of(call.func.value, frame) not in ("schedule", ""):
@@ -130,11 +130,11 @@ def _schedule(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _arguments(call: ast.Call, frame: Frame) -> dict[str, Value]:
+def _arguments(call: ast.Call, frame: CallFrame) -> dict[str, Value]:
     return {"argument": Known(frame.module.text(call.args[0]))} if call.args else {}
 
 
-def _update(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _update(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
     kind = kind_of(call.func.value, frame)
@@ -148,7 +148,7 @@ def _update(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return kind != ""
 
 
-def _average(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _average(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
     if last_name(call.func) != "update_ema" and kind_of(call.func.value, frame) not in (
@@ -160,14 +160,14 @@ def _average(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _set_epoch(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _set_epoch(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if isinstance(call.func, ast.Attribute):
         subject = canonical(call.func.value, frame)
         walker.emit("set_epoch", call, frame, subject=subject, detail=_arguments(call, frame))
     return True
 
 
-def _append(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _append(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`losses.append(loss)` keeps the graph of every loss."""
     if not walker.heads or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return True
@@ -182,32 +182,32 @@ def _append(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _outlives(walker: Walker, name: str, frame: Frame) -> bool:
+def _outlives(walker: Walker, name: str, frame: CallFrame) -> bool:
     found = frame.latest.get(name)
     return found is None or found.depth < len(walker.heads)
 
 
-def _divide(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _divide(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`loss.div_(n)`, `p.grad.div_(max(1, norm / limit))`."""
     return loss_divisions.divided_in_place(walker, call, frame) or clipping.multiplied(
         walker, call, frame
     )
 
 
-def _enter_context(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _enter_context(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if call.args:
         walker.enter(call.args[0], frame)
     return True
 
 
-def _make_scaler(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _make_scaler(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if any(head.loop.role != "other" for head in walker.heads) or walker.heads:
         detail: dict[str, Value] = {"kind": Known("scaler")}
         walker.emit("make", call, frame, subject=_target(call, frame), detail=detail)
     return True
 
 
-def _make_optimizer(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _make_optimizer(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     name = frame.module.resolve(call.func)
     if walker.heads and ".optim" in name and "lr_scheduler" not in name:
         detail: dict[str, Value] = {"kind": Known("optimizer")}
@@ -215,14 +215,14 @@ def _make_optimizer(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _target(call: ast.Call, frame: Frame) -> str:
+def _target(call: ast.Call, frame: CallFrame) -> str:
     around = frame.module.statement_of(call)
     if isinstance(around, ast.Assign):
         return canonical(around.targets[0], frame)
     return ""
 
 
-def leave_scale_loss(walker: Walker, node: ast.AST, context: Context, frame: Frame) -> None:
+def leave_scale_loss(walker: Walker, node: ast.AST, context: Context, frame: CallFrame) -> None:
     """Apex unscales when `with amp.scale_loss(...)` is left."""
     detail = {k: v for k, v in context.detail.items() if k == "delay_unscale"}
     walker.emit(

@@ -12,7 +12,7 @@ from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known, Value
 from crosscast_reading.trainstep.events import Context
 from crosscast_reading.trainstep.frames.expression_keys import key_of
-from crosscast_reading.trainstep.frames.frame import Frame, canonical, counter_name
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical, counter_name
 from crosscast_reading.trainstep.frames.losses import PLAIN, Division, Loss, frame_loss, loss_of
 from crosscast_reading.trainstep.frames.object_kinds import (
     is_gradient,
@@ -50,7 +50,7 @@ def by(division: Division) -> dict[str, Value]:
     return detail
 
 
-def assigned(walker: Walker, node: ast.stmt, frame: Frame) -> None:
+def assigned(walker: Walker, node: ast.stmt, frame: CallFrame) -> None:
     """Note what a simple statement changes."""
     match node:
         case ast.Assign(targets=targets, value=value):
@@ -63,7 +63,7 @@ def assigned(walker: Walker, node: ast.stmt, frame: Frame) -> None:
 
 
 def _assign(
-    walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, frame: Frame
+    walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, frame: CallFrame
 ) -> None:
     if isinstance(target, ast.Name):
         before = frame.latest.get(target.id)
@@ -96,7 +96,7 @@ def _assign(
         _subscript(walker, node, target, frame)
 
 
-def _keep_entry(walker: Walker, target: ast.Subscript, loss: Loss, frame: Frame) -> None:
+def _keep_entry(walker: Walker, target: ast.Subscript, loss: Loss, frame: CallFrame) -> None:
     """Keep the state of an entry; of the whole container, if a loop assigns all its entries."""
     keep(walker, canonical(target, frame), loss, frame)
     container = container_of_each(walker, target, frame)
@@ -108,7 +108,7 @@ _SUMS = re.compile(r"accum|acc_?grads?|grads?_?(sum|acc|total)|(sum|total)_grads
 
 
 def _gradients(
-    walker: Walker, node: ast.stmt, target: ast.Name, value: ast.expr, frame: Frame
+    walker: Walker, node: ast.stmt, target: ast.Name, value: ast.expr, frame: CallFrame
 ) -> None:
     """`accumulated = [a + g for a, g in zip(accumulated, gradients)]` without a graph of torch."""
     if not _SUMS.search(target.id) or isinstance(value, ast.Constant | ast.Name | ast.Attribute):
@@ -129,7 +129,7 @@ _BY_VALUE = frozenset({"tensorflow", "jax"})
 """Frameworks whose gradients are values that the program keeps."""
 
 
-def keep(walker: Walker, name: str, loss: Loss, frame: Frame) -> None:
+def keep(walker: Walker, name: str, loss: Loss, frame: CallFrame) -> None:
     """Keep the state of a variable that holds a loss, and add events for its divisions."""
     if loss:
         for division in loss.divisions:
@@ -139,7 +139,9 @@ def keep(walker: Walker, name: str, loss: Loss, frame: Frame) -> None:
         frame.losses[name] = PLAIN
 
 
-def _unpack(walker: Walker, target: ast.Tuple | ast.List, value: ast.expr, frame: Frame) -> None:
+def _unpack(
+    walker: Walker, target: ast.Tuple | ast.List, value: ast.expr, frame: CallFrame
+) -> None:
     parts = value.elts if isinstance(value, ast.Tuple | ast.List) else None
     if parts is not None and len(parts) == len(target.elts):
         for element, given in zip(target.elts, parts, strict=True):
@@ -155,7 +157,7 @@ def _unpack(walker: Walker, target: ast.Tuple | ast.List, value: ast.expr, frame
             frame.live.pop(element.id, None)
 
 
-def _gradient_of(target: ast.Attribute, frame: Frame) -> str:
+def _gradient_of(target: ast.Attribute, frame: CallFrame) -> str:
     """Return whose gradients `p.grad` are: `model` of `for p in model.parameters()`."""
     if isinstance(target.value, ast.Name):
         for binding in frame.scope.bindings.get(target.value.id, []):
@@ -167,7 +169,7 @@ def _gradient_of(target: ast.Attribute, frame: Frame) -> str:
     return canonical(target.value, frame)
 
 
-def _subscript(walker: Walker, node: ast.stmt, target: ast.Subscript, frame: Frame) -> None:
+def _subscript(walker: Walker, node: ast.stmt, target: ast.Subscript, frame: CallFrame) -> None:
     """`group["lr"] = lr`: a schedule by hand."""
     key = target.slice
     if not (isinstance(key, ast.Constant) and key.value == "lr"):
@@ -200,7 +202,7 @@ def _asks(value: ast.expr | None) -> bool:
     return False
 
 
-def _stays(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
+def _stays(walker: Walker, node: ast.stmt, frame: CallFrame) -> bool:
     """Whether a rate is a name that no round of the loops around gives another value."""
     value = getattr(node, "value", None)
     if not isinstance(node, ast.Assign) or not isinstance(value, ast.Name):
@@ -218,7 +220,7 @@ def _stays(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
 # ---- counters and sums
 
 
-def _augment(walker: Walker, node: ast.AugAssign, frame: Frame) -> None:
+def _augment(walker: Walker, node: ast.AugAssign, frame: CallFrame) -> None:
     target, value = node.target, node.value
     name = canonical(target, frame) if isinstance(target, ast.Attribute | ast.Subscript) else ""
     local = target.id if isinstance(target, ast.Name) else name
@@ -250,7 +252,7 @@ def _augment(walker: Walker, node: ast.AugAssign, frame: Frame) -> None:
 
 
 def _scaled_in_place(
-    node: ast.AugAssign, whole: ast.BinOp, target: ast.expr, frame: Frame, local: str
+    node: ast.AugAssign, whole: ast.BinOp, target: ast.expr, frame: CallFrame, local: str
 ) -> Loss:
     """`loss /= n`, `loss *= 1 / n`."""
     known = frame_loss(frame, local)
@@ -260,7 +262,9 @@ def _scaled_in_place(
     return known.join(replace(fresh, divisions=divisions, multiplied=multiplied))
 
 
-def _reset(walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, frame: Frame) -> None:
+def _reset(
+    walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, frame: CallFrame
+) -> None:
     """`micro = 0` of a counter that grows somewhere."""
     if not walker.heads or not isinstance(value, ast.Constant) or type(value.value) is not int:
         return
@@ -278,7 +282,7 @@ def _reset(walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, fr
 # ---- loops and contexts
 
 
-def looped(target: ast.expr, iterable: ast.expr, frame: Frame) -> None:
+def looped(target: ast.expr, iterable: ast.expr, frame: CallFrame) -> None:
     """Note that a loop gives its variables new values."""
     for part in walk(target):
         if isinstance(part, ast.Name):
@@ -292,7 +296,7 @@ def looped(target: ast.expr, iterable: ast.expr, frame: Frame) -> None:
                 frame.losses[part.id] = loss_of(iterable, frame)
 
 
-def entered(item: ast.withitem, contexts: Sequence[Context], frame: Frame) -> None:
+def entered(item: ast.withitem, contexts: Sequence[Context], frame: CallFrame) -> None:
     """Note what `as` gives a name: the scaled loss of `amp.scale_loss`."""
     target = item.optional_vars
     if not isinstance(target, ast.Name):

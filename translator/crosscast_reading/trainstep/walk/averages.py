@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.values.value import Known, Unknown, Value
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.weight_averages import WeightAverage, average_of
 from crosscast_reading.trainstep.frames.weight_sources import model_of
 
@@ -17,7 +17,7 @@ _TOLERANCE = 1e-9
 """By how much two shares that are written apart may miss 1."""
 
 
-def averaged(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
+def averaged(walker: Walker, node: ast.stmt, frame: CallFrame) -> bool:
     """Note that a statement updates an average of the weights; False if it does not."""
     if not walker.heads and not walker.calls:
         return False
@@ -35,7 +35,7 @@ def averaged(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
     return True
 
 
-def _decay(found: WeightAverage, frame: Frame) -> Value | None:
+def _decay(found: WeightAverage, frame: CallFrame) -> Value | None:
     """Return how much of the average stays; None if its shares do not add up to 1."""
     if found.share is None:
         return frame.value(found.decay) if found.decay is not None else None
@@ -56,7 +56,7 @@ def _decay(found: WeightAverage, frame: Frame) -> Value | None:
     return None
 
 
-def _rest_of(share: ast.expr, frame: Frame) -> Value:
+def _rest_of(share: ast.expr, frame: CallFrame) -> Value:
     """Return 1 minus a share: `d` of `1 - d`."""
     match share:
         case ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Sub(), right=decay):

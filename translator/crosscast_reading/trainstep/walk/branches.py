@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.walk.conditions import PathCondition
 
 if TYPE_CHECKING:
     from crosscast_reading.trainstep.walk.walker import Walker
 
 
-def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: Frame) -> None:
+def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: CallFrame) -> None:
     """Walk through a `try`; handlers get a separate condition."""
     walker.block(node.body, frame)
     walker.block(node.orelse, frame)
@@ -26,7 +26,7 @@ def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: Frame) -> None:
     walker.block(node.finalbody, frame)
 
 
-def match(walker: Walker, node: ast.Match, frame: Frame) -> None:
+def match(walker: Walker, node: ast.Match, frame: CallFrame) -> None:
     """Walk through the cases of a `match`; they exclude each other."""
     walker.expression(node, frame)
     before: list[PathCondition] = []

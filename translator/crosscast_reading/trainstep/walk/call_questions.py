@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from crosscast_reading.pysource.libraries.packages import framework_of_name, is_foreign
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 
 
-def framework(frame: Frame) -> str:
+def framework(frame: CallFrame) -> str:
     """Return the framework other than PyTorch that a module imports."""
     for name in frame.module.imported:
         if is_foreign(name, "pytorch"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known, Value
 from crosscast_reading.trainstep.frames import clip_limits
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.library_settings import maker_call
 from crosscast_reading.trainstep.frames.object_kinds import called_name, kind_of, last_name
 from crosscast_reading.trainstep.frames.weight_sources import holds_gradients
@@ -28,7 +28,7 @@ _NAMED = re.compile(r"clip_?(master_)?grad|grad\w{0,60}clip|clip_norm|clip_value
 def clipped(
     walker: Walker,
     call: ast.Call,
-    frame: Frame,
+    frame: CallFrame,
     kind: str,
     bound: ast.expr | None,
     *,
@@ -54,7 +54,7 @@ def clipped(
     walker.emit("clip", call, frame, subject=subject, library=library, detail=detail)
 
 
-def _masters(node: ast.expr, frame: Frame) -> bool:
+def _masters(node: ast.expr, frame: CallFrame) -> bool:
     """Whether the float32 copies of apex are clipped: `amp.master_params(optimizer)`."""
     for part in walk(node):
         if isinstance(part, ast.Call) and last_name(part.func) == "master_params":
@@ -69,7 +69,7 @@ def _masters(node: ast.expr, frame: Frame) -> bool:
     return False
 
 
-def bound_of(call: ast.Call, frame: Frame, place: int) -> ast.expr | None:
+def bound_of(call: ast.Call, frame: CallFrame, place: int) -> ast.expr | None:
     """Return the argument that limits the gradients."""
     given = frame.module.call(call).bound()
     for name in _BOUND:
@@ -83,7 +83,7 @@ def bound_of(call: ast.Call, frame: Frame, place: int) -> ast.expr | None:
     return None
 
 
-def _norm(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _norm(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     function = call.func
     library = ""
     place = 1
@@ -105,7 +105,7 @@ def _norm(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _value(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _value(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     library = ""
     if isinstance(call.func, ast.Attribute):
         kind = kind_of(call.func.value, frame)
@@ -114,7 +114,7 @@ def _value(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _fabric(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _fabric(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`fabric.clip_gradients(model, optimizer, max_norm=...)`, `self.clip_gradients(...)`."""
     words = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     if "clip_val" in words or "max_norm" in words:
@@ -134,7 +134,7 @@ def _fabric(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _of_other_file(call: ast.Call, frame: Frame) -> bool:
+def _of_other_file(call: ast.Call, frame: CallFrame) -> bool:
     """Whether it is a function of a module of the project, which the files given do not show."""
     name = frame.module.resolve(call.func)
     inner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
@@ -143,7 +143,7 @@ def _of_other_file(call: ast.Call, frame: Frame) -> bool:
     return name.endswith(".clip_gradients") and not name.startswith(("torch.", "lightning"))
 
 
-def _dispatch(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _dispatch(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     words = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     bound = words.get("value") or (call.args[1] if len(call.args) > 1 else None)
     mode = words.get("mode")
@@ -159,8 +159,8 @@ def _dispatch(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _tensorflow(kind: str) -> Callable[[Walker, ast.Call, Frame], bool]:
-    def clip(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _tensorflow(kind: str) -> Callable[[Walker, ast.Call, CallFrame], bool]:
+    def clip(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
         first = frame.module.text(call.args[0]) if call.args else ""
         if kind != "global_norm" and not _GRADIENT.search(first):
             return False
@@ -175,19 +175,19 @@ def _tensorflow(kind: str) -> Callable[[Walker, ast.Call, Frame], bool]:
     return clip
 
 
-def _clamp(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _clamp(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`p.grad.clamp_(-c, c)`; a function of the program of that name may do anything."""
     if not _is_method(walker, call, frame):
         return False
     return clipping_by_hand.clamped(walker, call, call, frame)
 
 
-def _is_method(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _is_method(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     own = walker.program.function(frame.module.call(call)) is not None
     return isinstance(call.func, ast.Attribute) and not own
 
 
-def multiplied(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def multiplied(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`p.grad.mul_(coefficient)`, `torch._foreach_mul_(gradients, coefficient)`."""
     if not _is_method(walker, call, frame):
         return False
@@ -205,7 +205,7 @@ def multiplied(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def clipper_step(walker: Walker, call: ast.Call, frame: Frame) -> None:
+def clipper_step(walker: Walker, call: ast.Call, frame: CallFrame) -> None:
     """`clipper.step(parameters)` of an object that received the limit at construction."""
     assert isinstance(call.func, ast.Attribute)
     made = maker_call(call.func.value, frame)
@@ -220,7 +220,7 @@ def clipper_step(walker: Walker, call: ast.Call, frame: Frame) -> None:
 _MAKES = ("get_", "make_", "build_", "create_", "set_", "_get")
 
 
-def by_name(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
+def by_name(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> bool:
     """Recognise a function for clipping that is not to be seen by its name."""
     if not _NAMED.search(name) or not call.args:
         return False
@@ -234,11 +234,11 @@ def by_name(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
     return True
 
 
-def _is_gradient(node: ast.expr, frame: Frame) -> bool:
+def _is_gradient(node: ast.expr, frame: CallFrame) -> bool:
     return bool(_GRADIENTS.search(frame.module.text(node)))
 
 
-ACTIONS: dict[str, Callable[[Walker, ast.Call, Frame], bool]] = {
+ACTIONS: dict[str, Callable[[Walker, ast.Call, CallFrame], bool]] = {
     "clip_grad_norm_": _norm,
     "clip_grad_norm": _norm,
     "clip_master_grads": _norm,

@@ -14,7 +14,7 @@ from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.pysource.values.value import Known, Unknown, Value
 from crosscast_reading.trainstep.frames import clip_limits
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.norms import is_norm, parts_of
 from crosscast_reading.trainstep.frames.weight_sources import holds_gradients, plain
 
@@ -30,7 +30,7 @@ _PRODUCTS = frozenset({"multiply", "mul", "scale", "scale_"})
 _CLAMPS = frozenset({"clamp", "clip", "clip_by_value"})
 
 
-def written(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
+def written(walker: Walker, node: ast.stmt, frame: CallFrame) -> bool:
     """Note that a statement writes clipped gradients: `p.grad.set_value(p.grad * factor)`.
 
     False if it does nothing of the kind.
@@ -102,7 +102,7 @@ def _computed(value: ast.expr) -> Iterator[ast.expr]:
             yield other
 
 
-def clamped(walker: Walker, node: ast.AST, call: ast.Call, frame: Frame) -> bool:
+def clamped(walker: Walker, node: ast.AST, call: ast.Call, frame: CallFrame) -> bool:
     """Note that a gradient is limited by value: `p.grad = p.grad.clamp(-c, c)`."""
     given = list(call.args)
     if isinstance(call.func, ast.Attribute) and holds_gradients(call.func.value, frame.module):
@@ -122,7 +122,7 @@ def clamped(walker: Walker, node: ast.AST, call: ast.Call, frame: Frame) -> bool
 
 
 def limits_of(
-    call: ast.Call, given: Sequence[ast.expr], frame: Frame
+    call: ast.Call, given: Sequence[ast.expr], frame: CallFrame
 ) -> tuple[ast.expr | None, bool]:
     """Return the upper limit of a clamp, and whether the lower one is its negation.
 
@@ -142,7 +142,7 @@ def scaled(
     walker: Walker,
     node: ast.AST,
     factor: ast.expr,
-    frame: Frame,
+    frame: CallFrame,
     within: ast.AST | None = None,
 ) -> bool:
     """Note that gradients are multiplied by a factor that limits their norm.
@@ -164,7 +164,7 @@ def divided(
     walker: Walker,
     node: ast.AST,
     divisor: ast.expr,
-    frame: Frame,
+    frame: CallFrame,
     within: ast.AST | None = None,
 ) -> bool:
     """Note that gradients are divided so that their norm is limited: `/ max(1, norm / limit)`."""
@@ -175,7 +175,7 @@ def _limited(
     walker: Walker,
     node: ast.AST,
     factor: ast.expr,
-    frame: Frame,
+    frame: CallFrame,
     within: ast.AST,
     *,
     inverse: bool,
@@ -220,7 +220,7 @@ def _target_of(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _epsilon(norm: ast.expr, frame: Frame) -> Value:
+def _epsilon(norm: ast.expr, frame: CallFrame) -> Value:
     """Return what is added to a norm before it divides: `1e-6` of `norm + 1e-6`."""
     match norm:
         case ast.BinOp(left=left, op=ast.Add(), right=right):

@@ -10,7 +10,7 @@ from crosscast_reading.pysource.syntax.truth import is_combination, of_combinati
 from crosscast_reading.pysource.values.combine import settled as settled_value
 from crosscast_reading.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 from crosscast_reading.trainstep.events import Guard
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.loops import LoopHead
 from crosscast_reading.trainstep.windows.tests import window_of
 
@@ -24,7 +24,7 @@ class PathCondition:
         self,
         node: ast.expr,
         holds: bool,
-        frame: Frame,
+        frame: CallFrame,
         heads: Sequence[LoopHead],
         text: str = "",
     ) -> None:
@@ -54,7 +54,7 @@ class PathCondition:
         return self._guard
 
 
-def _counts(node: ast.expr, frame: Frame) -> bool:
+def _counts(node: ast.expr, frame: CallFrame) -> bool:
     """Whether a condition reads a variable that changes while the program runs."""
     owner = frame.scope.owner
     for part in walk(node):
@@ -70,7 +70,7 @@ def _counts(node: ast.expr, frame: Frame) -> bool:
     return False
 
 
-def flags_of(node: ast.expr, frame: Frame, depth: int = 0) -> Iterator[str]:
+def flags_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> Iterator[str]:
     """Yield the flags that an expression reads."""
     if isinstance(node, ast.BoolOp):
         for operand in node.values:
@@ -97,7 +97,7 @@ def flags_of(node: ast.expr, frame: Frame, depth: int = 0) -> Iterator[str]:
                 yield from flags_of(found.node, found.frame, depth + 1)
 
 
-def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
+def truth_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> bool | None:
     """Return what a condition is with the defaults of the flags, if that is known."""
     if depth > 8:
         return None
@@ -169,7 +169,7 @@ def _of_object(node: ast.Compare, right: Value) -> bool | None:
     return None
 
 
-def settled(node: ast.expr, frame: Frame) -> bool | None:
+def settled(node: ast.expr, frame: CallFrame) -> bool | None:
     """Return what a condition is if literals alone decide it, given by the call that led here."""
     if is_combination(node):
         return of_combination(node, lambda part: settled(part, frame))
@@ -184,7 +184,7 @@ def settled(node: ast.expr, frame: Frame) -> bool | None:
     return None if literal is None else bool(literal.value)
 
 
-def _literal(node: ast.expr, frame: Frame) -> ast.Constant | None:
+def _literal(node: ast.expr, frame: CallFrame) -> ast.Constant | None:
     """Return the literal that an expression is, or that the call gives for a parameter."""
     for _ in range(8):
         if isinstance(node, ast.Constant):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from crosscast_reading.pysource.values.value import Unknown, Value
 from crosscast_reading.trainstep.events import Context, ContextKind, Guard
-from crosscast_reading.trainstep.frames.frame import Frame, Reference, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, Reference, canonical
 from crosscast_reading.trainstep.frames.loops import LoopHead
 from crosscast_reading.trainstep.frames.object_kinds import last_name
 from crosscast_reading.trainstep.walk.conditions import PathCondition
@@ -41,7 +41,7 @@ _EMPTY = frozenset({"nullcontext", "suppress", "null_context", "empty_context", 
 
 
 def contexts_of(
-    node: ast.expr, frame: Frame, heads: Sequence[LoopHead], depth: int = 0
+    node: ast.expr, frame: CallFrame, heads: Sequence[LoopHead], depth: int = 0
 ) -> list[Context]:
     """Return what an entered expression may be; several if a condition decides."""
     if depth > 6:
@@ -93,7 +93,7 @@ def context_kind(name: str) -> ContextKind | None:
 
 
 def _called(
-    function: ast.expr, frame: Frame, heads: Sequence[LoopHead], depth: int
+    function: ast.expr, frame: CallFrame, heads: Sequence[LoopHead], depth: int
 ) -> list[Context]:
     """`ctx()` where `ctx = model.no_sync if more else nullcontext`, or a partial of autocast."""
     if isinstance(function, ast.IfExp):
@@ -124,7 +124,9 @@ def _made_from(reference: Reference, heads: Sequence[LoopHead], depth: int) -> l
     return contexts_of(node, frame, heads, depth + 1)
 
 
-def _either(node: ast.IfExp, frame: Frame, heads: Sequence[LoopHead], depth: int) -> list[Context]:
+def _either(
+    node: ast.IfExp, frame: CallFrame, heads: Sequence[LoopHead], depth: int
+) -> list[Context]:
     found: list[Context] = []
     for branch, holds in ((node.body, True), (node.orelse, False)):
         inner = contexts_of(branch, frame, heads, depth + 1)
@@ -136,7 +138,7 @@ def _either(node: ast.IfExp, frame: Frame, heads: Sequence[LoopHead], depth: int
     return found
 
 
-def _switch(node: ast.expr, frame: Frame, heads: Sequence[LoopHead]) -> tuple[Guard, ...]:
+def _switch(node: ast.expr, frame: CallFrame, heads: Sequence[LoopHead]) -> tuple[Guard, ...]:
     """`fabric.no_backward_sync(model, enabled=accumulating)`."""
     for keyword in node.keywords if isinstance(node, ast.Call) else ():
         if keyword.arg == "enabled":
@@ -145,7 +147,7 @@ def _switch(node: ast.expr, frame: Frame, heads: Sequence[LoopHead]) -> tuple[Gu
 
 
 def _made(
-    node: ast.expr, kind: ContextKind, frame: Frame, heads: Sequence[LoopHead] = ()
+    node: ast.expr, kind: ContextKind, frame: CallFrame, heads: Sequence[LoopHead] = ()
 ) -> Context:
     module = frame.module
     detail: dict[str, Value] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.loops import LoopHead
 from crosscast_reading.trainstep.frames.losses import join
 from crosscast_reading.trainstep.walk.conditions import PathCondition
@@ -51,7 +51,7 @@ def leaves(body: Sequence[ast.stmt], in_loop: bool) -> bool:
 
 
 def short_circuits(
-    call: ast.Call, around: ast.AST, frame: Frame, heads: Iterable[LoopHead]
+    call: ast.Call, around: ast.AST, frame: CallFrame, heads: Iterable[LoopHead]
 ) -> list[PathCondition]:
     """Return the conditions within an expression: `scheduler and scheduler.step()`."""
     found: list[PathCondition] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.values.value import Known
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.object_kinds import last_name
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ ACCUMULATOR = re.compile(r"(accumulator|grad(ient)?s?_accum)$", re.I)
 _ACCUMULATORS = re.compile(r"accum|grad", re.I)
 
 
-def _zero_tensor(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _zero_tensor(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`p.grad.zero_()`, `p.grad.data.zero_()`."""
     text = frame.module.text(call.func)
     if ".grad" in text:
@@ -28,7 +28,7 @@ def _zero_tensor(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _reset(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _reset(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`accumulator.reset()`."""
     if isinstance(call.func, ast.Attribute) and _ACCUMULATORS.search(last_name(call.func.value)):
         subject = canonical(call.func.value, frame)
@@ -37,7 +37,7 @@ def _reset(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return False
 
 
-def _accumulate(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _accumulate(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`accumulated[i].assign_add(grad)`, `accumulator.accumulate(gradients)`."""
     if not call.args or not isinstance(call.func, ast.Attribute):
         return False
@@ -51,7 +51,7 @@ def _accumulate(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return False
 
 
-def _is_gradient(node: ast.expr, frame: Frame) -> bool:
+def _is_gradient(node: ast.expr, frame: CallFrame) -> bool:
     """Whether an expression is named a gradient, or is an item of what is named so."""
     texts = [frame.module.text(node)]
     if isinstance(node, ast.Name):
@@ -63,7 +63,7 @@ def _is_gradient(node: ast.expr, frame: Frame) -> bool:
     return any(_GRADIENT.search(text) for text in texts)
 
 
-def _assign(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _assign(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`accumulated.assign(tf.zeros_like(accumulated))`."""
     if not call.args or not isinstance(call.func, ast.Attribute):
         return False
@@ -80,7 +80,7 @@ def _assign(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return False
 
 
-def accumulator_call(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def accumulator_call(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`accumulator(gradients)`, `self.grad_accum(gradients)`."""
     name = last_name(call.func)
     if not ACCUMULATOR.search(name) or len(call.args) != 1 or name[:1].isupper():
@@ -91,7 +91,7 @@ def accumulator_call(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-ACTIONS: dict[str, Callable[[Walker, ast.Call, Frame], bool]] = {
+ACTIONS: dict[str, Callable[[Walker, ast.Call, CallFrame], bool]] = {
     "zero_": _zero_tensor,
     "reset": _reset,
     "assign_add": _accumulate,

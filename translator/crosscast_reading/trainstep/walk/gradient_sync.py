@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crosscast_reading.trainstep.events import ASKED_LATE, HELD_BACK, Context
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.object_kinds import kind_of
 from crosscast_reading.trainstep.walk.conditions import PathCondition
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def hold_back(
-    walker: Walker, node: ast.expr, sync: ast.expr, frame: Frame, name: str = HELD_BACK
+    walker: Walker, node: ast.expr, sync: ast.expr, frame: CallFrame, name: str = HELD_BACK
 ) -> None:
     """Note that gradients are only reduced from here on if an expression is true."""
     literal = sync.value if isinstance(sync, ast.Constant) else None
@@ -30,14 +30,14 @@ def hold_back(
     )
 
 
-def _hold_back(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _hold_back(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`model.set_requires_gradient_sync(last)`."""
     if isinstance(call.func, ast.Attribute) and call.args:
         hold_back(walker, call.func.value, call.args[0], frame, ASKED_LATE)
     return True
 
 
-def _all_reduce(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _all_reduce(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     text = frame.module.text(call)
     if "grad" not in text.lower():
         return False
@@ -45,14 +45,14 @@ def _all_reduce(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _synchronize(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _synchronize(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if isinstance(call.func, ast.Attribute) and kind_of(call.func.value, frame) == "optimizer":
         subject = canonical(call.func.value, frame)
         walker.emit("all_reduce", call, frame, subject=subject, library="horovod")
     return True
 
 
-ACTIONS: dict[str, Callable[[Walker, ast.Call, Frame], bool]] = {
+ACTIONS: dict[str, Callable[[Walker, ast.Call, CallFrame], bool]] = {
     "set_requires_gradient_sync": _hold_back,
     "all_reduce": _all_reduce,
     "all_reduce_": _all_reduce,

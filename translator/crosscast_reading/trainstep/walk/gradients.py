@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast_reading.pysource.syntax.nodes import keyword
 from crosscast_reading.pysource.values.value import Known, Value
 from crosscast_reading.trainstep.events import EventKind
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.losses import PLAIN, Loss, loss_of
 from crosscast_reading.trainstep.frames.object_kinds import (
     is_loss_name,
@@ -36,7 +36,7 @@ def differentiated(
     walker: Walker,
     call: ast.Call,
     loss: ast.expr | None,
-    frame: Frame,
+    frame: CallFrame,
     *,
     scaler: str = "",
     library: str = "",
@@ -88,7 +88,7 @@ def plain_loss(node: ast.expr) -> ast.expr:
                 return node
 
 
-def _backward(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _backward(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     function = call.func
     if not isinstance(function, ast.Attribute):
         return False
@@ -127,13 +127,13 @@ def _backward(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _manual_backward(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _manual_backward(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     loss = call.args[0] if call.args else None
     differentiated(walker, call, loss, frame, library="lightning")
     return True
 
 
-def _tape(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _tape(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`tape.gradient(loss, variables)`."""
     if not isinstance(call.func, ast.Attribute):
         return False
@@ -142,7 +142,7 @@ def _tape(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _autograd(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _autograd(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`torch.autograd.grad`, `jax.grad(f)(x)`, `jax.value_and_grad(f)`."""
     name = frame.module.resolve(call.func)
     function = call.func
@@ -162,7 +162,7 @@ def _autograd(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _minimize(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _minimize(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`optimizer.minimize(loss)`, `scaler.minimize(optimizer, scaled)`."""
     if not isinstance(call.func, ast.Attribute):
         return False
@@ -208,14 +208,14 @@ def _is_fleet(node: ast.expr) -> bool:
     return last_name(node) in ("fleet", "dist_optimizer", "strategy")
 
 
-def _compute_gradients(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _compute_gradients(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if isinstance(call.func, ast.Attribute):
         loss = call.args[0] if call.args else keyword(call, "loss")
         differentiated(walker, call, loss, frame, library="tensorflow")
     return True
 
 
-ACTIONS: dict[str, Callable[[Walker, ast.Call, Frame], bool]] = {
+ACTIONS: dict[str, Callable[[Walker, ast.Call, CallFrame], bool]] = {
     "backward": _backward,
     "manual_backward": _manual_backward,
     "gradient": _tape,

@@ -11,7 +11,7 @@ from crosscast_reading.pysource.programs.module import Function, Module
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.trainstep.events import Context
 from crosscast_reading.trainstep.frames.argument_binding import bind, defaults
-from crosscast_reading.trainstep.frames.frame import Frame, bare, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, bare, canonical
 from crosscast_reading.trainstep.frames.losses import Loss
 from crosscast_reading.trainstep.frames.object_kinds import called_name, last_name
 from crosscast_reading.trainstep.walk.contexts import contexts_of
@@ -24,7 +24,7 @@ MAX_BODY = 120
 """Longer functions are followed only if something of training happens in them."""
 
 
-def target_of(walker: Walker, call: ast.Call, frame: Frame) -> tuple[Module, Function] | None:
+def target_of(walker: Walker, call: ast.Call, frame: CallFrame) -> tuple[Module, Function] | None:
     """Return the function of the program that a call runs and that is worth following."""
     name = called_name(call)
     index = walker.index
@@ -74,7 +74,9 @@ _PLAIN = frozenset(
 )
 
 
-def _by_argument(walker: Walker, call: ast.Call, frame: Frame) -> tuple[Module, Function] | None:
+def _by_argument(
+    walker: Walker, call: ast.Call, frame: CallFrame
+) -> tuple[Module, Function] | None:
     """Follow an object or function that a caller gave as an argument."""
     function = call.func
     if isinstance(function, ast.Name) and function.id in frame.bound:
@@ -113,10 +115,10 @@ def _is_model(module: Module, function: Function) -> bool:
 
 
 def follow(
-    walker: Walker, call: ast.Call, module: Module, function: Function, frame: Frame
+    walker: Walker, call: ast.Call, module: Module, function: Function, frame: CallFrame
 ) -> None:
     """Walk through a function in place of its call."""
-    inner = Frame(
+    inner = CallFrame(
         module,
         function,
         caller=frame,
@@ -140,7 +142,7 @@ def follow(
             frame.losses[name] = loss
 
 
-def _owner(call: ast.Call, frame: Frame) -> str:
+def _owner(call: ast.Call, frame: CallFrame) -> str:
     """Return the expression of the outermost caller for `self` of the called function."""
     function = call.func
     if not isinstance(function, ast.Attribute):
@@ -151,7 +153,7 @@ def _owner(call: ast.Call, frame: Frame) -> str:
     return canonical(inner, frame)
 
 
-def _outer(module: Module, function: Function, frame: Frame) -> Frame | None:
+def _outer(module: Module, function: Function, frame: CallFrame) -> CallFrame | None:
     """Return the frame of the function that a nested function is defined in."""
     around = module.function_of(function)
     if around is None or (
@@ -162,7 +164,7 @@ def _outer(module: Module, function: Function, frame: Frame) -> Frame | None:
         )
     ):
         return None
-    here: Frame | None = frame
+    here: CallFrame | None = frame
     while here is not None:
         if here.function is around:
             return here
@@ -170,7 +172,7 @@ def _outer(module: Module, function: Function, frame: Frame) -> Frame | None:
     return lexical(module, around)
 
 
-def lexical(module: Module, function: Function | None) -> Frame | None:
+def lexical(module: Module, function: Function | None) -> CallFrame | None:
     """Return the frame of a function without known callers, with the frames around it."""
     if function is None:
         return None
@@ -180,7 +182,7 @@ def lexical(module: Module, function: Function | None) -> Frame | None:
     return frame
 
 
-def closure(walker: Walker, node: ast.expr, frame: Frame) -> None:
+def closure(walker: Walker, node: ast.expr, frame: CallFrame) -> None:
     """Walk through a function that is given to `step`."""
     if isinstance(node, ast.Lambda):
         walker.expression(node, frame)
@@ -199,7 +201,7 @@ def closure(walker: Walker, node: ast.expr, frame: Frame) -> None:
     module, function = found
     call = ast.Call(func=node, args=[], keywords=[])
     ast.copy_location(call, node)
-    inner = Frame(
+    inner = CallFrame(
         module,
         function,
         caller=frame,
@@ -215,7 +217,7 @@ def closure(walker: Walker, node: ast.expr, frame: Frame) -> None:
     walker.calls.pop()
 
 
-def generator(walker: Walker, node: ast.AST, frame: Frame) -> None:
+def generator(walker: Walker, node: ast.AST, frame: CallFrame) -> None:
     """Enter the contexts that a generator of the program holds open while it yields."""
     if not isinstance(node, ast.For | ast.AsyncFor) or not isinstance(node.iter, ast.Call):
         return
@@ -223,7 +225,7 @@ def generator(walker: Walker, node: ast.AST, frame: Frame) -> None:
     if found is None or not found[0].scopes[found[1]].generator:
         return
     module, function = found
-    inner = Frame(module, function, caller=frame, call=node.iter)
+    inner = CallFrame(module, function, caller=frame, call=node.iter)
     bind(inner, node.iter, function, frame)
     for part in walk(function):
         if isinstance(part, ast.With) and any(isinstance(n, ast.Yield) for n in walk(part)):
@@ -232,7 +234,7 @@ def generator(walker: Walker, node: ast.AST, frame: Frame) -> None:
                 walker.contexts += more or _listed_contexts(item.context_expr, function, inner)
 
 
-def _listed_contexts(node: ast.expr, function: Function, frame: Frame) -> list[Context]:
+def _listed_contexts(node: ast.expr, function: Function, frame: CallFrame) -> list[Context]:
     """Find `no_sync` among contexts that a generator keeps in a list."""
     for part in walk(function):
         if isinstance(part, ast.Attribute) and part.attr == "no_sync":

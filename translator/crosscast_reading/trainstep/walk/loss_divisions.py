@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.losses import loss_of
 from crosscast_reading.trainstep.frames.object_kinds import is_loss_name
 from crosscast_reading.trainstep.walk.assignments import keep
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crosscast_reading.trainstep.walk.walker import Walker
 
 
-def divided_in_place(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def divided_in_place(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`loss.div_(n)` or `out["loss"].div_(n)` as a statement of its own."""
     function = call.func
     if not isinstance(function, ast.Attribute) or len(call.args) != 1:

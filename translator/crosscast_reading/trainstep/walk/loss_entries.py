@@ -6,20 +6,20 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.losses import Loss, loss_of
 
 if TYPE_CHECKING:
     from crosscast_reading.trainstep.walk.walker import Walker
 
 
-def forget_entries(name: str, frame: Frame) -> None:
+def forget_entries(name: str, frame: CallFrame) -> None:
     """Forget what the entries of a variable held that gets a new value."""
     for known in [k for k in frame.losses if k.startswith((f"{name}[", f"{name}."))]:
         del frame.losses[known]
 
 
-def entries_of_literal(name: str, value: ast.expr, frame: Frame) -> Iterator[tuple[str, Loss]]:
+def entries_of_literal(name: str, value: ast.expr, frame: CallFrame) -> Iterator[tuple[str, Loss]]:
     """Yield name and state of the entries of a variable that gets a literal container."""
     for key, part in _entries(value):
         yield f"{name}[{key!r}]", loss_of(part, frame)
@@ -38,7 +38,7 @@ def _entries(value: ast.expr) -> Iterator[tuple[object, ast.expr]]:
                 yield from enumerate(parts)
 
 
-def container_of_each(walker: Walker, target: ast.Subscript, frame: Frame) -> str:
+def container_of_each(walker: Walker, target: ast.Subscript, frame: CallFrame) -> str:
     """Return the container whose every entry a loop assigns: `for k in losses: losses[k] = ...`."""
     key = target.slice
     if not walker.heads or not isinstance(key, ast.Name):

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.values.value import Known, Value
-from crosscast_reading.trainstep.frames.frame import Frame, counter_name
+from crosscast_reading.trainstep.frames.frame import CallFrame, counter_name
 from crosscast_reading.trainstep.frames.object_kinds import is_loss_name, last_name
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def summed(
     target: ast.expr,
     value: ast.expr,
     depth: int | None,
-    frame: Frame,
+    frame: CallFrame,
 ) -> None:
     """`total += loss` and `total = total + loss`, where total lives longer than a round."""
     if not walker.heads or (depth is not None and depth >= len(walker.heads)):
@@ -48,7 +48,7 @@ def summed(
     walker.emit("sum_loss", node, frame, subject=counter_name(target, frame), detail=detail)
 
 
-def live_loss(node: ast.expr, frame: Frame) -> bool | None:
+def live_loss(node: ast.expr, frame: CallFrame) -> bool | None:
     """Return whether an expression is a loss that still holds its graph; None if it is no loss."""
     match node:
         case ast.Name(id=name):
@@ -75,7 +75,7 @@ def live_loss(node: ast.expr, frame: Frame) -> bool | None:
     return None
 
 
-def liveness(name: str, value: ast.expr, frame: Frame) -> bool | None:
+def liveness(name: str, value: ast.expr, frame: CallFrame) -> bool | None:
     """Return what a variable of this name holds after an assignment, as `live_loss` does."""
     live = live_loss(value, frame)
     if live is not None or not is_loss_name(name):

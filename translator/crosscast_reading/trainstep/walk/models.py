@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.programs.meaning import meanings_of
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.object_kinds import (
     is_loss_name,
     is_model_name,
@@ -33,7 +33,7 @@ _RUN_METHODS = frozenset(
 )  # fmt: skip
 
 
-def forward(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
+def forward(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> bool:
     """`model(x)`, `model.loss(x)`, `criterion(model, x)`."""
     function = call.func
     subject: ast.expr | None = None
@@ -70,7 +70,7 @@ def _runs(name: str, walker: Walker) -> bool:
 _HOMES = ("nn", "models", "torch", "tf", "F", "utils", "model")
 
 
-def _is_class(function: ast.expr, name: str, frame: Frame) -> bool:
+def _is_class(function: ast.expr, name: str, frame: CallFrame) -> bool:
     """Whether a class or function is called and not an object."""
     match function:
         case ast.Attribute(value=ast.Name(id=home)) if home in _HOMES:

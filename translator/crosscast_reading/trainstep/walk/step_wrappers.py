@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.values.value import Known, Value
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.function_index import WRAPPED
 from crosscast_reading.trainstep.frames.object_kinds import kind_by_name, last_name
 from crosscast_reading.trainstep.walk import gradient_sums, gradients
@@ -19,7 +19,7 @@ _WORDS = frozenset({"clip_grad", "parameters", "update_grad", "need_update", "cr
 LIBRARY = "timm"
 
 
-def whole_step(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
+def whole_step(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> bool:
     """`loss_scaler(loss, optimizer, clip_grad=..., parameters=..., need_update=...)`."""
     if gradient_sums.accumulator_call(walker, call, frame):
         return True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.trainstep.events import Touched, Unfollowed
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.object_kinds import is_model_name, kind_of, last_name
 from crosscast_reading.trainstep.frames.weight_sources import holds_gradients
 from crosscast_reading.trainstep.walk.models import NOT_RUN
@@ -49,7 +49,7 @@ _IN_PLACE = re.compile(r"\w[a-z]_$")
 _CLEARS = frozenset({"zero_", "detach_", "requires_grad_", "share_memory_", "record_stream"})
 
 
-def note(walker: Walker, call: ast.Call, name: str, frame: Frame) -> None:
+def note(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> None:
     """Record a call that no event stands for, if it is given what is trained."""
     if not walker.heads or not name or len(walker.unfollowed) >= MOST:
         return
@@ -77,7 +77,7 @@ def note(walker: Walker, call: ast.Call, name: str, frame: Frame) -> None:
             return
 
 
-def assigned(walker: Walker, node: ast.stmt, frame: Frame) -> None:
+def assigned(walker: Walker, node: ast.stmt, frame: CallFrame) -> None:
     """Record an assignment to a gradient: `p.grad *= factor`, `p.grad = filtered[p]`."""
     if not walker.heads or len(walker.unfollowed) >= MOST:
         return
@@ -86,7 +86,7 @@ def assigned(walker: Walker, node: ast.stmt, frame: Frame) -> None:
         _record(walker, node, frame, touched)
 
 
-def _record(walker: Walker, node: ast.AST, frame: Frame, touched: Touched) -> None:
+def _record(walker: Walker, node: ast.AST, frame: CallFrame, touched: Touched) -> None:
     shown = node.func if isinstance(node, ast.Call) else node
     walker.unfollowed.append(
         Unfollowed(
@@ -99,7 +99,7 @@ def _record(walker: Walker, node: ast.AST, frame: Frame, touched: Touched) -> No
     )
 
 
-def _touched(node: ast.expr, walker: Walker, frame: Frame) -> Touched | None:
+def _touched(node: ast.expr, walker: Walker, frame: CallFrame) -> Touched | None:
     """Return what an argument is of what is trained; None if it is nothing of that."""
     if isinstance(node, ast.Call):
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""

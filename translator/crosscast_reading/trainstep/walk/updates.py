@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.syntax.nodes import keyword
 from crosscast_reading.pysource.values.value import Known, Value
-from crosscast_reading.trainstep.frames.frame import Frame, canonical
+from crosscast_reading.trainstep.frames.frame import CallFrame, canonical
 from crosscast_reading.trainstep.frames.object_kinds import kind_by_name, kind_of, last_name
 from crosscast_reading.trainstep.walk import inline
 from crosscast_reading.trainstep.walk.call_questions import framework
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crosscast_reading.trainstep.walk.walker import Walker
 
 
-def closure_step(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def closure_step(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`optimizer.step(closure)`: the closure runs first. True if that is what it was."""
     function = call.func
     assert isinstance(function, ast.Attribute)
@@ -38,7 +38,7 @@ def closure_step(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _step(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _step(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     function = call.func
     if not isinstance(function, ast.Attribute):
         return False
@@ -69,7 +69,7 @@ def _step(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _argument_kind(node: ast.expr | None, frame: Frame) -> str:
+def _argument_kind(node: ast.expr | None, frame: CallFrame) -> str:
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         return kind_of(node, frame)
     return ""
@@ -82,7 +82,7 @@ def _engine_of(subject: str, walker: Walker) -> str:
     return ""
 
 
-def _ran_backward(receiver: ast.expr, frame: Frame, walker: Walker) -> bool:
+def _ran_backward(receiver: ast.expr, frame: CallFrame, walker: Walker) -> bool:
     """Whether `model.backward(loss)` of the same object was seen: an engine."""
     name = canonical(receiver, frame)
     return any(
@@ -91,13 +91,13 @@ def _ran_backward(receiver: ast.expr, frame: Frame, walker: Walker) -> bool:
     )
 
 
-def _receiver_text(node: ast.AST, frame: Frame) -> str:
+def _receiver_text(node: ast.AST, frame: CallFrame) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return canonical(node.func.value, frame)
     return ""
 
 
-def _apply(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _apply(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`optimizer.apply_gradients(...)`, `state.apply_gradients(grads=...)`, `optimizer.apply`."""
     function = call.func
     if not isinstance(function, ast.Attribute):
@@ -115,12 +115,12 @@ def _apply(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _apply_updates(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _apply_updates(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     walker.emit("step", call, frame, subject=frame.module.text(call.func), library="jax")
     return True
 
 
-def _optimizer_step(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _optimizer_step(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`xm.optimizer_step(optimizer)`."""
     if call.args and kind_of(call.args[0], frame) in ("optimizer", ""):
         name = frame.module.resolve(call.func)
@@ -130,7 +130,7 @@ def _optimizer_step(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _update_params(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _update_params(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`optim_wrapper.update_params(loss)` does everything."""
     if not isinstance(call.func, ast.Attribute) or kind_of(call.func.value, frame) not in (
         "wrapper",
@@ -148,7 +148,7 @@ def _update_params(walker: Walker, call: ast.Call, frame: Frame) -> bool:
 # ---- unscale, zero
 
 
-def _unscale(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _unscale(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     function = call.func
     if not isinstance(function, ast.Attribute):
         return False
@@ -162,7 +162,7 @@ def _unscale(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-def _zero(walker: Walker, call: ast.Call, frame: Frame) -> bool:
+def _zero(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     function = call.func
     if not isinstance(function, ast.Attribute):
         return False
@@ -174,7 +174,7 @@ def _zero(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     return True
 
 
-ACTIONS: dict[str, Callable[[Walker, ast.Call, Frame], bool]] = {
+ACTIONS: dict[str, Callable[[Walker, ast.Call, CallFrame], bool]] = {
     "step": _step,
     "apply_gradients": _apply,
     "apply_gradient": _apply,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from crosscast_reading.pysource.programs.module import Function, Module
 from crosscast_reading.trainstep.events import Context
 from crosscast_reading.trainstep.frames.expression_keys import key_of
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.loops import AnyLoop, counted_to, head_of, rounds_in_strides
 from crosscast_reading.trainstep.frames.losses import Division, loss_of
 from crosscast_reading.trainstep.walk import (
@@ -43,7 +43,7 @@ class ProgramWalker(Walker):
 
     # ---- statements
 
-    def block(self, body: Sequence[ast.stmt], frame: Frame) -> None:
+    def block(self, body: Sequence[ast.stmt], frame: CallFrame) -> None:
         """Walk through statements; what follows a conditional `continue` is under a condition."""
         added = 0
         dead = frame.module.dead
@@ -55,7 +55,7 @@ class ProgramWalker(Walker):
         if added:
             del self.conditions[-added:]
 
-    def statement(self, node: ast.stmt, frame: Frame) -> int:
+    def statement(self, node: ast.stmt, frame: CallFrame) -> int:
         """Walk through one statement; return the number of conditions for the following ones."""
         match node:
             case ast.If():
@@ -87,12 +87,12 @@ class ProgramWalker(Walker):
                 unfollowed.assigned(self, node, frame)
         return 0
 
-    def expression(self, node: ast.AST, frame: Frame) -> None:
+    def expression(self, node: ast.AST, frame: CallFrame) -> None:
         """Walk through the calls of a statement, innermost first."""
         for call in self.index.modules[frame.module].by_statement.get(node, ()):
             self.call(call, node, frame)
 
-    def call(self, call: ast.Call, around: ast.AST, frame: Frame) -> None:
+    def call(self, call: ast.Call, around: ast.AST, frame: CallFrame) -> None:
         """Walk through one call."""
         more = short_circuits(call, around, frame, self.heads)
         self.conditions += more
@@ -100,14 +100,14 @@ class ProgramWalker(Walker):
         if more:
             del self.conditions[-len(more) :]
 
-    def _leave(self, node: ast.stmt, frame: Frame) -> None:
+    def _leave(self, node: ast.stmt, frame: CallFrame) -> None:
         if not self.heads or isinstance(node, ast.Raise):
             return
         if isinstance(node, ast.Return) and not self._loop_of(frame):
             return  # leaves a function that the loop calls
         self.emit("leave", node, frame)
 
-    def _if(self, node: ast.If, frame: Frame) -> int:
+    def _if(self, node: ast.If, frame: CallFrame) -> int:
         self.expression(node, frame)
         value = settled(node.test, frame)
         state = dict(frame.losses)
@@ -125,7 +125,9 @@ class ProgramWalker(Walker):
             return 1
         return 0
 
-    def _under(self, test: ast.expr, holds: bool, body: Sequence[ast.stmt], frame: Frame) -> None:
+    def _under(
+        self, test: ast.expr, holds: bool, body: Sequence[ast.stmt], frame: CallFrame
+    ) -> None:
         if is_main(test):
             self.block(body, frame)
             return
@@ -133,10 +135,10 @@ class ProgramWalker(Walker):
         self.block(body, frame)
         self.conditions.pop()
 
-    def _loop_of(self, frame: Frame) -> bool:
+    def _loop_of(self, frame: CallFrame) -> bool:
         return bool(self.heads) and self.heads[-1].frame is frame
 
-    def _loop(self, node: AnyLoop, frame: Frame) -> None:
+    def _loop(self, node: AnyLoop, frame: CallFrame) -> None:
         self.expression(node, frame)
         head = head_of(node, frame)
         if not isinstance(node, ast.While):
@@ -159,7 +161,7 @@ class ProgramWalker(Walker):
         self.heads.pop()
         self.block(node.orelse, frame)
 
-    def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+    def _with(self, node: ast.With | ast.AsyncWith, frame: CallFrame) -> None:
         self.expression(node, frame)
         entered: list[Context] = []
         before = len(self.contexts)
@@ -177,7 +179,7 @@ class ProgramWalker(Walker):
             if context.kind == "scale_loss":
                 actions.leave_scale_loss(self, node, context, frame)
 
-    def enter(self, node: ast.expr, frame: Frame) -> None:
+    def enter(self, node: ast.expr, frame: CallFrame) -> None:
         """Enter a context for the rest of the `with` block (`stack.enter_context`)."""
         depth = self.blocks[-1] if self.blocks else 0
         guards = tuple(c.guard() for c in self.conditions[depth:])
@@ -186,7 +188,7 @@ class ProgramWalker(Walker):
 
     # ---- functions
 
-    def run(self, module: Module, function: Function | None, frame: Frame) -> None:
+    def run(self, module: Module, function: Function | None, frame: CallFrame) -> None:
         """Walk through a function from its start."""
         self.walked.add(module.tree if function is None else function)
         if function is None:

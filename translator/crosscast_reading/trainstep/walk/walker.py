@@ -13,7 +13,7 @@ from crosscast_reading.pysource.programs.module import Function, Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.pysource.values.value import Value
 from crosscast_reading.trainstep.events import Context, Event, EventKind, Unfollowed
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.function_index import Index
 from crosscast_reading.trainstep.frames.loops import LoopHead
 from crosscast_reading.trainstep.frames.losses import Division
@@ -47,7 +47,7 @@ class Walker(ABC):
         """Rounds of loops that count, by identity of the loop."""
         self.periods: dict[int, str] = {}
         """The same as `WindowTest.key`."""
-        self.frame_of: dict[ast.AST, Frame] = {}
+        self.frame_of: dict[ast.AST, CallFrame] = {}
         """Where contexts were entered."""
 
     # ---- events
@@ -56,7 +56,7 @@ class Walker(ABC):
         self,
         kind: EventKind,
         node: ast.AST,
-        frame: Frame,
+        frame: CallFrame,
         *,
         subject: str = "",
         scaler: str = "",
@@ -92,21 +92,21 @@ class Walker(ABC):
     # ---- going on
 
     @abstractmethod
-    def block(self, body: Sequence[ast.stmt], frame: Frame) -> None:
+    def block(self, body: Sequence[ast.stmt], frame: CallFrame) -> None:
         """Walk through statements; what follows a conditional `continue` is under a condition."""
 
     @abstractmethod
-    def expression(self, node: ast.AST, frame: Frame) -> None:
+    def expression(self, node: ast.AST, frame: CallFrame) -> None:
         """Walk through the calls of a statement, innermost first."""
 
     @abstractmethod
-    def call(self, call: ast.Call, around: ast.AST, frame: Frame) -> None:
+    def call(self, call: ast.Call, around: ast.AST, frame: CallFrame) -> None:
         """Walk through one call."""
 
     @abstractmethod
-    def enter(self, node: ast.expr, frame: Frame) -> None:
+    def enter(self, node: ast.expr, frame: CallFrame) -> None:
         """Enter a context for the rest of the `with` block (`stack.enter_context`)."""
 
     @abstractmethod
-    def run(self, module: Module, function: Function | None, frame: Frame) -> None:
+    def run(self, module: Module, function: Function | None, frame: CallFrame) -> None:
         """Walk through a function from its start."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from crosscast_reading.pysource.values.value import Known, Value
 from crosscast_reading.trainstep.events import WindowTest
 from crosscast_reading.trainstep.frames.expression_keys import key_of
-from crosscast_reading.trainstep.frames.frame import Frame, counter_name
+from crosscast_reading.trainstep.frames.frame import CallFrame, counter_name
 from crosscast_reading.trainstep.frames.loops import LoopHead
 from crosscast_reading.trainstep.frames.object_kinds import last_name
 from crosscast_reading.trainstep.windows.counters import Change, Life, life_of
@@ -17,7 +17,7 @@ from crosscast_reading.trainstep.windows.first_values import any_precedes, count
 from crosscast_reading.trainstep.windows.linear import Comparison, Remainder, take_apart
 
 
-def atom(node: ast.expr, frame: Frame, heads: Sequence[LoopHead]) -> WindowTest | None:
+def atom(node: ast.expr, frame: CallFrame, heads: Sequence[LoopHead]) -> WindowTest | None:
     """Return the window test that a condition without `and`, `or`, `not` is."""
     parts = take_apart(node)
     if isinstance(parts, Remainder):
@@ -30,7 +30,7 @@ def atom(node: ast.expr, frame: Frame, heads: Sequence[LoopHead]) -> WindowTest 
 
 
 def _by_remainder(
-    node: ast.expr, parts: Remainder, frame: Frame, heads: Sequence[LoopHead]
+    node: ast.expr, parts: Remainder, frame: CallFrame, heads: Sequence[LoopHead]
 ) -> WindowTest | None:
     divisor = parts.divisor
     start, facts = start_of(parts.counter, frame, heads, node)
@@ -55,7 +55,7 @@ def _nearest(gap: int, n: int) -> int:
 
 
 def _by_comparison(
-    node: ast.expr, parts: Comparison, frame: Frame, heads: Sequence[LoopHead]
+    node: ast.expr, parts: Comparison, frame: CallFrame, heads: Sequence[LoopHead]
 ) -> WindowTest | None:
     name = counter_path(parts.left.core)
     if not name:
@@ -107,7 +107,7 @@ def _by_comparison(
     return replace(test, positive=positive, restarts=life.per_epoch)
 
 
-def _by_turns(node: ast.expr, parts: Comparison, life: Life, frame: Frame) -> WindowTest | None:
+def _by_turns(node: ast.expr, parts: Comparison, life: Life, frame: CallFrame) -> WindowTest | None:
     """`counter == 0` behind `counter = (counter + 1) % n`."""
     zero = isinstance(parts.right.core, ast.Constant) and parts.right.core.value == 0
     if len(life.resets) != 1 or not zero or parts.op not in ("==", "!=") or parts.right.offset:
@@ -131,7 +131,7 @@ def _by_turns(node: ast.expr, parts: Comparison, life: Life, frame: Frame) -> Wi
 
 
 def _since_last(
-    node: ast.expr, parts: Comparison, frame: Frame, heads: Sequence[LoopHead]
+    node: ast.expr, parts: Comparison, frame: CallFrame, heads: Sequence[LoopHead]
 ) -> WindowTest | None:
     """`i - last_step >= n`, where `last_step = i` follows the step."""
     core = parts.left.core
@@ -152,7 +152,7 @@ def _test(
     counter: ast.expr,
     steps: ast.expr,
     gap: int | None,
-    frame: Frame,
+    frame: CallFrame,
     *,
     never: bool = False,
     modular: bool = True,

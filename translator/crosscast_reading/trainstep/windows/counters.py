@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from crosscast_reading.pysource.values.value import Known
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.loops import AnyLoop
 
 
@@ -36,7 +36,7 @@ class Life:
     """Whether it is set right before the loop, within the loop around it; None if unknown."""
 
 
-def life_of(text: str, loop: AnyLoop, frame: Frame) -> Life:
+def life_of(text: str, loop: AnyLoop, frame: CallFrame) -> Life:
     """Return what happens to a counter (`step`, `self.global_step`) within and before a loop."""
     changes = _changes(text, frame)
     inside = [c for c in changes if _within(c.node, loop) or _in_method(c.node, loop, frame)]
@@ -60,7 +60,7 @@ def life_of(text: str, loop: AnyLoop, frame: Frame) -> Life:
     )
 
 
-def never_moves(name: str, loop: AnyLoop, frame: Frame) -> bool:
+def never_moves(name: str, loop: AnyLoop, frame: CallFrame) -> bool:
     """Whether a plain variable keeps the number that it gets before a loop."""
     home = frame.scope.lookup(name)
     bindings = home.bindings.get(name, []) if home is not None else []
@@ -70,7 +70,7 @@ def never_moves(name: str, loop: AnyLoop, frame: Frame) -> bool:
     return len(change) == 1 and change[0].to is not None and _is_before(change[0], loop)
 
 
-def _is_around(outer: ast.AST | None, inner: ast.AST, frame: Frame) -> bool:
+def _is_around(outer: ast.AST | None, inner: ast.AST, frame: CallFrame) -> bool:
     """Whether a loop is another loop, or stands around it: one of epochs around one of files."""
     here: ast.AST | None = inner
     while here is not None and here is not outer:
@@ -78,7 +78,7 @@ def _is_around(outer: ast.AST | None, inner: ast.AST, frame: Frame) -> bool:
     return here is not None
 
 
-def _changes(text: str, frame: Frame) -> list[Change]:
+def _changes(text: str, frame: CallFrame) -> list[Change]:
     """Return every statement of the function (and those around it) that changes a counter."""
     found: list[Change] = []
     scope = frame.scope
@@ -105,7 +105,7 @@ def _changes(text: str, frame: Frame) -> list[Change]:
 
 
 def _assigned(
-    text: str, node: ast.stmt, value: ast.expr | None, path: tuple[int, ...], frame: Frame
+    text: str, node: ast.stmt, value: ast.expr | None, path: tuple[int, ...], frame: CallFrame
 ) -> Change:
     for place in path:
         if isinstance(value, ast.Tuple | ast.List) and place < len(value.elts):
@@ -123,7 +123,7 @@ def _assigned(
     return Change(node)
 
 
-def _in_method(node: ast.stmt, loop: AnyLoop, frame: Frame) -> bool:
+def _in_method(node: ast.stmt, loop: AnyLoop, frame: CallFrame) -> bool:
     """Whether it stands in a method that the loop may call."""
     module = frame.module
     function, around = module.function_of(node), module.function_of(loop)

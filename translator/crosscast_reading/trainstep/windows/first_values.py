@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.syntax.nodes import walk
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.loops import LoopHead
 from crosscast_reading.trainstep.windows.counters import Change, life_of, never_moves
 from crosscast_reading.trainstep.windows.linear import Linear
@@ -40,7 +40,7 @@ _BATCH_INDEX = ("batch_idx", "batch_nb", "batch_index")
 
 
 def start_of(
-    counter: Linear, frame: Frame, heads: Sequence[LoopHead], test: ast.expr
+    counter: Linear, frame: CallFrame, heads: Sequence[LoopHead], test: ast.expr
 ) -> tuple[int | None, Facts]:
     """Return the value of a counter at its first test, and what else is known."""
     name = counter_path(counter.core)
@@ -79,7 +79,7 @@ def start_of(
 
 
 def _reset_start(
-    resets: Sequence[Change], grows: Sequence[Change], test: ast.expr, frame: Frame
+    resets: Sequence[Change], grows: Sequence[Change], test: ast.expr, frame: CallFrame
 ) -> int | None:
     first = resets[0].to
     if first is None:
@@ -88,13 +88,13 @@ def _reset_start(
     return None if before is None else first + before
 
 
-def any_precedes(changes: Sequence[Change], test: ast.expr, frame: Frame) -> bool | None:
+def any_precedes(changes: Sequence[Change], test: ast.expr, frame: CallFrame) -> bool | None:
     """Whether a counter changes before it is tested; None if that is unknown."""
     answers = [precedes(change, test, frame) for change in changes]
     return True if True in answers else None if None in answers else False
 
 
-def precedes(change: Change, test: ast.expr, frame: Frame) -> bool | None:
+def precedes(change: Change, test: ast.expr, frame: CallFrame) -> bool | None:
     """Whether a change comes before a test in a round, maybe in a function called there.
 
     None if the program calls that function in several places, or in none that leads to the test.
@@ -120,11 +120,11 @@ _MOST_CALLS = 4
 """Most calls between the loop and a change of its counter."""
 
 
-def _places(test: ast.expr, frame: Frame) -> dict[tuple[Module, ast.AST | None], ast.AST]:
+def _places(test: ast.expr, frame: CallFrame) -> dict[tuple[Module, ast.AST | None], ast.AST]:
     """Return where a test is reached in each function that leads to it: by itself, or a call."""
     found: dict[tuple[Module, ast.AST | None], ast.AST] = {}
     place: ast.AST = test
-    here: Frame | None = frame
+    here: CallFrame | None = frame
     while here is not None:
         found[here.module, here.function] = place
         place = here.call or place
@@ -136,7 +136,7 @@ def _position(node: ast.AST) -> tuple[int, int]:
     return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
 
 
-def _under(change: Change, test: ast.expr, frame: Frame) -> bool:
+def _under(change: Change, test: ast.expr, frame: CallFrame) -> bool:
     """Whether a counter only moves when the test (or a name for it) is true."""
     module = frame.module
     if any(
@@ -156,7 +156,7 @@ def _under(change: Change, test: ast.expr, frame: Frame) -> bool:
     return False
 
 
-def _names_of(test: ast.expr, frame: Frame) -> frozenset[str]:
+def _names_of(test: ast.expr, frame: CallFrame) -> frozenset[str]:
     """Return the names that a condition was given."""
     return frozenset(name for name, found in frame.latest.items() if found.node is test)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from crosscast_reading.pysource.values.value import Unknown
 from crosscast_reading.trainstep.events import WindowTest
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.library_settings import library_steps
 from crosscast_reading.trainstep.frames.loops import LoopHead
 from crosscast_reading.trainstep.frames.object_kinds import kind_of
@@ -30,7 +30,7 @@ _CONTINUES = re.compile(r"^(do_|should_)?accumulate(_the)?_?grad(ient)?s?$", re.
 
 
 def window_of(
-    node: ast.expr, holds: bool, frame: Frame, heads: Sequence[LoopHead], depth: int = 0
+    node: ast.expr, holds: bool, frame: CallFrame, heads: Sequence[LoopHead], depth: int = 0
 ) -> WindowTest | None:
     """Return the window test that follows from a condition being true (or false).
 
@@ -63,7 +63,7 @@ def window_of(
 
 
 def _combined(
-    node: ast.BoolOp, holds: bool, frame: Frame, heads: Sequence[LoopHead], depth: int
+    node: ast.BoolOp, holds: bool, frame: CallFrame, heads: Sequence[LoopHead], depth: int
 ) -> WindowTest | None:
     """`A and W`, `W or the last batch`."""
     every = isinstance(node.op, ast.And) == holds
@@ -81,7 +81,7 @@ def _combined(
     return None
 
 
-def _is_last(node: ast.expr, frame: Frame) -> bool:
+def _is_last(node: ast.expr, frame: CallFrame) -> bool:
     """Whether a condition is true at the last batch of an epoch."""
     text = frame.module.text(node)
     match node:
@@ -105,7 +105,7 @@ def _is_last(node: ast.expr, frame: Frame) -> bool:
 
 
 def _against_truth(
-    node: ast.expr, holds: bool, frame: Frame, heads: Sequence[LoopHead], depth: int
+    node: ast.expr, holds: bool, frame: CallFrame, heads: Sequence[LoopHead], depth: int
 ) -> WindowTest | None:
     """`is_last == True`, `last is False`."""
     match node:
@@ -120,7 +120,7 @@ def _against_truth(
 
 
 def _named(
-    node: ast.Name, holds: bool, frame: Frame, heads: Sequence[LoopHead], depth: int
+    node: ast.Name, holds: bool, frame: CallFrame, heads: Sequence[LoopHead], depth: int
 ) -> WindowTest | None:
     found = frame.find(node.id)
     if found is not None:
@@ -152,17 +152,17 @@ def _caller_decides(node: ast.expr, text: str) -> WindowTest:
     )
 
 
-def _is_parameter(name: str, frame: Frame) -> bool:
+def _is_parameter(name: str, frame: CallFrame) -> bool:
     bindings = frame.scope.bindings.get(name, [])
     return bool(bindings) and bindings[0].kind == "parameter"
 
 
-def _is_default(name: str, frame: Frame) -> bool:
+def _is_default(name: str, frame: CallFrame) -> bool:
     return frame.caller is None and name in frame.bound
 
 
 def _attribute(
-    node: ast.Attribute, holds: bool, frame: Frame, heads: Sequence[LoopHead], depth: int
+    node: ast.Attribute, holds: bool, frame: CallFrame, heads: Sequence[LoopHead], depth: int
 ) -> WindowTest | None:
     """`self.is_last`, set before in the same class."""
     owner = frame.scope.owner
@@ -176,7 +176,7 @@ def _attribute(
     return replace(found, node=node) if found else None
 
 
-def _library(node: ast.expr, frame: Frame) -> WindowTest | None:
+def _library(node: ast.expr, frame: CallFrame) -> WindowTest | None:
     """`accelerator.sync_gradients`, `engine.is_gradient_accumulation_boundary()`."""
     function = node.func if isinstance(node, ast.Call) else node
     if not isinstance(function, ast.Attribute):

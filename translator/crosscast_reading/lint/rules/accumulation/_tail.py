@@ -13,7 +13,7 @@ from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.trainstep.answers.opening import clears_first
 from crosscast_reading.trainstep.events import Event, TrainingStep, WindowTest
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.windows.counters import life_of
 from crosscast_reading.trainstep.windows.first_values import counter_path
 from crosscast_reading.trainstep.windows.whole_epochs import fits_whole
@@ -210,7 +210,7 @@ def _ends_run(event: Event, step: TrainingStep) -> bool:
     """Whether a break waits for a counter of the whole run: `updates >= args.max_steps`."""
     assert step.loop is not None
     module = event.module
-    frame = Frame(module, module.function_of(event.node))
+    frame = CallFrame(module, module.function_of(event.node))
     for guard in event.guards:
         if guard.window is not None:
             continue

@@ -20,7 +20,7 @@ from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.readers.python.default_conditions import truth_by_default
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.library_settings import maker_call
 
 _KNOWS = re.compile(r"\.accumulate\(|sync_gradients\s*=(?!=)|set_sync|deepspeed|megatron", re.I)
@@ -261,7 +261,7 @@ def _unused_accelerator(modules: Sequence[Module], steps: Sequence[TrainingStep]
         backward = step.of("backward")[0]
         match backward:
             case Event(library="accelerate", node=ast.Call(func=ast.Attribute(value=of))):
-                made = maker_call(of, Frame(backward.module, None))
+                made = maker_call(of, CallFrame(backward.module, None))
             case _:
                 continue
         if made is None or step.loop is None:

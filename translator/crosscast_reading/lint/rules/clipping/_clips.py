@@ -25,7 +25,7 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
-from crosscast_reading.trainstep.frames.frame import Frame
+from crosscast_reading.trainstep.frames.frame import CallFrame
 from crosscast_reading.trainstep.frames.library_settings import makers_of
 
 
@@ -118,7 +118,7 @@ def _half_of_accelerator(backward: Event) -> bool | None:
     None also if it cannot be seen, or if DeepSpeed or FSDP has the gradients.
     """
     accelerator = receiver(backward)
-    makers = makers_of(accelerator, Frame(backward.module, None)) if accelerator else []
+    makers = makers_of(accelerator, CallFrame(backward.module, None)) if accelerator else []
     answers = {_half_of(made, backward.module) for _, made in makers}
     return answers.pop() if len(answers) == 1 else None
 
