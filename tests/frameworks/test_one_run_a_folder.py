@@ -144,7 +144,8 @@ def test_an_interrupted_run_goes_on_exactly(
     status = json.loads((output / "status.json").read_text())
     assert (status["status"], status["exit_code"], status["windows"]) == ("stopped", 130, done)
     said = f"stopped: interrupted: --resume goes on after {done} windows"
-    assert stderr.splitlines()[-1] == said  # a worker may be heard before it
+    # A worker that was handing over a batch may be heard, and be cut off in the middle of a line.
+    assert stderr.endswith(f"{said}\n"), stderr
     windows = ("--windows", done + 4)
     resumed = lab.run(output, *windows, "--resume")
     straight = lab.run(tmp_path / "straight", *windows)

@@ -46,7 +46,8 @@ def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
             inside = f"crosscast/templates/{template.relative_to(ROOT / 'templates').as_posix()}"
             assert inside in names
     tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
-    packages = {f"crosscast_{name}" for name in (*BACKENDS, "trainers", "parity")}
+    ours = ("reading", "migrate", "trainers", "parity")
+    packages = {f"crosscast_{name}" for name in (*BACKENDS, *ours)}
     assert tops == {"crosscast", *packages}
     assert not [name for name in names if name.endswith(".pyc")]
 
