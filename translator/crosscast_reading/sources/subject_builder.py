@@ -35,6 +35,7 @@ from crosscast_reading.sources.failures import guarded
 from crosscast_reading.sources.files import kind_of
 from crosscast_reading.sources.prefilter import has_word
 from crosscast_reading.sources.requirements import pinned
+from crosscast_reading.sources.still_rates import with_still_rates
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import TrainingStep
 from crosscast_reading.trainstep.steps.search import training_steps
@@ -87,7 +88,10 @@ def subject_of(
         if note is not None:  # its calls have names with other meanings elsewhere
             steps = ()
             failures.append(note)
-        facts += _from(python[0], _facts(program, python, failures))
+        read = _facts(program, python, failures)
+        work = partial(with_still_rates, read, program, steps)
+        what = "looking for what moves the learning rate"
+        facts += _from(python[0], guarded(failures, what, python, work) or read)
         told = {fact.field for fact in facts if fact.reader != READER_NAME}
         work = partial(given_away, program, told)
         facts += guarded(failures, "reading what is given away", python, work) or []

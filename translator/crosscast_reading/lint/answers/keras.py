@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.outdated_apis import older
 from crosscast_reading.pysource.libraries.packages import framework_of_name
 from crosscast_reading.pysource.syntax.nodes import walk
@@ -17,6 +16,7 @@ from crosscast_reading.readers.tensorflow.eager_steps import words_of
 from crosscast_reading.readers.tensorflow.keras import policy_sites, scaler_calls, scales_by_hand
 from crosscast_reading.readers.tensorflow.keras_optimizers import is_given, optimizer_calls
 from crosscast_reading.readers.tensorflow.late_policies import half_policies as half_sites
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:

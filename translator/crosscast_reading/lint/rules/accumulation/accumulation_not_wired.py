@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.answers.unused_flags import asked_by, launches, unused_flags
 from crosscast_reading.lint.answers.windows import ACCUMULATES, accelerator_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -18,6 +17,7 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.readers.python.default_conditions import truth_by_default
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 from crosscast_reading.trainstep.frames.frame import CallFrame

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.trainstep.events import TrainingStep
 from crosscast_reading.trainstep.frames.weight_sources import is_collection, is_weight
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import NO_SYNC, changed
@@ -15,6 +14,7 @@ from crosscast_reading.lint.rules.distributed._data_parallel import wraps
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.once import once
 from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.answers.reductions import held_back, is_certain
 from crosscast_reading.trainstep.events import Context, TrainingStep

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, own_windows
 from crosscast_reading.lint.answers.windows import end_tests
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import NO_SYNC, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import wraps
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import ASKED_LATE, HELD_BACK
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import DDP, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import loaders, wraps
 from crosscast_reading.readers.python.library_calls import fixed
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
 _SPLITS = re.compile(

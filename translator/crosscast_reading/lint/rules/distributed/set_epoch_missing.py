@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import insert
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import DDP, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import samplers
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import TrainingStep
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import PLAIN, changed
@@ -18,6 +17,7 @@ from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.scopes import Binding
 from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 

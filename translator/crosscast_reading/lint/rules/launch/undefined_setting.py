@@ -6,7 +6,6 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.namespaces import is_only_displayed
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.launch.undefined_flag import is_plain, near
@@ -16,6 +15,7 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
 _PARSE = "argparse.ArgumentParser.parse_args"

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import always_on, dtype_of, is_on
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     eager_steps,
@@ -26,6 +25,7 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.emitted.script import scales_nothing
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, Guard, TrainingStep
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.kept_schedules import is_inherited, kept_name, uses_of
 from crosscast_reading.lint.answers.paddle import AMP
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.sources.kept_schedules import is_inherited, kept_name, uses_of
 from crosscast_reading.sources.subject import Subject
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr\.[A-Z]\w+")

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from crosscast_reading.lint.answers.connected import connected
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.readers.python.library_calls import canonical
+from crosscast_reading.sources.connected import connected
 
 ScheduleUse = Literal["shown", "read", "rate", "restored", "step", "optimizer", "other"]
 _TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)\w+")
