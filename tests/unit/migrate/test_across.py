@@ -175,7 +175,11 @@ scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, {
 
 def test_a_warm_up_of_another_shape_is_no_silent_loss_when_its_length_is_said() -> None:
     settings = {"schedule.warmup_steps": 10, "schedule.total_steps": 300}
-    source, before, after = migration_sources.TORCH.partition("\n\ndef train")
+    moves = (
+        "            scaler.update()\n",
+        "            scaler.update()\n            scheduler.step()\n",
+    )
+    source, before, after = migration_sources.TORCH.replace(*moves).partition("\n\ndef train")
     for formula, differs in (("(step + 1)", True), ("step", False)):
         text = source + WARM_UP.format(formula) + before + after
         across = moved(text, "paddle", settings=settings)
