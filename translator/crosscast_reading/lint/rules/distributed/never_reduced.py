@@ -22,8 +22,8 @@ from crosscast_reading.trainstep.events import Context, TrainingStep
 _BY_HAND = re.compile(
     r"all_?reduce|reduce_scatter|no_backward_sync|all_?gather|all_to_all|_broadcast"
     r"|^_?i?(broad|b)cast(?!_(to|tensors|shapes|arrays)$)"
-    r"|(averag|^_?sync(hroni[sz]e)?_)\w*(grad|param|model|weight)"
-    r"|(grad|param|model|weight(?!ed))\w*averag",
+    r"|(averag|^_?sync(hroni[sz]e)?_)\w{0,60}(grad|param|model|weight)"
+    r"|(grad|param|model|weight(?!ed))\w{0,60}averag",
     re.I,
 )
 """Names of what makes gradients or weights of processes alike."""
