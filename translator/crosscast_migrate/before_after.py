@@ -20,7 +20,7 @@ from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.lint.result import Result
 from crosscast_reading.sources.grouping import group
 
-BeforeAfter = Literal["same", "changed on purpose", "different", "not comparable"]
+BeforeAfterVerdict = Literal["same", "changed on purpose", "different", "not comparable"]
 _SEEN = ("backward", "clip", "step", "zero")
 """Operations that are visible in a program with its own training loop."""
 
@@ -32,7 +32,7 @@ class Comparison:
     name: str
     """Name of the run: its first source."""
     field: str
-    verdict: BeforeAfter
+    verdict: BeforeAfterVerdict
     why: str
     evidence: Literal["read", "executed"] = "read"
     """Whether this follows from the source texts or from a run."""
@@ -95,7 +95,7 @@ def _operations(name: str, before: Lifted, after: Lifted) -> Iterator[Comparison
         yield Comparison(name=name, field=f"step {operation}", verdict=verdict, why=why)
 
 
-def _judged(operation: str, left: str, right: str) -> BeforeAfter:
+def _judged(operation: str, left: str, right: str) -> BeforeAfterVerdict:
     """Return whether an operation is still done; hidden work of a library is not comparable."""
     if left == right or right not in ("-", OWN):
         return "same" if (left == "-") == (right == "-") else "different"

@@ -32,6 +32,17 @@ FOLLOWED = {
         "    return F.cross_entropy(model(inputs), labels)\n",
         "loss_of(inputs, labels)",
     ),
+    "a function that is called twice on the way": (
+        "def plain(loss):\n    whole = loss.float()\n    return whole\n",
+        "plain(plain(F.cross_entropy(model(inputs), labels)))",
+    ),
+    "a function of the program with the name of a reduction": (
+        "class Losses:\n"
+        "    def mean(self, outputs, labels):\n"
+        "        return F.cross_entropy(outputs, labels)\n"
+        "losses = Losses()\n",
+        "losses.mean(model(inputs), labels)",
+    ),
     "a function that may return nothing": (
         "def loss_of(inputs, labels):\n"
         "    if not len(labels):\n"
@@ -72,5 +83,18 @@ def test_functions_that_call_each_other_in_many_places(loss: str) -> None:
         for i in range(9)
     ]
     text = WINDOW.format(definition="".join(functions), loss=loss)
+    assert losses(text) == {"loss.kind": "?"}
+    assert "CL101" not in codes(text)
+
+
+@pytest.mark.parametrize(
+    "other", ["F.mse_loss(model(inputs), labels, reduction='sum')", "own(inputs)"]
+)
+def test_the_other_value_of_a_name_counts_behind_a_function_called_twice(other: str) -> None:
+    definition = "def plain(loss):\n    whole = loss.float()\n    return whole\n"
+    text = WINDOW.format(definition=definition, loss=f"plain(plain({other}))").replace(
+        "    loss.backward()",
+        "    if labels.any():\n        loss = F.cross_entropy(a, b)\n    loss.backward()",
+    )
     assert losses(text) == {"loss.kind": "?"}
     assert "CL101" not in codes(text)

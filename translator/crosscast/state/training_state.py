@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Arrays = Mapping[str, "np.ndarray"]
-Transfer = Literal["carried", "renamed", "turned", "derived", "reset", "left out"]
+TransferVerdict = Literal["carried", "renamed", "turned", "derived", "reset", "left out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Part:
 
     part: str
     count: int
-    verdict: Transfer
+    verdict: TransferVerdict
     how: str
 
     def to_json(self) -> dict[str, str | int]:
@@ -84,6 +84,6 @@ class Account:
 
     rows: list[Part] = field(default_factory=list)
 
-    def add(self, part: str, count: int, verdict: Transfer, how: str) -> None:
+    def add(self, part: str, count: int, verdict: TransferVerdict, how: str) -> None:
         """Add a row."""
         self.rows.append(Part(part, count, verdict, how))

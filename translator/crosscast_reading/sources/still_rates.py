@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from crosscast.messages.diagnostics import Span
 from crosscast_reading.facts.fact import Fact, unknown
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.readers.python.switched_off import off_by_default
 from crosscast_reading.sources.kept_schedules import ScheduleUse, is_inherited, kept_name, uses_of
-from crosscast_reading.trainstep.events import Event, TrainingStep
+from crosscast_reading.trainstep.events import TrainingStep
 
 _READER = "still_rates"
 _SCHEDULE = re.compile(
@@ -56,36 +56,22 @@ def with_still_rates(
         program: the program.
         steps: its training steps.
     """
-    found = _switched_off(steps) or _idle(facts, program, steps)
+    moves = [event for step in steps for event in step.of("schedule")]
+    found = (
+        off_by_default("schedule.name", "constant", moves, _READER)
+        if moves
+        else _idle(facts, program, steps)
+    )
     if found is None:
         return list(facts)
     return [*(fact for fact in facts if not fact.field.startswith("schedule.")), found]
-
-
-def _switched_off(steps: Sequence[TrainingStep]) -> Fact | None:
-    moves = [event for step in steps for event in step.of("schedule")]
-    if not moves or any(event.by_default for event in moves):
-        return None
-    tests = [guard for guard in moves[0].guards if guard.by_default is False]
-    return Fact(
-        field="schedule.name",
-        value="constant",
-        under=tuple(replace(test, holds=not test.holds).words for test in tests),
-        places=_places(moves),
-        origin="presence",
-        reader=_READER,
-    )
-
-
-def _places(events: Sequence[Event]) -> tuple[Span, ...]:
-    return tuple(dict.fromkeys(event.span for event in events))
 
 
 def _idle(facts: Sequence[Fact], program: Program, steps: Sequence[TrainingStep]) -> Fact | None:
     """Return that it is open which schedule a program has that advances none of those it makes."""
     named = [fact for fact in facts if fact.field == "schedule.name"]
     by_hand = any(step.of("step") for step in steps)
-    if not named or not by_hand or any(step.of("schedule") for step in steps):
+    if not named or not by_hand:
         return None
     idle = {schedule.call.node for schedule in idle_schedules(program)}
     made = {call.node: call.module.span(call.node) for _, call in _made(program)}
@@ -96,7 +82,7 @@ def _idle(facts: Sequence[Fact], program: Program, steps: Sequence[TrainingStep]
 
 
 def idle_schedules(program: Program) -> Iterator[IdleSchedule]:
-    """Yield the schedules that a program with a loop of its own neither steps nor hands on."""
+    """Yield the schedules that a program with its own loop neither steps nor passes on."""
     made = _made(program)
     if not made or _by_another_name(program):
         return

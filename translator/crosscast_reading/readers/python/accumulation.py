@@ -18,6 +18,7 @@ from crosscast_reading.readers.python.fused_clips import clipped_again
 from crosscast_reading.readers.python.losses import losses_of
 from crosscast_reading.readers.python.origins import by_words, is_parsed
 from crosscast_reading.readers.python.perturbed_weights import perturbs_weights
+from crosscast_reading.readers.python.switched_off import off_by_default
 from crosscast_reading.trainstep.answers import step as steps
 from crosscast_reading.trainstep.answers import windows
 from crosscast_reading.trainstep.answers.clip_conditions import unknown_conditions
@@ -74,8 +75,9 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         yield from _said("zero_grad.where", steps.cleared(step))
     every = steps.clips(step)
     clips = [clip for clip in every if clip.by_default]
-    if every and not clips:
-        yield _switched_off(every)
+    none = off_by_default("clipping.kind", "none", every, NAME)
+    if none is not None:
+        yield none
     if clips:
         yield from _clips(clips, unknown_conditions(clips, step))
         for event in clips:
@@ -106,19 +108,6 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         )
     if ticks is not None and ticks.value != "epoch":
         yield from _said("schedule.on_skip", steps.rate_on_skip(step))
-
-
-def _switched_off(clips: Sequence[Event]) -> Fact:
-    """Say that there is no clipping with the defaults of the flags, and under which conditions."""
-    tests = [guard for guard in clips[0].guards if guard.by_default is False]
-    return Fact(
-        field="clipping.kind",
-        value="none",
-        under=tuple(replace(test, holds=not test.holds).words for test in tests),
-        places=tuple(dict.fromkeys(event.span for event in clips)),
-        origin="presence",
-        reader=NAME,
-    )
 
 
 def _clips(clips: Sequence[Event], under: tuple[str, ...]) -> Iterator[Fact]:

@@ -117,7 +117,7 @@ def _of_bindings(value: LossValue) -> Origin:
     bindings = tuple(definitions(value.node, value.module))
     if not bindings:
         return Unfollowed(value)
-    new = [binding for binding in bindings if id(binding.node) not in value.followed]
+    new = [binding for binding in bindings if not value.has_passed(binding.node)]
     parts = tuple(part for binding in new for part in assigned(binding, value))
     return OneOf(value, parts, bindings=bindings)
 
@@ -144,11 +144,10 @@ def _given(binding: Binding, parameter: ast.arg, value: LossValue) -> Iterator[L
     """Yield what the call on the way gives for a parameter, or every call of the function."""
     module = binding.module
     if value.calls:
-        *around, call = value.calls
+        call = value.calls[-1]
         owner = module.owner_of(call)
         given = owner.call(call).bound().get(parameter.arg)
-        outside = replace(value, calls=tuple(around))
-        yield outside.over(parameter, given, owner) if given is not None else None
+        yield value.outside().over(parameter, given, owner) if given is not None else None
         return
     function = binding.scope.node
     arguments = module.program.arguments_for(binding)
@@ -174,7 +173,7 @@ def _of_entry(value: LossValue) -> Origin:
             return OneOf(value, (value.inside(body, key), value.inside(orelse, key)))
         case ast.Name() if not _is_assigned(node, key, module):
             bindings = tuple(definitions(node, module))
-            new = [binding for binding in bindings if id(binding.node) not in value.followed]
+            new = [binding for binding in bindings if not value.has_passed(binding.node)]
             parts = tuple(_entry_assigned(binding, value) for binding in new)
             return OneOf(value, parts, bindings=bindings) if bindings else Unfollowed(value)
         case ast.Subscript(value=whole, slice=ast.Slice(lower=None)):
@@ -189,10 +188,7 @@ def _of_entry(value: LossValue) -> Origin:
 
 def _of_literal(value: LossValue, key: str | int) -> OneOf | None:
     parts = entry(value.node, value.module, key, attribute=False)
-    found = tuple(
-        replace(value.inside(part), module=where, followed=value.followed | {id(value.node)})
-        for part, where in parts
-    )
+    found = tuple(value.over(value.node, part, where) for part, where in parts)
     return OneOf(value, found) if found else None
 
 
@@ -215,10 +211,7 @@ def _of_call(value: LossValue, node: ast.Call) -> Origin:
     call = value.module.call(node)
     if is_criterion(call):
         return Criterion(value, call)
-    reduced = _operated(value, call)
-    if isinstance(reduced, After) and reduced.operation in ("mean", "sum"):
-        return reduced
-    return _returned_by(call, value) or reduced or Unfollowed(value)
+    return _returned_by(call, value) or _operated(value, call) or Unfollowed(value)
 
 
 def is_criterion(call: Call) -> bool:
@@ -254,7 +247,7 @@ def _returned_by(call: Call, value: LossValue) -> OneOf | None:
     if found is None:
         return None
     module, function = found
-    if id(function) in value.followed:  # it calls itself: what else it returns is known
+    if function in value.functions:  # it calls itself: what else it returns is known
         return OneOf(value, ())
     parts = (value.into(call.node, function, each, module) for each in returns(module, function))
     return OneOf(value, tuple(parts))

@@ -39,16 +39,9 @@ Seen = dict[tuple[object, ...], list[Found] | None]
 """What values come from; empty while it is being followed, None if it is not followed."""
 
 
-def sources(node: ast.expr, module: Module, calls: tuple[ast.Call, ...] = ()) -> list[Found]:
-    """Return what the value of a loss comes from.
-
-    Args:
-        node: The loss.
-        module: Its module.
-        calls: The calls of functions of the program that lead to it, outermost first; empty if any
-            calls do.
-    """
-    value = LossValue(node, module, calls=calls)
+def sources(node: ast.expr, module: Module) -> list[Found]:
+    """Return what the value of a loss comes from, whichever calls of the program lead to it."""
+    value = LossValue(node, module)
     return _sources(value, {}) or [_itself(value)]
 
 

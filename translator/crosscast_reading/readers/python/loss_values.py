@@ -34,8 +34,10 @@ class LossValue:
     """Calls of functions of the program around the expression, outermost first."""
     returned: bool = False
     """Whether it is within a function that returns the loss."""
-    followed: frozenset[int] = frozenset()
-    """Assignments, calls and functions on the way, by `id`."""
+    functions: tuple[Function, ...] = ()
+    """The functions of the last of these calls that were entered on the way."""
+    followed: frozenset[tuple[int, tuple[ast.Call, ...]]] = frozenset()
+    """Assignments on the way, by `id` and the calls around: a function may be called again."""
     hops: Hops = field(default_factory=Hops, compare=False, repr=False)
     """Counted for all values that are reached from one loss."""
 
@@ -50,16 +52,28 @@ class LossValue:
 
     def over(self, passed: ast.AST, node: ast.expr, module: Module) -> LossValue:
         """Return what an assignment gives, which is passed on the way."""
-        return replace(
-            self, node=node, module=module, key=None, followed=self.followed | {id(passed)}
-        )
+        followed = self.followed | {(id(passed), self.calls)}
+        return replace(self, node=node, module=module, key=None, followed=followed)
+
+    def has_passed(self, assignment: ast.AST) -> bool:
+        """Whether an assignment is on the way, as in `total = total + loss` in a loop."""
+        return (id(assignment), self.calls) in self.followed
 
     def into(self, call: ast.Call, function: Function, node: ast.expr, module: Module) -> LossValue:
         """Return what the function returns that a call runs."""
-        calls, followed = (*self.calls, call), self.followed | {id(function)}
         return replace(
-            self, node=node, module=module, calls=calls, followed=followed, returned=True
+            self,
+            node=node,
+            module=module,
+            calls=(*self.calls, call),
+            functions=(*self.functions, function),
+            followed=self.followed | {(id(call), self.calls)},
+            returned=True,
         )
+
+    def outside(self) -> LossValue:
+        """Return the same as seen from the call around the innermost function."""
+        return replace(self, calls=self.calls[:-1], functions=self.functions[:-1])
 
 
 @dataclass(frozen=True, slots=True)

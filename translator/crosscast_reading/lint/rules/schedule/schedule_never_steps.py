@@ -19,7 +19,7 @@ _METRIC = {"ReduceLROnPlateau": "loss", "ReduceOnPlateau": "loss"}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find schedules in a program with its own loop that nobody steps or hands on."""
+    """Find schedules in a program with its own loop that it neither steps nor passes on."""
     program = subject.program
     yield from _given_to_no_fit(program)
     updates = [event for step in eager_steps(subject) for event in step.of("step")]
