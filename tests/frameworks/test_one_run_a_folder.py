@@ -144,8 +144,7 @@ def test_an_interrupted_run_goes_on_exactly(
     status = json.loads((output / "status.json").read_text())
     assert (status["status"], status["exit_code"], status["windows"]) == ("stopped", 130, done)
     said = f"stopped: interrupted: --resume goes on after {done} windows"
-    # A worker that was handing over a batch may be heard, and be cut off in the middle of a line.
-    assert stderr.endswith(f"{said}\n"), stderr
+    assert stderr.splitlines()[-1] == said, stderr  # a worker may be heard before it
     windows = ("--windows", done + 4)
     resumed = lab.run(output, *windows, "--resume")
     straight = lab.run(tmp_path / "straight", *windows)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
+from types import TracebackType
 
 import numpy as np
 
@@ -22,6 +24,7 @@ def start_worker(number: int) -> None:
     `number`: of this process among those of the loader.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that trains
+    sys.excepthook = print_uncaught
     started, trains = os.getppid(), multiprocessing.parent_process()
 
     def watch() -> None:
@@ -30,6 +33,14 @@ def start_worker(number: int) -> None:
         os._exit(1)  # the loader would wait for ever to hand over what it has read
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def print_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print an exception, unless it says that the other process has ended."""
+    if not issubclass(kind, (EOFError, ConnectionError)):
+        sys.__excepthook__(kind, error, trace)
 
 
 class Reader:
