@@ -6,23 +6,23 @@ import textwrap
 from typing import Any
 
 from crosscast.messages.source import Source
+from crosscast_paddle.reading import amp as py_paddle_amp
+from crosscast_paddle.reading import fleet as py_paddle_fleet
+from crosscast_paddle.reading import optimizers as py_paddle_optimizers
+from crosscast_paddle.reading import static as py_paddle_static
 from crosscast_reading.facts.command import Command
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.profile import profile_of
 from crosscast_reading.lift.precedence import settle
 from crosscast_reading.pysource.project import read_program
-from crosscast_reading.readers.paddle import amp as py_paddle_amp
-from crosscast_reading.readers.paddle import fleet as py_paddle_fleet
-from crosscast_reading.readers.paddle import optimizers as py_paddle_optimizers
-from crosscast_reading.readers.paddle import static as py_paddle_static
 from crosscast_reading.readers.python import frameworks as py_frameworks
 from crosscast_reading.readers.python import jax as py_jax
-from crosscast_reading.readers.tensorflow import garden as py_tf_garden
-from crosscast_reading.readers.tensorflow import keras as py_keras
-from crosscast_reading.readers.tensorflow import keras_optimizers as py_keras_optimizers
-from crosscast_reading.readers.tensorflow import loops as py_tf_loops
-from crosscast_reading.readers.tensorflow import optimizers as py_tf_optimizers
-from crosscast_reading.readers.tensorflow import rewrite as py_tf_rewrite
+from crosscast_tensorflow.reading import garden as py_tf_garden
+from crosscast_tensorflow.reading import keras as py_keras
+from crosscast_tensorflow.reading import keras_optimizers as py_keras_optimizers
+from crosscast_tensorflow.reading import loops as py_tf_loops
+from crosscast_tensorflow.reading import optimizers as py_tf_optimizers
+from crosscast_tensorflow.reading import rewrite as py_tf_rewrite
 from vocabulary_check import check_words
 
 READERS = (

@@ -1,12 +1,22 @@
-"""Configurations of trainers: a recipe as settings for the user's program."""
+"""Third-party trainers: the target, and what is known of programs for it."""
 
 from __future__ import annotations
 
-from crosscast_trainers.accelerate import BACKEND as ACCELERATE
-from crosscast_trainers.deepspeed import BACKEND as DEEPSPEED
-from crosscast_trainers.fabric import BACKEND as FABRIC
-from crosscast_trainers.lightning import BACKEND as LIGHTNING
-from crosscast_trainers.paddlenlp import BACKEND as PADDLENLP
-from crosscast_trainers.transformers import BACKEND as TRANSFORMERS
+from pathlib import Path
 
-__all__ = ["ACCELERATE", "DEEPSPEED", "FABRIC", "LIGHTNING", "PADDLENLP", "TRANSFORMERS"]
+from crosscast.targets.source_support import SourceSupport
+
+TEXTS = Path(__file__).parent / "texts"
+"""Chinese texts of its codes, rules and hints."""
+SUPPORT = SourceSupport(
+    python_readers={
+        "accelerate": "crosscast_trainers.reading.accelerate:READER",
+        "deepspeed": "crosscast_trainers.reading.deepspeed:READER",
+        "lightning": "crosscast_trainers.reading.lightning:READER",
+        "transformers": "crosscast_trainers.reading.transformers:READER",
+    },
+    rules="crosscast_trainers.rules",
+    words="crosscast_trainers.words:WORDS",
+    texts=TEXTS,
+)
+"""Programs that others wrote, see `targets.source_support`."""

@@ -21,10 +21,10 @@ from crosscast.recipe.document import OpTypes, Recipe
 from crosscast.targets.backend import Form, rows_of
 from crosscast.targets.capability import Verdict, judge
 from crosscast.targets.neutral_rows import neutral_rows
-from crosscast_paddle import BACKEND
-from crosscast_paddle.codes import CODES
-from crosscast_paddle.dialects import DYGRAPH
-from crosscast_paddle.rows import ROWS
+from crosscast_paddle.target import BACKEND
+from crosscast_paddle.target.codes import CODES
+from crosscast_paddle.target.dialects import DYGRAPH
+from crosscast_paddle.target.rows import ROWS
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
 from frameworks.paddle_cases import CASES
 from tiers import exhaustive

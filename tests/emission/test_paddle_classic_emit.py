@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.emit.compiler import Compiled, compile_recipe
-from crosscast_paddle.classic_scripts import SCRIPTS
+from crosscast_paddle.target.classic_scripts import SCRIPTS
 from emission import goldens
 from launch_scripts import DYNAMIC, FITTING, emitted, fitting
 from recipe_texts import FLOAT16, build

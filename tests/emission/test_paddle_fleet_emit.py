@@ -17,8 +17,8 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.output import write_files
 from crosscast.plan.order import verify
 from crosscast.targets.capability import Verdict
-from crosscast_paddle import BACKEND
-from crosscast_paddle.fleet_rows import FLEET_ROWS
+from crosscast_paddle.target import BACKEND
+from crosscast_paddle.target.fleet_rows import FLEET_ROWS
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 from runtime_texts import settings_of

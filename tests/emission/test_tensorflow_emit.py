@@ -14,7 +14,7 @@ from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.targets.backend import Form
 from crosscast.targets.neutral_rows import neutral_rows
-from crosscast_tensorflow import BACKEND
+from crosscast_tensorflow.target import BACKEND
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 
 FULL = {"mode": "full", "compute_dtype": "float16"}

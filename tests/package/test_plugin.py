@@ -215,6 +215,15 @@ def test_what_toygrad_lacks_is_refused(lab: Lab, old: str, new: str, code: str) 
     assert not (lab.folder / code).exists()
 
 
+def test_what_it_lacks_fails_no_question_about_the_others(lab: Lab) -> None:
+    recipe = lab.folder / "dropout.yaml"
+    recipe.write_text(RECIPE.replace("dropout: 0.0", "dropout: 0.1"))
+    done = lab("explain", str(recipe))
+    assert done.returncode == 0
+    assert "not possible on toy" in done.stdout
+    assert lab("explain", str(recipe), "--to", "toy").returncode == 1
+
+
 def test_its_overrides_and_rows_count(lab: Lab) -> None:
     recipe = lab.folder / "strict.yaml"
     recipe.write_text(RECIPE + "overrides: {toy: {strict: true}}\n")
@@ -242,3 +251,73 @@ def test_without_the_plugin_its_name_is_unknown(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "CC106" in done.stderr
+
+
+PROGRAM = """\
+import toygrad
+
+model = Net()
+optimizer = toygrad.AdamW([(model.weights, 0.1)], (0.999, 0.9), 1e-7)
+for rows, labels in loader:
+    loss = toygrad.cross_entropy(model(rows), labels, "mean")
+    loss.backward()
+    toygrad.clip_norm(model.weights, 0.5)
+    optimizer.step()
+    for weight in model.weights:
+        weight.grad = None
+"""
+
+
+@pytest.fixture(scope="module")
+def program(lab: Lab) -> str:
+    (lab.folder / "theirs.py").write_text(PROGRAM)
+    return "theirs.py"
+
+
+def test_its_reader_is_asked(lab: Lab, program: str) -> None:
+    done = lab("lift", program, "--json")
+    (group,) = json.loads(done.stdout)["groups"]
+    read = group["profile"]
+    (optimizer,) = read["optimizers"]
+    assert read["framework"]["value"] == "toygrad"
+    assert (optimizer["eps"]["value"], optimizer["eps"]["reader"]) == (1e-7, "toygrad")
+
+
+def test_its_rule_is_applied_and_speaks_chinese(lab: Lab, program: str) -> None:
+    done = lab("lint", program, "--format", "json")
+    findings = json.loads(done.stdout)["findings"]
+    assert [(f["code"], f["span"]["line"]) for f in findings] == [("CL980", 4)]
+    said = lab("--lang", "zh", "lint", program)
+    assert "请先给出梯度的 beta" in said.stdout + said.stderr
+    page = lab("--lang", "zh", "lint", "--explain", "CL980")
+    assert "toygrad 的 AdamW" in page.stdout
+
+
+def test_its_codemod_migrates(lab: Lab, program: str) -> None:
+    done = lab("migrate", program, "--diff")
+    assert "+    toygrad.clip_grad_norm(model.weights, 0.5, 0.0)" in done.stdout, done.stderr
+    assert "toygrad1" in lab("migrate", program, "--to", "toygrad2").stderr
+
+
+def test_its_examples_hold(lab: Lab) -> None:
+    """The tests of rules and codemods, for what the plug-in brings."""
+    checked = lab.python("-c", EXAMPLES)
+    assert (checked.stdout, checked.stderr) == ("CL980 [] CM901 same\n", "")
+
+
+EXAMPLES = """
+from crosscast.messages.source import Source
+from crosscast_migrate.in_place import migrate_in_place
+from crosscast_migrate.registry import codemods_to
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.lint.registry import find_rule
+
+rule = find_rule("CL980")
+wrong, right = (lint_sources([Source("a.py", text)]) for text in (rule.wrong, rule.right))
+codemods = codemods_to("toygrad1")
+for codemod in codemods:
+    for example in codemod.examples:
+        done = migrate_in_place([Source("a.py", example.before)], codemods)
+        assert done.texts.get("a.py", example.before) == example.after, done
+print(*(r.code for r in wrong), [r.code for r in right], codemods[0].code, "same")
+"""

@@ -8,8 +8,10 @@ import pytest
 
 from crosscast.messages import chinese
 from crosscast.messages.chinese import PLACE
+from crosscast.targets.source_support import installed_support
 from hint_texts import hint_texts
 
+installed_support()  # which brings hints of its own
 CODE = re.compile(r"`[^`]*`|\S*\([^()]*\)\S*|\S*[._=]\S+|\w+: \w+")
 """Code and settings, which are not translated."""
 

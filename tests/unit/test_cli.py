@@ -231,6 +231,12 @@ def test_explain_of_something_unsupported(tmp_path: Path) -> None:
     assert result.exit_code == 1
     bad = {row["target"] for row in json.loads(result.stdout) if row["verdict"] == "unsupported"}
     assert bad == {"paddle"}
+    every = run("explain", str(path))  # one of them is enough if none is asked for
+    assert every.exit_code == 0
+    assert "not possible on" in every.stdout
+    (following,) = (line for line in every.stdout.splitlines() if line.startswith("Next:"))
+    assert "paddle" not in following
+    assert run("explain", str(path), "--strict").exit_code == 1
 
 
 # init, schema, matrix

@@ -295,7 +295,7 @@ def probe_exists(probe: str) -> bool:
 @pytest.mark.parametrize("backend", FRAMEWORK_BACKENDS, ids=lambda case: str(case.name))
 def test_codes_of_a_backend_are_used_by_its_rows_or_scripts(backend: Backend) -> None:
     package = ROOT / "backends" / f"crosscast_{backend.name}"
-    texts = [path.read_text() for path in package.glob("*.py")]
+    texts = [path.read_text() for path in package.rglob("*.py")]
     for code in backend.codes:
         assert sum(text.count(f'"{code.code}"') for text in texts) >= 2, code.code
 

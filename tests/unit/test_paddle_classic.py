@@ -10,10 +10,10 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.order import verify
 from crosscast.targets.capability import Evidence, Verdict, judge
-from crosscast_paddle import BACKEND
-from crosscast_paddle.classic_rows import CLASSIC_ROWS
-from crosscast_paddle.classic_scripts import CLASSIC_DIALECTS, SCRIPTS, Script
-from crosscast_paddle.classic_values import flag_text, flag_values, warmup_proportion
+from crosscast_paddle.target import BACKEND
+from crosscast_paddle.target.classic_rows import CLASSIC_ROWS
+from crosscast_paddle.target.classic_scripts import CLASSIC_DIALECTS, SCRIPTS, Script
+from crosscast_paddle.target.classic_values import flag_text, flag_values, warmup_proportion
 from launch_scripts import DYNAMIC, FITTING, FLAGS, HALF, emitted, fitting
 from recipe_texts import FLOAT16
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast_migrate.codemod import Api
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +15,7 @@ class AllowedChange:
 
     name: str
     """In kebab case: `clip-once`."""
-    api: Api
+    api: str
     before: str
     """What the old program does."""
     after: str
@@ -41,7 +40,7 @@ CHANGES: Mapping[str, AllowedChange] = {change.name: change for change in _CHANG
 """Name to change."""
 
 
-def allowed(names: Iterable[str], api: Api) -> frozenset[str]:
+def allowed(names: Iterable[str], api: str) -> frozenset[str]:
     """Return the names given to `--allow`.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
@@ -13,12 +13,9 @@ from crosscast_reading.edits.edit import Edit
 if TYPE_CHECKING:
     from crosscast_reading.sources.subject import Subject
 
-Api = Literal["torch.amp", "keras3", "paddle3", "tf.compat.v1"]
-"""The APIs to migrate to: the current one of each framework."""
 Scope = Literal["programs", "every file", "connected"]
 """What a codemod is given, one after the other: programs that train, each with its modules; also
 files that belong to none; or all files that import each other."""
-APIS: tuple[Api, ...] = get_args(Api)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +65,11 @@ class Codemod:
     """A codemod. Its examples (changed, unchanged, refused) are tested."""
 
     code: str
-    """CM and three digits: CM1xx torch.amp, CM2xx keras3, CM3xx paddle3, CM4xx tf.compat.v1."""
+    """CM and three digits, the first of which is that of its API."""
     name: str
     """In kebab case: `apex-amp`."""
-    api: Api
+    api: str
+    """The `MigrationApi` of the package that it belongs to."""
     title: str
     """The old and the new API, in one line."""
     hints: tuple[str, ...]

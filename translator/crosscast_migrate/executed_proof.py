@@ -11,27 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.missing_packages import package_missing
+from crosscast.targets.source_support import migration_apis
 from crosscast_migrate.before_after import Comparison
-from crosscast_migrate.codemod import Api
 from crosscast_reading.sources.files import Text, path_of
 from crosscast_reading.sources.run_command import parse_command
 
 if TYPE_CHECKING:
     from crosscast_parity.side_by_side.proof import Execution
-
-FRAMEWORK_OF: Mapping[Api, str] = {
-    "torch.amp": "torch",
-    "keras3": "tensorflow",
-    "paddle3": "paddle",
-    "tf.compat.v1": "tensorflow",
-}
-"""The APIs whose scripts can be observed while they run."""
-
-OLD_SIDE: Mapping[Api, Mapping[str, str]] = {"keras3": {"TF_USE_LEGACY_KERAS": "1"}}
-"""Environment variables that enable the old API in a current framework."""
-
-OLD_PYTHON: Mapping[Api, str] = {"tf.compat.v1": "CROSSCAST_TENSORFLOW_1_15"}
-"""Environment variable that names a Python with the last release that has the old API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +37,7 @@ def execute(
     files: Mapping[str, Text],
     texts: Mapping[str, str],
     added: Mapping[str, str],
-    api: Api,
+    api: str,
     demand: Demand,
     on_run: Callable[[str], None],
 ) -> Execution:
@@ -81,8 +67,8 @@ def execute(
     before = {_below(folder, files[name].path): _bytes(files[name]) for name in texts}
     after = {_below(folder, files[name].path): _bytes(files[name], texts[name]) for name in texts}
     new = {_below(folder, path_of(name)): text.encode() for name, text in added.items()}
-    framework = FRAMEWORK_OF.get(api)
-    if framework is None:
+    there = migration_apis()[api]
+    if not there.framework:
         words = f"runs of scripts migrated to {api} cannot be observed yet"
         return Execution(outcome="cannot be verified here", wording=words)
     if size_of(folder, MOST_COPIED) > MOST_COPIED:
@@ -93,7 +79,7 @@ def execute(
         return Execution(outcome="cannot be verified here", wording=words, hint=hint)
     places = places_of(before, after)
     migrated = Program(
-        framework=framework,
+        framework=there.framework,
         python=interpreter(demand.python) if demand.python else sys.executable,
         folder=folder,
         script=command.script,
@@ -102,12 +88,12 @@ def execute(
         lines=lines_to_watch(places, after=True),
         device=demand.device,
     )
-    old = demand.old_python or os.environ.get(OLD_PYTHON.get(api, ""), "")
+    old = demand.old_python or os.environ.get(there.old_python, "")
     original = replace(
         migrated,
         python=interpreter(old) if old else migrated.python,
         texts=before,
-        environment=OLD_SIDE.get(api, {}),
+        environment=dict(there.old_environment),
         lines=lines_to_watch(places, after=False),
     )
     limits = Limits(

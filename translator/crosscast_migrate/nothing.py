@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 from crosscast.messages.source import STDIN, Source
-from crosscast_migrate.codemod import APIS, Api, Codemod
+from crosscast.targets.source_support import migration_apis
+from crosscast_migrate.codemod import Codemod
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import codemods_to
 from crosscast_reading.pysource.syntax.notebook import cells_as_source, is_notebook
@@ -24,13 +25,6 @@ from crosscast_reading.sources.files import (
 )
 from crosscast_reading.sources.prefilter import has_word
 
-MODULES: Mapping[Api, tuple[str, ...]] = {
-    "torch.amp": ("torch",),
-    "keras3": ("tensorflow", "keras", "tf_keras"),
-    "paddle3": ("paddle",),
-    "tf.compat.v1": ("tensorflow",),
-}
-"""The modules that a program of an API imports."""
 _LISTED = 3
 _CORRECT = "convert Python 2 to Python 3 first, and correct what does not parse"
 
@@ -116,13 +110,13 @@ def _raw(path: Path) -> str:
         return ""
 
 
-def places_by_api(sources: Sequence[Source], apis: Sequence[Api] = APIS) -> dict[Api, int]:
+def places_by_api(sources: Sequence[Source], apis: Iterable[str]) -> dict[str, int]:
     """Return API to the number of places that a migration to it would change or refuse."""
     found = {api: migrate_in_place(sources, codemods_to(api)) for api in apis}
     return {api: len(there.changes) + len(there.refusals) for api, there in found.items()}
 
 
-def fitting_api(sources: Sequence[Source]) -> Api:
+def fitting_api(sources: Sequence[Source]) -> str:
     """Return the API whose migration finds something in programs.
 
     Where none does, it is the first for which there is a program.
@@ -131,12 +125,17 @@ def fitting_api(sources: Sequence[Source]) -> Api:
         DiagnosticError: CC970 if there are several, or no program for any; CC971 if no file can
             be read.
     """
-    counts = {api: count for api, count in places_by_api(sources).items() if count}
+    counts = {
+        api: count for api, count in places_by_api(sources, migration_apis()).items() if count
+    }
     if len(counts) > 1:
         listed = ", ".join(f"{api} ({_places(count)})" for api, count in counts.items())
         raise failure("CC970", f"the old APIs here belong to {listed}", "choose with --to")
     programs = programs_of(sources)
-    fits = [*counts, *(api for api in APIS if programs.importing(MODULES[api]))]
+    fits = [
+        *counts,
+        *(name for name, api in migration_apis().items() if programs.importing(api.modules)),
+    ]
     if not programs.imported and programs.unread:
         message = f"nothing to migrate: {_listed(list(programs.unread))} cannot be read"
         raise failure("CC971", message, _CORRECT)
@@ -150,16 +149,16 @@ def _places(count: int) -> str:
     return f"{count} place{'s' * (count != 1)}"
 
 
-def already_there(programs: Programs, api: Api) -> str:
+def already_there(programs: Programs, api: str) -> str:
     """Say that the programs use an API already; "" if none of them is for its framework."""
-    names = programs.importing(MODULES[api])
+    names = programs.importing(migration_apis()[api].modules)
     if not names:
         return ""
     use = "uses" if len(names) == 1 else "use"
     return f"nothing to change: {_listed(names)} {use} none of the old APIs that {api} replaces"
 
 
-def nothing_for(programs: Programs, api: Api, others: Mapping[Api, int]) -> Diagnostic:
+def nothing_for(programs: Programs, api: str, others: Mapping[str, int]) -> Diagnostic:
     """Return the error of sources that hold no program for an API.
 
     Args:
@@ -177,14 +176,15 @@ def nothing_for(programs: Programs, api: Api, others: Mapping[Api, int]) -> Diag
         files = _listed(list(programs.unread))
         message = f"nothing to migrate to {api}: {files} cannot be read"
         return _error(message, _CORRECT)
-    for other in APIS:
-        names = programs.importing(MODULES[other])
+    for other, there in migration_apis().items():
+        names = programs.importing(there.modules)
         if names:
             message = f"nothing to migrate to {api}: {_listed(names)} is for another framework"
             return _error(message, f"use --to {other}")
     if not programs.imported:
         return _error(f"nothing to migrate to {api}: no Python file", "name the program")
-    message = f"nothing to migrate to {api}: nothing here imports {' or '.join(MODULES[api])}"
+    message = f"nothing to migrate to {api}: nothing here imports "
+    message += " or ".join(migration_apis()[api].modules)
     return _error(message, "name the program that trains, with the modules that it uses")
 
 

@@ -1,36 +1,64 @@
-"""The registered codemods."""
+"""The codemods of the installed packages; a broken plug-in is a diagnostic."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
-from crosscast_migrate import codemods as package
-from crosscast_migrate.codemod import Api, Codemod
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.targets.source_support import (
+    installed_support,
+    migration_apis,
+    modules_of,
+    not_loaded,
+)
+from crosscast_migrate.codemod import Codemod
 
 _CODE = re.compile(r"CM\d{3}")
 
 
-@cache
 def all_codemods() -> Mapping[str, Codemod]:
     """Return code to codemod, ordered by code."""
-    found: dict[str, Codemod] = {}
-    names: set[str] = set()
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name.startswith("_"):
-            continue
-        codemod = importlib.import_module(f"{package.__name__}.{module.name}").CODEMOD
-        taken = codemod.code in found or codemod.name in names
-        if taken or not _CODE.fullmatch(codemod.code):
-            raise ValueError(f"{module.name}: {codemod.code} {codemod.name} is malformed or taken")
-        found[codemod.code] = codemod
-        names.add(codemod.name)
-    return dict(sorted(found.items()))
+    return _load()[0]
 
 
-def codemods_to(api: Api) -> tuple[Codemod, ...]:
+def codemod_problems() -> tuple[Diagnostic, ...]:
+    """Return a diagnostic for every codemod that does not load, or whose code or name is taken."""
+    return _load()[1]
+
+
+def codemods_to(api: str) -> tuple[Codemod, ...]:
     """Return the codemods that migrate programs to an API."""
     return tuple(codemod for codemod in all_codemods().values() if codemod.api == api)
+
+
+@cache
+def _load() -> tuple[dict[str, Codemod], tuple[Diagnostic, ...]]:
+    found: dict[str, Codemod] = {}
+    problems: list[Diagnostic] = []
+    names: set[str] = set()
+    for module in _modules(problems):
+        try:
+            codemod: Codemod = importlib.import_module(module).CODEMOD
+            taken = codemod.code in found or codemod.name in names
+            if taken or not _CODE.fullmatch(codemod.code):
+                raise ValueError(f"{codemod.code} {codemod.name} is malformed or taken")
+            if codemod.api not in migration_apis():
+                raise ValueError(f"{codemod.code} migrates to an unknown API, {codemod.api!r}")
+        except Exception as error:  # a third-party package may raise anything on import
+            problems.append(not_loaded(f"codemod {module}", error))
+        else:
+            found[codemod.code] = codemod
+            names.add(codemod.name)
+    return dict(sorted(found.items())), tuple(problems)
+
+
+def _modules(problems: list[Diagnostic]) -> Iterator[str]:
+    for support in installed_support().values():
+        if support.codemods:
+            try:
+                yield from modules_of(support.codemods)
+            except Exception as error:  # as above
+                problems.append(not_loaded(f"codemods {support.codemods}", error))

@@ -59,6 +59,7 @@ class ToyBackend:
     defaults: tuple[Defaults, ...] = ()
     overrides: type[Section] = ToyOverrides
     templates: Path = Path(__file__).parent / "templates"
+    texts: Path = Path(__file__).parent / "texts"
     framework: Framework = FRAMEWORK
     harness: Harness = HARNESS
 

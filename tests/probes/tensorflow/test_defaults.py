@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crosscast.targets.defaults import holding
-from crosscast_tensorflow.defaults import DEFAULTS
+from crosscast_tensorflow.target.defaults import DEFAULTS
 from probes.default_values import ask, installed, label
 
 pytestmark = pytest.mark.tensorflow

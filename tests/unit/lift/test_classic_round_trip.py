@@ -13,7 +13,7 @@ from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import Verdict
-from crosscast_paddle.classic_scripts import SCRIPTS, TASKS
+from crosscast_paddle.target.classic_scripts import SCRIPTS, TASKS
 from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.drafting import Lifted, lift
 from crosscast_reading.lift.flat_recipe import flat

@@ -12,7 +12,6 @@ from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.lint.options import Options
 from crosscast_reading.lint.registry import all_rules, expand, find_rule
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.readers import registry
 from crosscast_reading.sources.subject import Subject
 
 AddRule = Callable[..., Rule]
@@ -56,38 +55,10 @@ def test_a_reader_that_does_not_load_is_a_diagnostic(
 ) -> None:
     problem = Diagnostic(code="CC955", message="it does not load")
     monkeypatch.setattr(
-        "crosscast_reading.sources.subject_builder.reader_problems", lambda group: (problem,)
+        "crosscast_reading.sources.subject_builder.python_problems", lambda: (problem,)
     )
     codes = [finding.code for finding in lint_sources([Source("a.py", TEXT)])]
     assert codes == ["CC955", "CL001"]
-
-
-def test_readers_are_found_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Entry:
-        def __init__(self, name: str, value: object) -> None:
-            self.name, self.value = name, value
-
-        def load(self) -> object:
-            if isinstance(self.value, Exception):
-                raise self.value
-            return self.value
-
-    class Good:
-        name, hints = "good", ()
-
-        def read(self, program: object) -> tuple[()]:
-            return ()
-
-    entries = [Entry("good", Good()), Entry("absent", ImportError("no")), Entry("bad", object())]
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
-    registry._load.cache_clear()
-    try:
-        assert [reader.name for reader in registry.python_readers()] == ["good"]
-        problems = registry.reader_problems(registry.PYTHON_GROUP)
-        assert len(problems) == 2
-        assert {diagnostic.code for diagnostic in problems} == {"CC955"}
-    finally:
-        registry._load.cache_clear()
 
 
 def test_hints_and_training_decide_who_is_asked(add_rule: AddRule) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
-from crosscast_reading.lint.rules.loss_scaling.keras_overflow_hidden import RULE
+from crosscast_tensorflow.rules.loss_scaling.keras_overflow_hidden import RULE
 
 
 def found(text: str) -> bool:

@@ -7,9 +7,9 @@ import textwrap
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast_reading.lint.answers.keras import FIT, LOOP
 from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.lint.options import Options
+from crosscast_tensorflow.answers.keras import FIT, LOOP
 
 
 def codes(text: str, name: str = "train.py") -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast_reading.lint.answers.keras import LOOP
 from crosscast_reading.lint.engine import lint_sources
-from crosscast_reading.lint.rules.loss_scaling.tf_half_not_scaled import RULE
+from crosscast_tensorflow.answers.keras import LOOP
+from crosscast_tensorflow.rules.loss_scaling.tf_half_not_scaled import RULE
 
 WATCHED = ("CL708", "CL709", "CL711", "CL717")
 SCALED = "        scaled = optimizer.get_scaled_loss(loss)\n"

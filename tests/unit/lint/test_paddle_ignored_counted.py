@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast_reading.lint.answers.paddle import AMP
+from crosscast_paddle.answers.amp import AMP
 from crosscast_reading.lint.engine import lint_sources
 
 _LOSS = "paddle.nn.functional.mse_loss(model(inputs), targets)"

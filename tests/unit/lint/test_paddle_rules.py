@@ -7,9 +7,9 @@ import textwrap
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast_reading.lint.answers.paddle import AMP
+from crosscast_paddle.answers.amp import AMP
+from crosscast_paddle.rules.paddle.paddle_merge_alone import RULE as MERGE_ALONE
 from crosscast_reading.lint.engine import lint_sources
-from crosscast_reading.lint.rules.paddle.paddle_merge_alone import RULE as MERGE_ALONE
 
 
 def codes(text: str) -> list[str]:

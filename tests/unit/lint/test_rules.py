@@ -102,30 +102,48 @@ def test_words(rule: Rule) -> None:
     assert "\t" not in page
 
 
+HOMES = [
+    ROOT / "translator/crosscast_reading/lint/rules",
+    *sorted((ROOT / "backends").glob("*/rules")),
+]
+MODULES = [
+    path for home in HOMES for path in sorted(home.glob("*/*.py")) if not path.stem.startswith("_")
+]
+
+
 def test_codes_and_names_are_unique() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
-    modules = [
-        path
-        for path in (ROOT / "translator/crosscast_reading/lint/rules").glob("*/*.py")
-        if not path.stem.startswith("_")
-    ]
-    assert len(modules) == len(RULES)
+    assert len([path for path in MODULES if "RULE = Rule(" in path.read_text()]) == len(RULES)
+
+
+def test_a_module_has_a_rule_or_forms_of_rules() -> None:
+    for path in MODULES:
+        text = path.read_text()
+        assert ("\nRULE = Rule(" in text) != ("\nFORMS = (" in text), path
 
 
 def test_rules_stand_in_the_folder_of_their_topic() -> None:
-    folder = ROOT / "translator/crosscast_reading/lint/rules"
     for topic in get_args(Topic):
-        found = list((folder / topic.replace(" ", "_")).glob("*.py"))
-        told = [f'topic="{topic}"' in path.read_text() for path in found if path.stem[0] != "_"]
-        assert told, topic
-        assert all(told), topic
+        found = [path for path in MODULES if path.parent.name == topic.replace(" ", "_")]
+        texts = [text for path in found if "\nRULE = " in (text := path.read_text())]
+        assert texts, topic
+        assert all(f'topic="{topic}"' in text for text in texts), topic
 
 
 def test_what_several_topics_share_is_private_to_none() -> None:
-    shared = re.compile(r"crosscast\.lint\.rules\.(\w+)\._\w+ import")
-    for path in (ROOT / "translator/crosscast").rglob("*.py"):
-        for topic in shared.findall(path.read_text()):
-            assert path.parent.name == topic, path
+    shared = re.compile(r"(crosscast_\w+(?:\.lint)?\.rules\.\w+)\._\w+ import")
+    found = 0
+    for home in HOMES:
+        for path in home.rglob("*.py"):
+            for topic in shared.findall(path.read_text()):
+                found += 1
+                assert path.parent == ROOT.joinpath(*_folder(topic)), path
+    assert found > 10
+
+
+def _folder(package: str) -> tuple[str, ...]:
+    root = "translator" if package.startswith("crosscast_reading.") else "backends"
+    return (root, *package.split("."))
 
 
 def test_every_rule_is_on_the_page() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.lint.answers.keras import LOOP
 from crosscast_reading.lint.rules import _examples as examples
+from crosscast_tensorflow.answers.keras import LOOP
 
 from .lint_results import codes, swap
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.lint.answers.keras import LOOP
+from crosscast_tensorflow.answers.keras import LOOP
 
 from .lint_results import codes, swap
 

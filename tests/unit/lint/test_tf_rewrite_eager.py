@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
-from crosscast_reading.lint.rules.keras.tf_rewrite_eager import RULE
+from crosscast_tensorflow.rules.keras.tf_rewrite_eager import RULE
 
 
 def found(text: str) -> bool:

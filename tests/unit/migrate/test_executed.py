@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import migration_sources
 from crosscast.cli import app
+from crosscast.targets.source_support import migration_apis
 from crosscast_migrate import executed_proof
 from crosscast_migrate.before_after import Comparison
 from crosscast_migrate.executed_proof import with_execution
@@ -245,7 +246,8 @@ def test_an_api_that_cannot_be_observed_says_so(
     script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proven = Proven(monkeypatch, SAME)
-    monkeypatch.setattr(executed_proof, "FRAMEWORK_OF", {})
+    api = replace(migration_apis()["torch.amp"], framework="")
+    monkeypatch.setattr(executed_proof, "migration_apis", lambda: {"torch.amp": api})
     found = migrate("train.py", *RUN)
     assert found.exit_code == 3
     assert "migrated to torch.amp cannot be observed yet" in found.stderr

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from pathlib import Path
+from typing import cast
 
 import pytest
 
-import crosscast
+from crosscast.targets.source_support import installed_support, load_object
 from crosscast_reading.facts.vocabulary import VOCABULARY
 from crosscast_reading.pysource.libraries.packages import (
     KNOWN,
@@ -20,20 +20,20 @@ from crosscast_reading.pysource.libraries.packages import (
     is_of_framework,
     packages_of,
 )
+from crosscast_reading.pysource.libraries.words import Words
+from source_trees import ROOT, modules, tree_of
 
-_HOME = Path(crosscast.__file__).parent
 _OTHER_QUESTIONS = {
     "facts/vocabulary.py": "words of a field",
     "lift/plan_comparison.py": "words for who computes gradients",
     "lint/answers/loop.py": "words for who computes gradients",
     "lint/rule.py": "topics of rules",
     "pysource/computing/functions.py": "packages whose functions of numbers mean the same",
-    "pysource/libraries/packages.py": "the table",
-    "pysource/libraries/signatures.py": "modules of ours with signatures",
     "readers/python/seeds.py": "frameworks whose seeds are read",
     "trainstep/walk/assignments.py": "words for who computes gradients",
 }
 """Where frameworks are listed for another question."""
+OUR_SUPPORT = ("general", "torch", "tensorflow", "paddle", "trainers")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,10 @@ def test_a_package_stands_in_one_row_once() -> None:
 
 
 def test_frameworks_that_are_read_are_those_of_the_vocabulary() -> None:
-    assert {row.name for row in TABLE if row.is_read and row.name} == {
+    own = [support.words for name, support in installed_support().items() if name in OUR_SUPPORT]
+    found = [cast("Words", load_object(words)) for words in own if words]
+    rows = [row for words in found for row in words.packages]
+    assert {row.name for row in rows if row.is_read and row.name} == {
         *VOCABULARY["framework"].values
     }
 
@@ -90,11 +93,11 @@ def test_a_framework_that_is_not_read_is_not_searched_for_training() -> None:
 def test_other_modules_keep_no_list_of_frameworks() -> None:
     """Two packages of different frameworks in one tuple or set are a list of the kind."""
     found = []
-    for path in sorted(_HOME.rglob("*.py")):
-        where = path.relative_to(_HOME).as_posix()
-        if where in _OTHER_QUESTIONS:
+    for path in modules("translator", "backends"):
+        where = path.relative_to(ROOT).as_posix()
+        if where.endswith(tuple(_OTHER_QUESTIONS)) or "/words/" in where:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Tuple | ast.Set | ast.List) and _mixes(node):
                 found.append(f"{where}:{node.lineno}")
     assert found == []

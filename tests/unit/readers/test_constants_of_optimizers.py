@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
+from crosscast_paddle.reading import paddle_yaml
 from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.config import (
     composer_yaml,
     lightning_yaml,
-    model_garden_yaml,
     nemo_yaml,
-    paddle_yaml,
     torchtune_yaml,
 )
 from crosscast_reading.readers.config.yaml_format import YamlFormat
 from crosscast_reading.readers.python import config_dicts, mmengine
+from crosscast_tensorflow.reading import model_garden_yaml
 from reader_texts import read, shell, value_of
 
 from . import yaml_cases as cases

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.tensorflow.keras import READER as KERAS
-from crosscast_reading.readers.tensorflow.rewrite import READER as REWRITE
+from crosscast_tensorflow.reading.keras import READER as KERAS
+from crosscast_tensorflow.reading.rewrite import READER as REWRITE
 from torch_programs import read_by
 
 POLICY = """\

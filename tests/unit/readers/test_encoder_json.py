@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
+from crosscast_paddle.reading.paddle_json import READER
 from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.drafting import lift
 from crosscast_reading.readers.config.encoder_json import is_encoder
-from crosscast_reading.readers.config.paddle_json import READER
 from crosscast_reading.sources.grouping import group
 
 ENCODER = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crosscast_reading.readers.python.accumulation import READER as LOOPS
-from crosscast_reading.readers.tensorflow.keras import READER as KERAS_MODELS
+from crosscast_tensorflow.reading.keras import READER as KERAS_MODELS
 from torch_programs import read_by
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crosscast_reading.readers.config.hf_arguments_json import READER as JSON
-from crosscast_reading.readers.torch.lightning import READER as LIGHTNING
-from crosscast_reading.readers.torch.transformers import READER as TRANSFORMERS
+from crosscast_trainers.reading.lightning import READER as LIGHTNING
+from crosscast_trainers.reading.transformers import READER as TRANSFORMERS
 from reader_texts import command, read, shell, value_of
 from torch_programs import read_by
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
 from crosscast.recipe.load import placed_recipe
+from crosscast.targets.source_support import installed_support
 from crosscast_reading.readers.not_recipes import CONFIGURATIONS
 from recipe_texts import BASE, text_of
 
@@ -209,7 +209,6 @@ def test_recipes_with_mistakes_are_taken_for_recipes(text: str) -> None:
 
 
 def test_every_reader_has_words() -> None:
-    readers = importlib.metadata.distribution("crosscast").entry_points
-    names = {entry.name for entry in readers.select(group="crosscast.readers")}
+    names = {name for support in installed_support().values() for name in support.text_readers}
     assert names - {"recipe"} == CONFIGURATIONS.keys()
     assert len(BASE) > 5

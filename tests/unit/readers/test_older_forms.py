@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.amp import READER as AMP
-from crosscast_reading.readers.torch.apex import READER as APEX
-from crosscast_reading.readers.torch.manual_fp16 import READER as BY_HAND
-from crosscast_reading.readers.torch.optimizers import READER as OPTIMIZERS
+from crosscast_torch.reading.amp import READER as AMP
+from crosscast_torch.reading.apex import READER as APEX
+from crosscast_torch.reading.manual_fp16 import READER as BY_HAND
+from crosscast_torch.reading.optimizers import READER as OPTIMIZERS
 from torch_programs import STEP, facts_of, read_by
 
 WRAPPED = (

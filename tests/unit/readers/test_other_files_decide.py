@@ -11,12 +11,12 @@ from crosscast.messages.source import Source
 from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.python import accumulation as py_accumulation
 from crosscast_reading.readers.python import mmengine as py_mmengine
-from crosscast_reading.readers.torch import amp as py_torch_amp
-from crosscast_reading.readers.torch import manual_fp16 as py_manual_fp16
-from crosscast_reading.readers.torch import optimizers as py_torch_optimizers
-from crosscast_reading.readers.torch import parallel as py_torch_parallel
-from crosscast_reading.readers.torch import schedules as py_torch_schedules
 from crosscast_reading.trainstep.steps.search import training_steps
+from crosscast_torch.reading import amp as py_torch_amp
+from crosscast_torch.reading import manual_fp16 as py_manual_fp16
+from crosscast_torch.reading import optimizers as py_torch_optimizers
+from crosscast_torch.reading import parallel as py_torch_parallel
+from crosscast_torch.reading import schedules as py_torch_schedules
 from program_facts import values_of
 from reader_texts import shell, shown
 from torch_programs import STEP, read_by

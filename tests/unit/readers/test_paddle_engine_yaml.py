@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.config import paddle_yaml
+from crosscast_paddle.reading import paddle_yaml
 from reader_texts import read, value_of
 
 TEXT = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.messages.source import Source
-from crosscast_reading.readers.config.paddle_yaml import READER
+from crosscast_paddle.reading.paddle_yaml import READER
 from reader_texts import read, value_of, values_of
 
 VIDEO = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.accelerate import READER
-from crosscast_reading.readers.torch.deepspeed import READER as DEEPSPEED
+from crosscast_trainers.reading.accelerate import READER
+from crosscast_trainers.reading.deepspeed import READER as DEEPSPEED
 from torch_programs import read_by
 
 FLAGS = """

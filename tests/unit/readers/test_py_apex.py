@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crosscast_reading.readers.python.accumulation import READER as LOOPS
-from crosscast_reading.readers.torch.apex import READER
-from crosscast_reading.readers.torch.manual_fp16 import READER as BY_HAND
+from crosscast_torch.reading.apex import READER
+from crosscast_torch.reading.manual_fp16 import READER as BY_HAND
 from torch_programs import STEP, facts_of, lines, read_by
 
 START = """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from crosscast_reading.readers.python.accumulation import READER as LOOP
-from crosscast_reading.readers.torch.accelerate import READER as ACCELERATE
-from crosscast_reading.readers.torch.amp import READER as AMP
-from crosscast_reading.readers.torch.parallel import READER as PARALLEL
-from crosscast_reading.readers.torch.schedules import READER as SCHEDULES
+from crosscast_torch.reading.amp import READER as AMP
+from crosscast_torch.reading.parallel import READER as PARALLEL
+from crosscast_torch.reading.schedules import READER as SCHEDULES
+from crosscast_trainers.reading.accelerate import READER as ACCELERATE
 from torch_programs import read_by
 
 ACCELERATED = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.manual_fp16 import READER
+from crosscast_torch.reading.manual_fp16 import READER
 from torch_programs import read_by
 
 LOOP = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.amp import READER
+from crosscast_torch.reading.amp import READER
 from torch_programs import facts_of, lines, read_by
 
 ARGS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.optimizers import READER
+from crosscast_torch.reading.optimizers import READER
 from torch_programs import STEP, facts_of, lines, read_by
 
 ARGS = """

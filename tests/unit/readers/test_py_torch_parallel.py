@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crosscast_reading.readers.python.run import READER as RUN
-from crosscast_reading.readers.torch.checkpointing import READER as CHECKPOINTING
-from crosscast_reading.readers.torch.parallel import READER
+from crosscast_torch.reading.checkpointing import READER as CHECKPOINTING
+from crosscast_torch.reading.parallel import READER
 from torch_programs import STEP, facts_of, read_by
 
 FLAGS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.schedules import READER
+from crosscast_torch.reading.schedules import READER
 from torch_programs import STEP, facts_of, lines, read_by
 
 HEAD = "import math\nimport torch\nfrom torch.optim.lr_scheduler import *\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.lightning import READER as LIGHTNING
-from crosscast_reading.readers.torch.transformers import READER
+from crosscast_trainers.reading.lightning import READER as LIGHTNING
+from crosscast_trainers.reading.transformers import READER
 from torch_programs import facts_of, lines, read_by
 
 CALL = """

@@ -11,7 +11,7 @@ from crosscast_reading.pysource.project import read_program
 from crosscast_reading.pysource.values.arithmetic import NoValueError
 from crosscast_reading.readers.python.curve_fit import Curve, fit
 from crosscast_reading.readers.python.rate_curves import RateCurve, curve_of_function
-from crosscast_reading.readers.torch.schedules import READER
+from crosscast_torch.reading.schedules import READER
 from torch_programs import STEP, facts_of
 
 HEAD = (

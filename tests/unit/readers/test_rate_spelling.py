@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.torch.schedules import READER
+from crosscast_torch.reading.schedules import READER
 from torch_programs import STEP, facts_of
 
 HEAD = """import math

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast.messages.source import Source
+from crosscast.targets.source_support import GROUP, installed_support, load_object
 from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.protocol import Reading, TextReader
 from crosscast_reading.readers.python import config_dicts as py_config_dicts
 from crosscast_reading.readers.python import mmengine as py_mmengine
-from crosscast_reading.readers.registry import PYTHON_GROUP, TEXT_GROUP
 from crosscast_reading.readers.shell.reader import root_of
 from property_settings import examples
 from vocabulary_check import check_words
 
 ROOT = Path(__file__).parents[3]
-POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-READERS: list[TextReader] = [
-    getattr(importlib.import_module(place.partition(":")[0]), place.partition(":")[2])
-    for name, place in POINTS["crosscast.readers"].items()
-    if name != "recipe"
+PLACES = {
+    name: place
+    for support in installed_support().values()
+    for name, place in support.text_readers.items()
+}
+READERS = [
+    cast("TextReader", load_object(place)) for name, place in PLACES.items() if name != "recipe"
 ]
 SHELL = next(reader for reader in READERS if reader.name == "shell")
 TEXTS = [
@@ -185,15 +186,13 @@ def test_pieces_as_python(text: str, start: int, size: int) -> None:
         check_words(reader.read(program), numbers=True)
 
 
-def test_the_groups_of_readers_are_those_that_packages_of_others_name() -> None:
-    page = (ROOT / "docs" / "reference" / "lifting.md").read_text()
-    for group in (TEXT_GROUP, PYTHON_GROUP):
-        assert group in POINTS
-        assert f"`{group}`" in page
+def test_the_group_of_plug_ins_is_the_one_that_pages_name() -> None:
+    for page in ("reference/lifting.md", "developing/adding-a-reader.md"):
+        assert f"`{GROUP}`" in (ROOT / "docs" / page).read_text()
 
 
 def test_nothing_heavy_before_a_script_is_read() -> None:
-    modules = sorted({place.partition(":")[0] for place in POINTS["crosscast.readers"].values()})
+    modules = sorted({place.partition(":")[0] for place in PLACES.values()})
     code = (
         f"import sys\nfor m in {modules!r}: __import__(m)\n"
         "heavy = {'tree_sitter', 'tree_sitter_bash', 'numpy', 'torch'} & set(sys.modules)\n"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from crosscast_reading.readers.paddle.amp import READER as PADDLE
-from crosscast_reading.readers.tensorflow.keras import READER as KERAS
-from crosscast_reading.readers.torch.amp import READER as TORCH
+from crosscast_paddle.reading.amp import READER as PADDLE
+from crosscast_tensorflow.reading.keras import READER as KERAS
+from crosscast_torch.reading.amp import READER as TORCH
 from torch_programs import facts_of, read_by
 
 TORCH_LOOP = """

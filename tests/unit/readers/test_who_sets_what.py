@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from crosscast_reading.readers.python.accumulation import READER as LOOPS
-from crosscast_reading.readers.torch.accelerate import READER as ACCELERATE
-from crosscast_reading.readers.torch.amp import READER as AMP
-from crosscast_reading.readers.torch.lightning import READER as LIGHTNING
+from crosscast_torch.reading.amp import READER as AMP
+from crosscast_trainers.reading.accelerate import READER as ACCELERATE
+from crosscast_trainers.reading.lightning import READER as LIGHTNING
 from torch_programs import facts_of, read_by
 
 LOOP = """\

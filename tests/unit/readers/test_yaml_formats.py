@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from crosscast.messages.source import Source
+from crosscast_paddle.reading import paddle_yaml
 from crosscast_reading.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
@@ -16,14 +17,13 @@ from crosscast_reading.readers.config import (
     hydra_yaml,
     lightning_yaml,
     llama_factory_yaml,
-    model_garden_yaml,
     nemo_yaml,
     neox_yaml,
-    paddle_yaml,
     torchtune_yaml,
 )
 from crosscast_reading.readers.config.yaml_format import YamlFormat
 from crosscast_reading.readers.protocol import Reading
+from crosscast_tensorflow.reading import model_garden_yaml
 from reader_texts import codes, line_of, read, shown, value_of, values_of
 
 from .yaml_cases import AXOLOTL, CASES, CLAS, DETECTION, FACTORY, NEMO

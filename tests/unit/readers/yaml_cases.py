@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosscast_paddle.reading import paddle_yaml
 from crosscast_reading.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
     composer_yaml,
     lightning_yaml,
     llama_factory_yaml,
-    model_garden_yaml,
     nemo_yaml,
     neox_yaml,
-    paddle_yaml,
     torchtune_yaml,
 )
 from crosscast_reading.readers.config.yaml_format import YamlFormat
+from crosscast_tensorflow.reading import model_garden_yaml
 
 ACCELERATE = """compute_environment: LOCAL_MACHINE
 distributed_type: MULTI_GPU

@@ -57,14 +57,26 @@ class Explanation(Result):
     _chosen: str = ""
     _recipe: str = ""
     _targets: tuple[str, ...] = ()
+    _asked: bool = True
 
     @property
     def exit_code(self) -> Exit:
-        """1 if a field is unsupported (if `strict`: not exact), or a program has errors."""
-        below = {"unsupported"} | ({"adapted", "approximate"} if self.strict else set())
+        """1 if a field is unsupported (if `strict`: not exact), or a program has errors.
+
+        Where no targets were asked for, one that can express the recipe is enough.
+        """
         failed = any(found.severity is Severity.ERROR for found in self.diagnostics)
+        below = {"unsupported"} | ({"adapted", "approximate"} if self.strict else set())
         refused = any(found.verdict in below for found in self.verdicts)
+        if refused and not (self._asked or self.strict):
+            refused = not self._possible
         return EXIT_FINDINGS if failed or refused else EXIT_OK
+
+    @property
+    def _possible(self) -> tuple[str, ...]:
+        """The targets that can express all fields."""
+        refusing = {found.target for found in self.verdicts if found.verdict == "unsupported"}
+        return tuple(target for target in self._targets if target not in refusing)
 
     @property
     def summary(self) -> str:
@@ -92,7 +104,7 @@ class Explanation(Result):
             return "change the fields below, or choose other targets"
         if any(found.verdict == "approximate" for found in self.verdicts):
             return "read below what differs; --strict refuses what is not exact"
-        return f"crosscast compile {self._recipe} --to {','.join(self._targets)} -o FOLDER"
+        return f"crosscast compile {self._recipe} --to {','.join(self._possible)} -o FOLDER"
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
         for step in self.steps:
@@ -202,4 +214,5 @@ def explain(
         _chosen=chosen,
         _recipe=shown(recipe),
         _targets=tuple(targets),
+        _asked=bool(to),
     )

@@ -19,7 +19,6 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 if TYPE_CHECKING:
     from crosscast_migrate.before_after import Comparison
     from crosscast_migrate.chosen_proof import ChosenProof
-    from crosscast_migrate.codemod import Api
     from crosscast_migrate.executed_proof import Demand
     from crosscast_migrate.in_place import InPlaceMigration
     from crosscast_migrate.interactive import Answer, Question
@@ -37,7 +36,7 @@ COMPARED = ("file", "field", "verdict", "why")
 class InPlace(Migration):
     """A migration in place. The files are unchanged unless `write` was asked for."""
 
-    to: Api
+    to: str
     """The API: the one that was given, or that the old APIs in the programs belong to."""
     said: Summary
     """What was done, what to decide, and what is at risk: a sentence for each."""
@@ -170,7 +169,7 @@ def failures(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 def in_place(
     paths: list[str],
-    api: Api,
+    api: str,
     *,
     allowed: frozenset[str],
     mode: Mode,
@@ -195,12 +194,13 @@ def in_place(
         DiagnosticError: the demand is invalid, a requirement is missing, or standard input cannot
             be changed.
     """
+    from crosscast.targets.source_support import support_problems
     from crosscast_migrate.chosen_proof import in_place_proof
     from crosscast_migrate.imported_files import left_out
     from crosscast_migrate.in_place import migrate_in_place
     from crosscast_migrate.interactive import Review
     from crosscast_migrate.nothing import unread_programs
-    from crosscast_migrate.registry import codemods_to
+    from crosscast_migrate.registry import codemod_problems, codemods_to
     from crosscast_migrate.summary import in_place_summary
     from crosscast_reading.sources.files import read_all
 
@@ -214,7 +214,7 @@ def in_place(
     codemods = codemods_to(api)
     migrated = migrate_in_place(sources, codemods, allowed=allowed, review=review)
     problems += migrated.problems
-    problems += left_out(sources, codemods)
+    problems += [*left_out(sources, codemods), *support_problems(), *codemod_problems()]
     unread = unread_programs(sources, paths, codemods)
     if not migrated.texts and not migrated.refusals:
         return _nothing(files, migrated, problems, unread, api, mode=mode, verify=verify)
@@ -274,16 +274,15 @@ def _nothing(
     migrated: InPlaceMigration,
     problems: Sequence[Diagnostic],
     unread: Mapping[str, Diagnostic],
-    api: Api,
+    api: str,
     *,
     mode: Mode,
     verify: bool,
 ) -> InPlace:
     """Say why there is nothing to change; that is fine only for programs of the present API."""
+    from crosscast.targets.source_support import migration_apis
     from crosscast_migrate.chosen_proof import in_place_proof
-    from crosscast_migrate.codemod import APIS
     from crosscast_migrate.nothing import (
-        MODULES,
         already_there,
         nothing_for,
         places_by_api,
@@ -296,7 +295,8 @@ def _nothing(
     programs.unread |= unread
     failed = bool(failures(problems))
     words = already_there(programs, api)
-    near = [other for other in APIS if not words or {*MODULES[other]} & {*MODULES[api]}]
+    apis, own = migration_apis(), {*migration_apis()[api].modules}
+    near = [name for name, other in apis.items() if not words or own & {*other.modules}]
     others = places_by_api(sources, [other for other in near if other != api])
     fits = any(others.values())
     found, decide = [*problems, *unread.values()], decisions((), problems, list(unread))

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from crosscast.api.migrated import Migration
     from crosscast.api.migrated_in_place import InPlace
     from crosscast_migrate.allowed_changes import AllowedChange
-    from crosscast_migrate.codemod import Api
     from crosscast_migrate.interactive import Answer, Question
 
 CHANGE_COLUMNS = ("name", "to", "before", "after")
@@ -43,7 +42,7 @@ CHANGE_COLUMNS = ("name", "to", "before", "after")
 @overload
 def migrate(
     paths: Paths,
-    to: Api | Literal[""] = "",
+    to: str = "",
     *,
     write: bool = False,
     check: bool = False,
@@ -152,7 +151,7 @@ def migrate(
             target cannot express it, or files cannot be written. What is left to a person is part
             of the result.
     """
-    from crosscast_migrate.codemod import APIS
+    from crosscast.targets.source_support import migration_apis
 
     check_range(updates=(updates, 1), memory=(memory, 0))
     check_positive(timeout=timeout)
@@ -166,7 +165,7 @@ def migrate(
         raise failure("CC970", "--run needs --verify")
     if (python or old_python) and not run:
         raise failure("CC970", "--python and --old-python need --run")
-    apis = [name for name in wanted if name in APIS]
+    apis = [name for name in wanted if name in migration_apis()]
     if apis:
         refused = out is not None or texts_of(set) or keep_bugs or force or texts_of(version)
         if refused or len(wanted) > 1:
@@ -181,7 +180,7 @@ def migrate(
         from crosscast_migrate.allowed_changes import allowed
         from crosscast_migrate.executed_proof import Demand
 
-        api: Api = next(api for api in APIS if api == apis[0])
+        api = apis[0]
         demand = Demand(
             command=run,
             python=python,
@@ -235,7 +234,7 @@ def migrate(
     )
 
 
-def _fitting(paths: list[str]) -> Api:
+def _fitting(paths: list[str]) -> str:
     from crosscast_migrate.nothing import fitting_api
     from crosscast_reading.sources.files import read_all
 
@@ -260,15 +259,15 @@ def unknown(words: list[str]) -> Diagnostic:
     """Return the diagnostic about what is neither an API nor a target."""
     from crosscast.recipe.suggestions import suggest
     from crosscast.targets.backend import backend_names
+    from crosscast.targets.source_support import migration_apis
     from crosscast.targets.target_names import backend_meant
-    from crosscast_migrate.codemod import APIS
 
     names = backend_names()
     wrong = [name for word in words if (name := word.partition("@")[0]) not in names]
-    meant = [near for name in wrong if (near := suggest(name, APIS))]
+    meant = [near for name in wrong if (near := suggest(name, migration_apis()))]
     meant += [f"{near} with -o" for name in wrong if (near := backend_meant(name, names))]
     did_you = f"did you mean {' or '.join(dict.fromkeys(meant))}? " if meant else ""
-    choose = f"choose one of {', '.join(APIS)}; with -o one of {', '.join(names)}"
+    choose = f"choose one of {', '.join(migration_apis())}; with -o one of {', '.join(names)}"
     return Diagnostic(
         code="CC970",
         message=f"--to {', '.join(words)}: unknown API or target",

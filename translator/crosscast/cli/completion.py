@@ -72,9 +72,9 @@ def complete_targets(incomplete: str) -> list[str]:
 
 def complete_migrations(incomplete: str) -> list[str]:
     """Return what `migrate` can migrate to: the APIs in place, and targets."""
-    from crosscast_migrate.codemod import APIS
+    from crosscast.targets.source_support import migration_apis
 
-    return [*_listed(incomplete, APIS), *complete_targets(incomplete)]
+    return [*_listed(incomplete, migration_apis()), *complete_targets(incomplete)]
 
 
 def complete_settings(incomplete: str) -> list[str]:

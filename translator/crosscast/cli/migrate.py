@@ -196,9 +196,9 @@ def _check_choices(
     Raises:
         DiagnosticError: CC970.
     """
-    from crosscast_migrate.codemod import APIS
+    from crosscast.targets.source_support import migration_apis
 
-    if any(name in APIS for name in to) or not (to or output):
+    if any(name in migration_apis() for name in to) or not (to or output):
         if sum((diff, check, write, interactive)) > 1 or (interactive and json):
             message = "choose only one of --diff, --check, --write and --interactive, the last "
             message += "without --json"
@@ -221,13 +221,13 @@ def _list_changes() -> int:
 def _no_folder(to: Sequence[str]) -> Diagnostic:
     from crosscast.api.calls import words_of
     from crosscast.api.migrating import is_target, unknown
-    from crosscast_migrate.executed_proof import FRAMEWORK_OF
+    from crosscast.targets.source_support import migration_apis
 
     words = words_of(to)
     if not is_target(words):
         return unknown(words)
     known = {name.partition("@")[0] for name in words}
-    here = [api for api, framework in FRAMEWORK_OF.items() if framework in known]
+    here = [name for name, api in migration_apis().items() if api.framework in known]
     return Diagnostic(
         code="CC970",
         message=f"--to {', '.join(to)} is another framework: choose a folder with -o",

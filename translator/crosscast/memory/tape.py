@@ -1,8 +1,8 @@
 """Simulation of a training step that counts bytes without computing anything.
 
-The model of a framework (such as `crosscast_torch.memory`) calls the tape as the emitted script
-calls the framework. The tape allocates the result of each operation, keeps what the framework saves
-for backward (`OpRow`), and simulates the backward pass. The result is the peak.
+The model of a framework (such as `crosscast_torch.target.memory`) calls the tape as the emitted
+script calls the framework. The tape allocates the result of each operation, keeps what the
+framework saves for backward (`OpRow`), and simulates the backward pass. The result is the peak.
 """
 
 from __future__ import annotations

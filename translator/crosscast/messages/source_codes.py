@@ -151,7 +151,11 @@ SOURCE_CODES = (
         "The file was not changed, because the result would not be valid Python.",
     ),
     Code("CC954", "not a baseline", "Create the file with `--baseline FILE --write-baseline`."),
-    Code("CC955", "reader cannot be loaded", "Update or remove the package that provides it."),
+    Code(
+        "CC955",
+        "reader, rule or codemod cannot be loaded",
+        "Update or remove the package that provides it.",
+    ),
     Code(
         "CC956",
         "process died",

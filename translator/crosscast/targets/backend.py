@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, e
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from crosscast.messages.chinese import add_texts
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.targets.capability import Evidence, Judgement, Row
 
@@ -137,6 +138,10 @@ class Backend(Protocol):
         """Folder of the backend's templates."""
 
     @property
+    def texts(self) -> Path | None:
+        """Folder of Chinese texts of its codes and hints (`messages.chinese`)."""
+
+    @property
     def framework(self) -> Framework | None:
         """Names, weights and users' models; None if another backend provides the framework."""
 
@@ -197,6 +202,8 @@ def load_backend(name: str) -> Backend:
         raise DiagnosticError(
             Diagnostic(code="CC107", message=f"backend {name!r} does not load: {error}")
         ) from None
+    if backend.texts is not None:
+        add_texts(backend.texts)
     return backend
 
 

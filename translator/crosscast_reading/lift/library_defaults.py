@@ -9,7 +9,7 @@ from typing import Any
 
 from crosscast.targets.defaults import Defaults, find_defaults
 from crosscast_reading.pysource.programs.program import Program
-from crosscast_reading.readers.torch.lightning import steps_by_hand
+from crosscast_reading.readers.python.manual_steps import steps_by_hand
 
 _FORMS = {
     "tensorflow.keras.mixed_precision.LossScaleOptimizer": "built",

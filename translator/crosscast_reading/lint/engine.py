@@ -9,6 +9,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast_reading.lint.ignores import apply_ignores
 from crosscast_reading.lint.options import Options
+from crosscast_reading.lint.registry import rule_problems
 from crosscast_reading.lint.result import Result, of_diagnostic, of_finding, order
 from crosscast_reading.lint.rule import Rule
 from crosscast_reading.pysource.syntax.notebook import is_notebook
@@ -38,9 +39,10 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
 
     rules = options.rules()
     subject, failures = subject_of(sources, options.versions)
-    results = [of_diagnostic(failure) for failure in failures]
+    results = [of_diagnostic(failure) for failure in (*failures, *rule_problems())]
     for rule in rules:
         results += _apply(rule, subject)
+    results = _without_replaced(results, rules)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
     if options.verbose:
         from crosscast_reading.lint.unfollowed import unfollowed
@@ -89,6 +91,19 @@ def _concerns(rule: Rule, subject: Subject) -> bool:
     return not rule.hints or any(has_word(source.text, rule.hints) for source in subject.sources)
 
 
+def _without_replaced(results: Sequence[Result], rules: Sequence[Rule]) -> list[Result]:
+    """Return results without those of general rules where a rule says the same more precisely."""
+    replaced = {
+        (code, result.span)
+        for rule in rules
+        if rule.replaces
+        for result in results
+        if result.code == rule.code
+        for code in rule.replaces
+    }
+    return [result for result in results if (result.code, result.span) not in replaced]
+
+
 def _apply(rule: Rule, subject: Subject) -> list[Result]:
     """Return the findings of a rule, also those before its failure."""
     found: list[Result] = []
@@ -96,8 +111,9 @@ def _apply(rule: Rule, subject: Subject) -> list[Result]:
 
     def check() -> None:
         if _concerns(rule, subject):
-            for finding in rule.check(subject):
-                found.append(of_finding(rule, finding))
+            for part in (rule.check, *(form.check for form in rule.forms)):
+                for finding in part(subject):
+                    found.append(of_finding(rule, finding))
 
     main = subject.sources[0].name if subject.sources else ""
     guarded(failures, f"rule {rule.code} {rule.name} on {main}", subject.sources, check)

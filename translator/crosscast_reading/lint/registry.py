@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast_reading.lint import rules as package
-from crosscast_reading.lint.rule import Rule
+from crosscast.targets.source_support import installed_support, modules_of, not_loaded
+from crosscast_reading.lint.rule import Rule, RuleForm
 
 UNUSED_IGNORE = "CL990"
 """Reported by the engine itself, which knows the unused ignore comments."""
@@ -19,30 +18,57 @@ _CODE = re.compile(r"CL\d{3}")
 _PREFIX = re.compile(r"CL\d{0,3}")
 
 
-@cache
 def all_rules() -> Mapping[str, Rule]:
     """Return code to rule, ordered by code.
 
-    Every module in a folder of `lint.rules` has a constant `RULE`, whose topic is that of the
-    folder; names that start with an underscore contain code that its rules share.
+    Every module in a folder of a package of rules (`SourceSupport.rules`) has a constant `RULE`, or
+    `FORMS` of rules of other packages; names that start with an underscore contain code that its
+    rules share.
     """
+    return _load()[0]
+
+
+def rule_problems() -> tuple[Diagnostic, ...]:
+    """Return a diagnostic for every rule that does not load, or whose code or name is taken."""
+    return _load()[1]
+
+
+@cache
+def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
     found: dict[str, Rule] = {}
+    forms: dict[str, tuple[RuleForm, ...]] = {}
+    problems: list[Diagnostic] = []
     names: set[str] = set()
-    for module in _modules():
-        rule = importlib.import_module(module).RULE
-        if rule.code in found or rule.name in names or not _CODE.fullmatch(rule.code):
-            raise ValueError(f"{module}: {rule.code} {rule.name} is malformed or taken")
-        found[rule.code] = rule
-        names.add(rule.name)
-    return dict(sorted(found.items()))
+    for name in _modules(problems):
+        try:
+            module = importlib.import_module(name)
+            if hasattr(module, "FORMS"):
+                forms[name] = tuple(module.FORMS)
+                continue
+            rule: Rule = module.RULE
+            if rule.code in found or rule.name in names or not _CODE.fullmatch(rule.code):
+                raise ValueError(f"{rule.code} {rule.name} is malformed or taken")
+        except Exception as error:  # a third-party package may raise anything on import
+            problems.append(not_loaded(f"rule {name}", error))
+        else:
+            found[rule.code] = rule
+            names.add(rule.name)
+    for name, form in ((name, form) for name, several in forms.items() for form in several):
+        if form.rule in found:
+            rule = found[form.rule]
+            found[form.rule] = replace(rule, forms=(*rule.forms, form))
+        else:
+            problems.append(not_loaded(f"rule {name}", KeyError(form.rule)))
+    return dict(sorted(found.items())), tuple(problems)
 
 
-def _modules() -> Iterator[str]:
-    for folder in package.__path__:
-        for topic in sorted(path.name for path in Path(folder).iterdir() if path.is_dir()):
-            for module in pkgutil.iter_modules([str(Path(folder, topic))]):
-                if not module.name.startswith("_"):
-                    yield f"{package.__name__}.{topic}.{module.name}"
+def _modules(problems: list[Diagnostic]) -> Iterator[str]:
+    for support in installed_support().values():
+        if support.rules:
+            try:
+                yield from modules_of(support.rules, in_folders=True)
+            except Exception as error:  # as above
+                problems.append(not_loaded(f"rules {support.rules}", error))
 
 
 def matches(word: str, rule: Rule) -> bool:

@@ -45,6 +45,18 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleForm:
+    """What the mistake of a general rule looks like in programs of one framework.
+
+    A module of a framework's rules lists them in `FORMS`, in place of a `RULE`.
+    """
+
+    rule: str
+    """The code of the rule, which the findings get."""
+    check: Callable[[Subject], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A rule. Its wrong example must yield exactly this finding, the right one none."""
 
@@ -71,6 +83,11 @@ class Rule:
     """Whether it applies only to sources that train (`Subject.trains`)."""
     beside: tuple[tuple[str, str], ...] = ()
     """Name and text of files next to both examples, such as the program of a launch script."""
+
+    replaces: tuple[str, ...] = ()
+    """Codes of general rules whose findings at the same place it replaces."""
+    forms: tuple[RuleForm, ...] = ()
+    """What the mistake looks like in some frameworks; the registry fills it."""
 
     @property
     def example_name(self) -> str:

@@ -1,54 +1,68 @@
-"""The installed readers, found by entry points; a broken plug-in is a diagnostic."""
+"""The readers of the installed packages; a broken plug-in is a diagnostic."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, cast
 
 from crosscast.messages.diagnostics import Diagnostic
+from crosscast.targets.source_support import (
+    SourceSupport,
+    installed_support,
+    load_object,
+    not_loaded,
+)
 from crosscast_reading.readers.protocol import PythonReader, TextReader
 
-TEXT_GROUP = "crosscast.readers"
-PYTHON_GROUP = "crosscast.python_readers"
-
-Loaded = tuple[tuple[Any, ...], tuple[Diagnostic, ...]]
+_Loaded = tuple[tuple[Any, ...], tuple[Diagnostic, ...]]
 
 
 def text_readers() -> tuple[TextReader, ...]:
-    """Return the readers of text formats that load, by the names of their entry points."""
-    return cast("tuple[TextReader, ...]", _load(TEXT_GROUP)[0])
+    """Return the readers of text formats that load, by name."""
+    return cast("tuple[TextReader, ...]", _text()[0])
 
 
 def python_readers() -> tuple[PythonReader, ...]:
-    """Return the readers of Python programs that load, by the names of their entry points."""
-    return cast("tuple[PythonReader, ...]", _load(PYTHON_GROUP)[0])
+    """Return the readers of Python programs that load, by name."""
+    return cast("tuple[PythonReader, ...]", _python()[0])
 
 
-def reader_problems(*groups: str) -> tuple[Diagnostic, ...]:
-    """Return a diagnostic for every reader of these groups that fails to load."""
-    return tuple(problem for group in groups for problem in _load(group)[1])
+def text_problems() -> tuple[Diagnostic, ...]:
+    """Return a diagnostic for every reader of a text format that fails to load."""
+    return _text()[1]
+
+
+def python_problems() -> tuple[Diagnostic, ...]:
+    """Return a diagnostic for every reader of Python programs that fails to load."""
+    return _python()[1]
 
 
 @cache
-def _load(group: str) -> Loaded:
-    needed = ("read", "sniff") if group == TEXT_GROUP else ("read", "hints")
+def _text() -> _Loaded:
+    return _load(lambda support: support.text_readers, ("read", "sniff"))
+
+
+@cache
+def _python() -> _Loaded:
+    return _load(lambda support: support.python_readers, ("read", "hints"))
+
+
+def _load(named: Callable[[SourceSupport], Mapping[str, str]], needed: tuple[str, ...]) -> _Loaded:
+    """Return the readers that have what is needed, by name, and what is wrong with the others."""
+    places: dict[str, str] = {}
+    for support in installed_support().values():
+        places = {**named(support), **places}
     readers: list[Any] = []
     problems: list[Diagnostic] = []
-    for entry in sorted(entry_points(group=group), key=lambda reader: reader.name):
+    for name, place in sorted(places.items()):
         try:
-            reader = entry.load()
-            missing = [name for name in needed if not hasattr(reader, name)]
+            reader = load_object(place)
+            missing = [word for word in needed if not hasattr(reader, word)]
             if missing:
                 raise TypeError(f"it has no {missing[0]!r}")
         except Exception as error:  # a third-party package may raise anything on import
-            problems.append(
-                Diagnostic(
-                    code="CC955",
-                    message=f"reader {entry.name!r} of {group} does not load: {error}",
-                    hint="update or remove the package that brings it",
-                )
-            )
+            problems.append(not_loaded(f"reader {name!r} ({place})", error))
         else:
             readers.append(reader)
     return tuple(readers), tuple(problems)

@@ -10,9 +10,11 @@ from pathlib import PurePath
 
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
+from crosscast.targets.source_support import support_problems
 from crosscast_reading.facts.command import Command
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.profile import profile_of
+from crosscast_reading.pysource.libraries.words import words_problems
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.config.documents import documents_of
@@ -23,10 +25,9 @@ from crosscast_reading.readers.protocol import ComposingReader, PythonReader, Re
 from crosscast_reading.readers.python.frameworks import retired
 from crosscast_reading.readers.python.given_away import given_away
 from crosscast_reading.readers.registry import (
-    PYTHON_GROUP,
-    TEXT_GROUP,
+    python_problems,
     python_readers,
-    reader_problems,
+    text_problems,
     text_readers,
 )
 from crosscast_reading.readers.usual_names import READER_NAME
@@ -95,10 +96,11 @@ def subject_of(
         told = {fact.field for fact in facts if fact.reader != READER_NAME}
         work = partial(given_away, program, told)
         facts += guarded(failures, "reading what is given away", python, work) or []
+    failures += support_problems()
     if others:
-        failures += reader_problems(TEXT_GROUP)
+        failures += text_problems()
     if program is not None:
-        failures += reader_problems(PYTHON_GROUP)
+        failures += (*python_problems(), *words_problems())
     subject = Subject(
         sources=sources,
         program=program or read_program(())[0],

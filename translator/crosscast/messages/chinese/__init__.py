@@ -19,6 +19,8 @@ PLACE = "{}"
 """Stands for a value of a hint, in the same order in both languages."""
 _SENTENCE = re.compile(r"[a-z]{2} [a-z]{2,}+ [a-z]{2}")
 """Words, which are no value: the hint is another one that begins alike."""
+_FOLDERS = [Path(__file__).parent]
+"""Where the tables are: first crosscast's own, then those of packages."""
 
 
 class Entry(TypedDict):
@@ -74,6 +76,17 @@ def _entries(name: str) -> Mapping[str, Entry]:
     return _read(name)
 
 
+def add_texts(folder: Path) -> None:
+    """Add the translations of a package: `codes.json`, `rules.json`, `hints.json`, if it has them.
+
+    Where crosscast has a translation already, that one stays.
+    """
+    if folder not in _FOLDERS:
+        _FOLDERS.append(folder)
+        for function in (_entries, hints, _patterns):
+            function.cache_clear()
+
+
 @cache
 def hints() -> Mapping[str, str]:
     """Return English to Chinese."""
@@ -87,6 +100,9 @@ def glossary() -> Mapping[str, tuple[str, ...]]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    path = Path(__file__).with_name(f"{name}.json")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = {}
+    for folder in reversed(_FOLDERS):
+        path = folder / f"{name}.json"
+        if path.is_file():
+            found |= json.loads(path.read_text(encoding="utf-8"))
     return found

@@ -12,7 +12,7 @@ from crosscast_reading.lint.answers.kept_flags import is_only_kept
 from crosscast_reading.lint.namespaces import use_of
 from crosscast_reading.lint.topics import Topic, topic_of
 from crosscast_reading.pysource.libraries.public_names import INSTALLED, STANDARD
-from crosscast_reading.readers.tensorflow.keras_optimizers import compiled as keras_compiled
+from crosscast_reading.readers.python.compiled_models import compiled as keras_compiled
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:

@@ -6,57 +6,9 @@ PyTorch, `apex.amp.initialize` of something that is built on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from crosscast_reading.pysource.libraries.words import all_words
 
-
-@dataclass(frozen=True, slots=True)
-class FrameworkPackages:
-    """The packages that a program of one framework imports."""
-
-    name: str
-    """As in the field `framework` of facts; empty for packages that work with several."""
-    own: tuple[str, ...] = ()
-    """The packages of the framework itself."""
-    known: tuple[str, ...] = ()
-    """Packages built on it whose calls readers know."""
-    around: tuple[str, ...] = ()
-    """Other packages built on it: models, trainers."""
-    aliases: tuple[str, ...] = ()
-    """Other names that programs usually import the first of its own packages under."""
-    is_read: bool = True
-    """Whether readers understand its training."""
-
-
-TABLE = (
-    FrameworkPackages(
-        "pytorch",
-        own=("torch", "torchvision", "torchaudio"),
-        known=(
-            *("accelerate", "apex", "deepspeed", "lightning", "lightning_fabric"),
-            *("pytorch_lightning", "torch_xla"),
-        ),
-        around=(
-            *("catalyst", "fairseq", "ignite", "megatron", "mmcv", "mmengine", "monai", "nemo"),
-            *("timm", "torchtune"),
-        ),
-    ),
-    FrameworkPackages(
-        "tensorflow",
-        own=("tensorflow", "keras", "tf_keras"),
-        known=("tensorflow_addons",),
-        aliases=("tf",),
-    ),
-    FrameworkPackages(
-        "paddle",
-        own=("paddle",),
-        around=("paddleformers", "paddlenlp", "paddleseg", "ppdet", "ppfleetx"),
-    ),
-    FrameworkPackages("jax", own=("jax",), known=("flax", "optax"), around=("equinox", "haiku")),
-    FrameworkPackages("mxnet", own=("mxnet",), around=("gluoncv", "gluonnlp"), is_read=False),
-    FrameworkPackages("mindspore", own=("mindspore",), is_read=False),
-    FrameworkPackages("oneflow", own=("oneflow",), is_read=False),
-    FrameworkPackages("", around=("byteps", "diffusers", "horovod", "transformers")),
-)
+TABLE = tuple(row for words in all_words() for row in words.packages)
 """The frameworks that readers tell apart."""
 
 OWN = frozenset(package for row in TABLE for package in row.own)

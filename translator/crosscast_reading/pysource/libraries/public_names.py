@@ -5,24 +5,9 @@ from __future__ import annotations
 import sys
 
 from crosscast_reading.pysource.libraries.packages import KNOWN
+from crosscast_reading.pysource.libraries.words import all_words, merged
 
-INSTALLED = KNOWN | frozenset(
-    {
-        *(
-            "absl",
-            "argparse",
-            "click",
-            "contextlib",
-            "copy",
-            "dataclasses",
-            "datasets",
-            "diffusers",
-        ),
-        *("easydict", "fire", "functools", "horovod", "hydra", "json", "logging", "math"),
-        *("ml_collections", "mmcv", "mmengine", "numpy", "omegaconf", "os", "paddlenlp", "peft"),
-        *("random", "sys", "timm", "transformers", "types", "typing", "yacs", "yaml"),
-    }
-)
+INSTALLED = KNOWN.union(*(words.libraries for words in all_words()))
 """First names that an absolute import means as a library, whatever the files are called."""
 
 _OTHER_VERSIONS = """
@@ -34,47 +19,7 @@ _OTHER_VERSIONS = """
 STANDARD = sys.stdlib_module_names.union(_OTHER_VERSIONS.split())
 """First names of Python's own modules from 3.7 to 3.14, whichever version runs."""
 
-_PUBLIC = {
-    "torch.cuda.amp.grad_scaler": "torch.cuda.amp",
-    "torch.cuda.amp.autocast_mode": "torch.cuda.amp",
-    "torch.amp.grad_scaler": "torch.amp",
-    "torch.amp.autocast_mode": "torch.amp",
-    "torch.autocast": "torch.amp.autocast",
-    "torch.GradScaler": "torch.amp.GradScaler",
-    "torch.nn.utils.clip_grad": "torch.nn.utils",
-    "torch.nn.parallel.distributed": "torch.nn.parallel",
-    "torch.nn.parallel.data_parallel": "torch.nn.parallel",
-    "torch.nn.DataParallel": "torch.nn.parallel.DataParallel",
-    "torch.utils.data.distributed": "torch.utils.data",
-    "torch.utils.data.dataloader": "torch.utils.data",
-    "apex.amp.frontend": "apex.amp",
-    "apex.amp.handle": "apex.amp",
-    "apex.parallel.distributed": "apex.parallel",
-    "transformers.optimization": "transformers",
-    "transformers.trainer": "transformers",
-    "transformers.training_args": "transformers",
-    "transformers.hf_argparser": "transformers",
-    "accelerate.accelerator": "accelerate",
-    "accelerate.utils.dataclasses": "accelerate.utils",
-    "tensorflow.compat.v2": "tensorflow",
-    "tensorflow.python.keras": "tensorflow.keras",
-    "keras.src": "keras",
-    "keras.api": "keras",
-    "optax._src.wrappers": "optax",
-    "optax._src.alias": "optax",
-    "optax._src.transform": "optax",
-    "optax._src.clipping": "optax",
-    "paddle.fluid.contrib.mixed_precision.decorator": "paddle.fluid.contrib.mixed_precision",
-    "paddle.fluid.dygraph.amp": "paddle.fluid.dygraph",
-    "paddle.amp.grad_scaler": "paddle.amp",
-    "paddle.amp.auto_cast.auto_cast": "paddle.amp.auto_cast",
-    "paddle.amp.auto_cast.decorate": "paddle.amp.decorate",
-    "deepspeed.runtime.engine": "deepspeed",
-    "pytorch_lightning.trainer.trainer": "pytorch_lightning",
-    "lightning.pytorch.trainer.trainer": "lightning.pytorch",
-    "lightning.fabric.fabric": "lightning.fabric",
-}
-"""Private or second places of public names."""
+_PUBLIC = merged(lambda words: words.public_names)
 _OPTIM_PRIVATE = frozenset(
     {
         *("adam", "adamw", "sgd", "rmsprop", "adagrad", "adadelta", "adamax", "asgd", "lbfgs"),
@@ -82,14 +27,7 @@ _OPTIM_PRIVATE = frozenset(
     }
 )
 
-_ONE_NAME = (
-    ("lightning.pytorch", "pytorch_lightning"),
-    ("lightning_fabric", "lightning.fabric"),
-    ("pytorch_lightning.Fabric", "lightning.fabric.Fabric"),
-    ("lightning.Trainer", "pytorch_lightning.Trainer"),
-    ("lightning.LightningModule", "pytorch_lightning.LightningModule"),
-    ("lightning.Fabric", "lightning.fabric.Fabric"),
-)
+_ONE_NAME = tuple(pair for words in all_words() for pair in words.one_name)
 
 
 def public_name(name: str) -> str:
@@ -128,46 +66,7 @@ SELF_RETURNING = frozenset(
 )
 """Methods of models, tensors and configurations that return what they were called on."""
 
-HANDED_THROUGH: dict[str, tuple[int, ...] | int] = {
-    "apex.amp.initialize": (0, 1),
-    "torch.compile": 0,
-    "torch.jit.script": 0,
-    "copy.deepcopy": 0,
-    "copy.copy": 0,
-    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": 0,
-    "apex.parallel.convert_syncbn_model": 0,
-    "paddle.amp.decorate": (0, 1),
-    "paddle.distributed.fleet.distributed_model": 0,
-    "ipex.optimize": (0, 1),
-}
-"""Calls that return their arguments: a position, or one for each part of the result."""
-
-HANDED_THROUGH_ALL = frozenset(
-    {
-        "accelerate.Accelerator.prepare",
-        "lightning.fabric.Fabric.setup",
-        "lightning.fabric.Fabric.setup_dataloaders",
-        "lightning.fabric.Fabric.setup_optimizers",
-        "lightning.fabric.Fabric.setup_module",
-    }
-)
-"""Calls that return all their positional arguments in order."""
-
-RESULTS: dict[str, tuple[str, ...]] = {
-    "deepspeed.initialize": (
-        "deepspeed.DeepSpeedEngine",
-        "deepspeed.DeepSpeedOptimizer",
-        "torch.utils.data.DataLoader",
-        "deepspeed.LRScheduler",
-    ),
-    "tensorflow.clip_by_global_norm": ("tensorflow.Tensor", "tensorflow.Tensor"),
-}
-"""Calls whose result has parts with classes of their own."""
-
-PACKAGE_OF = {
-    "tensorflow": "tensorflow",
-    "pytorch_lightning": "pytorch-lightning",
-    "paddle": "paddlepaddle",
-    "flax": "flax",
-}
-"""Package that brings a module, where its name is another."""
+HANDED_THROUGH = merged(lambda words: words.handed_through)
+HANDED_THROUGH_ALL = frozenset(name for words in all_words() for name in words.handed_through_all)
+RESULTS = merged(lambda words: words.results)
+PACKAGE_OF = merged(lambda words: words.distributions)

@@ -1,4 +1,4 @@
-"""Parameters of the functions of libraries, by version: data in `tables/`, found here.
+"""Parameters of the functions of libraries, by version: tables of several packages (`Words`).
 
 A signature is a text: names of the positional parameters in order, then `*` and the names that can
 only be given by keyword. Where an order changed there are several, each with the versions it holds
@@ -7,26 +7,16 @@ for (first one included, last one excluded). Defaults are in `crosscast.targets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import import_module
 
-Signature = str | tuple[tuple[str, str, str], ...]
-"""Text, or (since, until, text) for each window; an empty version has no bound."""
-
-_TABLES = ("torch", "trainers", "tensorflow", "keras", "paddle", "fluid", "jax")
+from crosscast_reading.pysource.libraries.words import Signature, merged
 
 
 @cache
-def table() -> dict[str, Signature]:
+def table() -> Mapping[str, Signature]:
     """Return all signatures by qualified name."""
-    found: dict[str, Signature] = {}
-    for name in _TABLES:
-        rows: dict[str, Signature] = import_module(
-            f"crosscast_reading.pysource.libraries.tables.{name}"
-        ).SIGNATURES
-        found.update(rows)
-    return found
+    return merged(lambda words: words.signatures)
 
 
 @cache

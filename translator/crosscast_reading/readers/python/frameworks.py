@@ -9,7 +9,12 @@ from weakref import WeakKeyDictionary
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast_reading.facts.fact import Fact, unknown
-from crosscast_reading.pysource.libraries.packages import TRAINING, framework_of_name, packages_of
+from crosscast_reading.pysource.libraries.packages import (
+    TABLE,
+    TRAINING,
+    framework_of_name,
+    packages_of,
+)
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.fact_builder import fact_of
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -21,13 +26,7 @@ if TYPE_CHECKING:
 
 NAME = "frameworks"
 _KNOWN: WeakKeyDictionary[Program, str] = WeakKeyDictionary()
-_STEPS = {
-    "tensorflow": ("train.", "optimizers", "GradientTape", "mixed_precision", "clip_by", "Model."),
-    "paddle": ("optimizer", "amp", "fleet", "nn."),
-    "jax": ("grad", "optax", "pmap", "flax"),
-    "pytorch": ("optim", "backward", "amp", "nn."),
-    "mxnet": ("Trainer", "autograd", "optimizer", "gluon.nn", "Module", "kvstore"),
-}
+_STEPS = {row.name: row.steps for row in TABLE if row.steps}
 _OF_PADDLE = frozenset({"clear_grad", "clear_gradients"})
 _RETIRED = {"mxnet": "MXNet"}
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies
-from crosscast_reading.lint.answers.summed_gradients import applied_again
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.sources.subject import Subject
@@ -19,7 +18,6 @@ _SCALERS = re.compile(r"scal|amp|accelerat", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find two steps of one optimizer without a backward or zero_grad between them."""
-    yield from applied_again(subject)
     for step in eager_steps(subject):
         backward = backward_of(step)
         applied = [event for event in step.inside("step") if event.subject]

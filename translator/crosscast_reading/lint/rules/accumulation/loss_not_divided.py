@@ -19,7 +19,6 @@ from crosscast_reading.lint.answers.loop import (
     window_steps,
 )
 from crosscast_reading.lint.answers.reduction import reduction_of
-from crosscast_reading.lint.answers.summed_gradients import summed_not_averaged
 from crosscast_reading.lint.answers.windows import (
     ACCUMULATES,
     end_tests,
@@ -49,7 +48,6 @@ _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows in which no loss is divided, if the losses are means."""
-    yield from summed_not_averaged(subject)
     yield from merged_not_averaged(subject)
     for step in eager_steps(subject):
         yield from _divided_too_late(step)

@@ -10,7 +10,6 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before
 from crosscast_reading.lint.answers.loop import backward_of, window_steps
-from crosscast_reading.lint.answers.summed_gradients import misaligned_sums, sums_gradients
 from crosscast_reading.lint.answers.windows import compared_remainder, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
@@ -27,26 +26,29 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in subject.steps:
         yield from _first_alone(step)
         yield from _inverted(step)
-    yield from misaligned_sums(subject)
-    summed = [step for step in subject.steps if sums_gradients(subject, step)]
-    for step in (*window_steps(subject), *summed):
-        backward = backward_of(step)
-        for event, test in end_tests(step):
-            if test.aligned is not False or test.never_again or test.opens or test.by_caller:
-                continue
-            if test.inverted:
-                continue
-            before = [candidate for candidate in backward if candidate.order < event.order]
-            if not before or any(candidate.order > event.order for candidate in backward):
-                continue
-            yield Finding(
-                span=event.module.span(test.node),
-                message=f"the first window has {_micro(test.first_length)} instead of "
-                f"{test.steps_text}",
-                hint=_hint(test),
-                related=(event.span,),
-                edits=_edits(event, test),
-            )
+    for step in window_steps(subject):
+        yield from shifted_windows(step)
+
+
+def shifted_windows(step: TrainingStep) -> Iterator[Finding]:
+    """Find window tests of a step whose first window has another length."""
+    backward = backward_of(step)
+    for event, test in end_tests(step):
+        if test.aligned is not False or test.never_again or test.opens or test.by_caller:
+            continue
+        if test.inverted:
+            continue
+        before = [candidate for candidate in backward if candidate.order < event.order]
+        if not before or any(candidate.order > event.order for candidate in backward):
+            continue
+        yield Finding(
+            span=event.module.span(test.node),
+            message=f"the first window has {_micro(test.first_length)} instead of "
+            f"{test.steps_text}",
+            hint=_hint(test),
+            related=(event.span,),
+            edits=_edits(event, test),
+        )
 
 
 def _inverted(step: TrainingStep) -> Iterator[Finding]:

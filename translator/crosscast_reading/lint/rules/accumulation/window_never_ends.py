@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
-from crosscast_reading.lint.answers.summed_gradients import never_applied
 from crosscast_reading.lint.answers.windows import compared_remainder, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
@@ -24,7 +23,6 @@ _RIGHT = changed(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find window tests with a constant counter or an impossible remainder."""
-    yield from never_applied(subject)
     for step in subject.steps:
         yield from _never_by_default(step)
     for step in eager_steps(subject):

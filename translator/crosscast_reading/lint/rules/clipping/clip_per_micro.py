@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps
-from crosscast_reading.lint.answers.summed_gradients import clipped_before_the_sum
 from crosscast_reading.lint.answers.windows import accelerator_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
@@ -18,7 +17,6 @@ from crosscast_reading.trainstep.events import Event, Loop, TrainingStep
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips of incomplete sums."""
-    yield from clipped_before_the_sum(subject)
     for step in eager_steps(subject):
         if not step.windowed:
             continue

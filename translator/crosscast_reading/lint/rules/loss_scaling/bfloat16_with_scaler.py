@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from crosscast.messages.diagnostics import Severity
@@ -29,9 +28,6 @@ from crosscast_reading.lint.rules._examples import AMP, PLAIN, changed
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.syntax.nodes import names_in
-from crosscast_reading.readers.tensorflow.eager_steps import words_of
-from crosscast_reading.readers.tensorflow.half_inputs import half_inputs
-from crosscast_reading.readers.tensorflow.keras import scales_by_hand
 from crosscast_reading.readers.words import TYPES
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Context, Event, Guard, TrainingStep
@@ -39,7 +35,6 @@ from crosscast_reading.trainstep.events import Context, Event, Guard, TrainingSt
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scaled losses of a forward pass that runs in bfloat16 with the defaults of flags."""
-    yield from _of_tapes(subject)
     made = scaler_calls(subject)
     by_default = bool(made) and all(enabled_by_default(call) for call in made)
     for step in eager_steps(subject):
@@ -198,23 +193,6 @@ def _asks_for_release(test: ast.expr) -> bool:
     return False
 
 
-def _of_tapes(subject: Subject) -> Iterator[Finding]:
-    """Find losses of Keras that are scaled although the model gets inputs in bfloat16."""
-    program = subject.program
-    if any(_HALF.search(w) for m in program.modules for w in words_of(m)):
-        return  # the type may be chosen
-    casts = {call.module.function_of(call.node): call for call in half_inputs(program)}
-    for call in scales_by_hand(program) if casts else ():
-        cast = casts.get(call.module.function_of(call.node))
-        if cast is not None:
-            yield Finding(
-                span=call.module.span(call.node),
-                message="the loss is scaled, but the model gets its inputs in bfloat16",
-                hint="remove the loss scale",
-                related=(cast.module.span(cast.node),),
-            )
-
-
 def _bfloat(step: TrainingStep) -> bool:
     contexts = [_context(event) for event in trained_passes(step)]
     return bool(contexts) and all(contexts)
@@ -226,8 +204,6 @@ def _context(event: Event) -> bool:
         return False
     return dtype_of(context, defaults=True) == "bfloat16"
 
-
-_HALF = re.compile(r"(?<!b)float16|fp16|half")
 
 _BARE = changed(
     PLAIN,

@@ -19,7 +19,6 @@ from crosscast_reading.lint.answers.type_switches import type_switches
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import AMP, PLAIN, changed
 from crosscast_reading.lint.rules.loss_scaling._half_weights import casts_of, conditional, halves
-from crosscast_reading.lint.rules.paddle.paddle_scaler_alone import check as in_paddle
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
@@ -52,8 +51,6 @@ def check(subject: Subject) -> Iterator[Finding]:
         cause = _half(step) or _half_weights(step) or _initialized(step)
         if cause is not None and step.of("step"):
             span = step.module.owner_of(cause).span(cause)
-            if any(finding.span == span for finding in in_paddle(subject)):
-                continue
             yield Finding(
                 span=span,
                 message="the forward pass runs in float16, but the loss is not scaled",

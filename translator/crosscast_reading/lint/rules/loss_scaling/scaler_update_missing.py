@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scaler_names
-from crosscast_reading.lint.answers.paddle import scalers
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import AMP, changed
-from crosscast_reading.readers.python.library_calls import plain
+from crosscast_reading.readers.python.library_calls import calls_of, plain
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.program import Program
 
+_SCALER = re.compile(r"\.(Grad|Amp)Scaler$")
 _UPDATES = re.compile(r"scal\w{0,60}(\[\w{1,60}\])?\.update\(|\.minimize\(|\b(grad_)?amp\.update\(")
 
 
@@ -41,11 +42,15 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _never_adjusts(program: Program) -> bool:
-    """Whether the scalers are Paddle's with a fixed scale, whose steps need no update between."""
-    made = scalers(program)
+    """Whether all scalers have a fixed scale, as Paddle's may: no step needs an update."""
+    made = [call for name, call in calls_of(program) if _SCALER.search(name) and _may_be_on(call)]
     return bool(made) and all(
         plain(call.argument("use_dynamic_loss_scaling")) is False for call in made
     )
+
+
+def _may_be_on(call: Call) -> bool:
+    return plain(call.argument("enable")) is not False
 
 
 RULE = Rule(

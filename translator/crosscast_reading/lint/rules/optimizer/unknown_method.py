@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import PLAIN, changed
-from crosscast_reading.lint.rules.optimizer._keras_generations import of_keras_2
 from crosscast_reading.lint.rules.optimizer._switched import leaves
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.programs.module import Module
@@ -53,7 +52,6 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of methods that exist nowhere but are close to one that does."""
     program = subject.program
     yield from _of_pytorch(program)
-    yield from of_keras_2(program)
     for call in program.calls():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue

@@ -36,8 +36,6 @@ from crosscast_reading.lint.rules.schedule._epoch_lengths import (
 )
 from crosscast_reading.lint.rules.schedule._loop_lengths import lengths_of_loops
 from crosscast_reading.lint.rules.schedule._paddle_graphs import lengths_in_rounds
-from crosscast_reading.lint.rules.schedule._replica_lengths import lengths_of_replicas
-from crosscast_reading.lint.rules.schedule._sum_lengths import lengths_in_batches
 from crosscast_reading.lint.rules.schedule._warmup_units import warmups_in_epochs
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.once import once
@@ -66,8 +64,6 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     yield from _of_keras(program)
     yield from _of_workers(program)
-    yield from _of_replicas(program)
-    yield from _of_sums(subject, program)
     yield from _of_lightning(program)
     yield from _of_warmups(program)
     for step in eager_steps(subject):
@@ -142,32 +138,6 @@ def _of_workers(program: Program) -> Iterator[Finding]:
             "schedule advances once per round: with N workers it ends after 1/N of the schedule",
             hint="count rounds in the loop, or divide the length by the number of workers",
             related=(module.span(raised),),
-        )
-
-
-def _of_replicas(program: Program) -> Iterator[Finding]:
-    """Find lengths counted with the batch of one replica, for batches of all of them."""
-    for length in lengths_of_replicas(program):
-        call, node, batch = length.call, length.node, length.batch
-        yield Finding(
-            span=length.module.span(length.quotient),
-            message=f"{call.module.text(node)} counts batches of {batch} rows, but the replicas "
-            "take a batch of this size each, so there are fewer steps",
-            hint="divide by the size of the global batch",
-            related=(call.module.span(node),),
-        )
-
-
-def _of_sums(subject: Subject, program: Program) -> Iterator[Finding]:
-    """Find lengths in batches, where an update takes the sum of the gradients of several."""
-    for length, window in lengths_in_batches(subject, program):
-        call, node, steps = length.call, length.node, window.module.text(window.length)
-        yield Finding(
-            span=length.module.span(length.quotient),
-            message=f"{call.module.text(node)} counts batches, but the schedule advances with "
-            f"every update: once in {steps} batches where gradients are added up",
-            hint=f"divide by {steps} there",
-            related=(window.module.span(window.test), call.module.span(node)),
         )
 
 

@@ -8,9 +8,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import PLAIN, changed
-from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.readers.python.library_calls import last
-from crosscast_reading.readers.tensorflow.callbacks_kept import not_given
 from crosscast_reading.sources.still_rates import idle_schedules
 from crosscast_reading.sources.subject import Subject
 
@@ -21,7 +19,6 @@ _METRIC = {"ReduceLROnPlateau": "loss", "ReduceOnPlateau": "loss"}
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules in a program with its own loop that it neither steps nor passes on."""
     program = subject.program
-    yield from _given_to_no_fit(program)
     updates = [event for step in eager_steps(subject) for event in step.of("step")]
     for idle in idle_schedules(program) if updates else ():
         text = idle.call.module.text(idle.kept)
@@ -39,17 +36,6 @@ def check(subject: Subject) -> Iterator[Finding]:
             if alone
             else f"advance it after the step of the optimizer: {step}",
             related=(updates[0].span,),
-        )
-
-
-def _given_to_no_fit(program: Program) -> Iterator[Finding]:
-    """Find callbacks of Keras that change the rate, and that `fit` does not get."""
-    for call, fit in not_given(program):
-        yield Finding(
-            span=call.module.span(call.node),
-            message="no training gets this callback: the learning rate stays the same",
-            hint=f"pass it to `{fit.method}`, in `callbacks`",
-            related=(fit.module.span(fit.node.func),),
         )
 
 

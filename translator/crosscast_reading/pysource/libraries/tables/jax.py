@@ -5,7 +5,7 @@ Read in optax 0.0.9 to 0.2.8, flax 0.3.6, 0.5.0 and 0.12.8, and jax 0.10.2.
 
 from __future__ import annotations
 
-from crosscast_reading.pysource.libraries.signatures import Signature
+from crosscast_reading.pysource.libraries.words import Signature
 
 _ADAM = "learning_rate b1 b2 eps eps_root"
 _DYNAMIC = "growth_factor backoff_factor growth_interval fin_steps scale minimum_scale"

@@ -1,0 +1,1 @@
+"""Migration of programs for Paddle to its current API."""

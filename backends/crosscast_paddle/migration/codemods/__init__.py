@@ -1,0 +1,1 @@
+"""The codemods of Paddle, one module each."""

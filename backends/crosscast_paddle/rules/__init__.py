@@ -1,0 +1,1 @@
+"""Rules about programs for Paddle, one module each, in folders by topic."""

@@ -1,0 +1,64 @@
+"""CL802: a scaler of Paddle that disables itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_paddle.answers.amp import AMP, casts, methods, on_cpu, scalers
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import changed
+from crosscast_reading.sources.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find scalers on the CPU, and with regions of both bfloat16 and float16."""
+    program = subject.program
+    if not methods(program, "scale"):
+        return
+    made = scalers(program)
+    if not made:
+        return
+    cpu = on_cpu(program)
+    if cpu is not None:
+        yield Finding(
+            span=made[0].module.span(made[0].node),
+            message="on a CPU, Paddle's GradScaler silently disables itself",
+            hint="remove it, or train on a GPU",
+            related=(cpu.module.span(cpu.node),),
+        )
+        return
+    regions = casts(program)
+    brain = [call for call, kind in regions if kind == "bfloat16"]
+    half = [call for call, kind in regions if kind == "float16"]
+    if brain and half:
+        yield Finding(
+            span=brain[0].module.span(brain[0].node),
+            message="auto_cast to bfloat16 permanently disables the scaler of the float16 "
+            "training: bfloat16 remains the dtype of the process when the region ends",
+            hint="use the same dtype everywhere",
+            related=(made[0].module.span(made[0].node),),
+        )
+
+
+_EVALUATION = """\
+    with paddle.no_grad(), paddle.amp.auto_cast(dtype="bfloat16"):
+        evaluate(model)
+"""
+
+RULE = Rule(
+    code="CL802",
+    name="paddle-scaler-off",
+    topic="paddle",
+    severity=Severity.WARNING,
+    title="Paddle scaler that disables itself",
+    why="`scale()` permanently disables a GradScaler if the dtype of the process is not float16 "
+    "at that moment. Entering auto_cast sets this dtype, leaving it does not restore it, so "
+    "a bfloat16 region for evaluation ends the loss scaling of float16 training. On a CPU, "
+    "`enable` is silently ignored. Measured with Paddle 3.3.1.",
+    wrong=AMP + _EVALUATION,
+    right=changed(AMP + _EVALUATION, ('dtype="bfloat16"', "")),
+    check=check,
+    hints=("GradScaler",),
+    sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py and auto_cast.py",),
+)

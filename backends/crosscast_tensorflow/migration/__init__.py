@@ -1,0 +1,1 @@
+"""Migration of programs for TensorFlow and Keras to its current API."""

@@ -1,0 +1,1 @@
+"""The codemods of TensorFlow and Keras, one module each."""

@@ -1,0 +1,1 @@
+"""Rules about programs for TensorFlow and Keras, one module each, in folders by topic."""

@@ -1,0 +1,1 @@
+"""Rules about accumulation in programs for TensorFlow and Keras."""

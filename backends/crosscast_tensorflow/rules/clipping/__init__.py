@@ -1,0 +1,1 @@
+"""Rules about clipping in programs for TensorFlow and Keras."""

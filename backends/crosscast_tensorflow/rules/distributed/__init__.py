@@ -1,0 +1,1 @@
+"""Rules about distributed in programs for TensorFlow and Keras."""

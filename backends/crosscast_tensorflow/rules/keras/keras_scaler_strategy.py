@@ -1,0 +1,85 @@
+"""CL704: the LossScaleOptimizer of Keras 3 under tf.distribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import changed
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.compiled_models import compiled
+from crosscast_reading.sources.subject import Subject
+from crosscast_tensorflow.answers.keras import half_policies, is_keras_3, strategies
+from crosscast_tensorflow.reading.keras import scaler_calls
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find wrapped optimizers in programs for Keras 3 with a strategy."""
+    program = subject.program
+    if not is_keras_3(program):
+        return
+    made = strategies(program)
+    for call in _scaling(program) if made else ():
+        yield Finding(
+            span=call.module.span(call.node),
+            message="an overflow on a single replica corrupts the weights (MirroredStrategy) or "
+            "blocks all workers forever (MultiWorkerMirroredStrategy)",
+            hint="use bfloat16, tf_keras (TF_USE_LEGACY_KERAS=1), or reduce the scaled gradients "
+            "yourself before `apply`",
+            related=(made[0].module.span(made[0].node),),
+        )
+
+
+def _scaling(program: Program) -> Iterator[Call]:
+    """Yield the calls that wrap an optimizer: by the program, or by `compile` under a policy."""
+    wrapped = [call for name, call in scaler_calls(program) if ".experimental." not in name]
+    yield from wrapped
+    if not wrapped and half_policies(program):
+        for call in compiled(program):
+            scales = call.argument("auto_scale_loss")
+            if not isinstance(scales, Known) or scales.value is not False:
+                yield call
+
+
+_DISTRIBUTED = """\
+import keras
+import tensorflow as tf
+
+keras.config.set_dtype_policy("mixed_float16")
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(2, dtype="float32")])
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.AdamW(1e-3))
+    model.compile(optimizer, loss="mse")
+model.fit(inputs, targets, batch_size=8)
+"""
+
+RULE = Rule(
+    code="CL704",
+    name="keras-scaler-strategy",
+    topic="keras",
+    severity=Severity.ERROR,
+    title="LossScaleOptimizer of Keras 3 under tf.distribute",
+    why="Keras 3 checks for overflows and clips before it reduces gradients over replicas. An "
+    "infinite gradient only on replica 1 makes the weights infinite and does not change the "
+    "scale; with several workers, one skips the step and the others wait for it. tf_keras 2 "
+    "reduces first. Under the policy mixed_float16, `compile` wraps the optimizer itself. "
+    "Measured with Keras 3.15.1 and tf_keras 2.21.",
+    wrong=_DISTRIBUTED,
+    right=changed(
+        _DISTRIBUTED,
+        ("strategy = tf.distribute.MirroredStrategy()\nwith strategy.scope():\n", ""),
+        ("    model = ", "model = "),
+        ("    optimizer = ", "optimizer = "),
+        ("    model.compile", "model.compile"),
+    ),
+    check=check,
+    hints=("LossScaleOptimizer", "mixed_float16"),
+    sources=(
+        "Keras 3.15.1, keras/src/optimizers/loss_scale_optimizer.py and "
+        "keras/src/backend/tensorflow/optimizer.py",
+    ),
+)

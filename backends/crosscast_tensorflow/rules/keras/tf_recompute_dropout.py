@@ -1,0 +1,116 @@
+"""CL705: activations recomputed with another dropout mask."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.lint.rules._examples import changed
+from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.module import Module
+from crosscast_reading.pysource.programs.program import Program
+from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.library_calls import calls_of, canonical
+from crosscast_reading.readers.python.module_words import function_calls
+from crosscast_reading.sources.subject import Subject
+
+_REMAT = re.compile(
+    r"tensorflow\.recompute_grad|keras\.remat|tensorflow\.contrib\.layers\.recompute_grad"
+)
+_DROPOUT = ("keras.layers.Dropout", "tensorflow.nn.dropout", "tensorflow.layers.dropout")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find recomputed functions with dropout."""
+    program = subject.program
+    for module, function, place in _recomputed(program):
+        for call in function_calls(function, module):
+            if _drops(call):
+                yield Finding(
+                    span=module.span(call.node),
+                    message="the backward pass recomputes this with a different dropout mask, so "
+                    "its gradients are wrong",
+                    hint="use tf.nn.experimental.stateless_dropout with a seed passed as an "
+                    "argument",
+                    related=(place[0].span(place[1]),),
+                )
+                break
+
+
+def _recomputed(
+    program: Program,
+) -> Iterator[tuple[Module, ast.AST, tuple[Module, ast.AST]]]:
+    for name, call in calls_of(program):
+        if _REMAT.fullmatch(name) and call.node.args:
+            target = call.module.resolve(call.node.args[0])
+            found = program.function_named(target)
+            if found is not None:
+                yield found[0], found[1], (call.module, call.node)
+    for module in program.modules:
+        for function in module.functions.values():
+            for node in function.decorator_list:
+                if _REMAT.fullmatch(canonical(module.resolve(node))):
+                    yield module, function, (module, node)
+
+
+def _drops(call: Call) -> bool:
+    """Whether a call applies dropout: a layer created here or before, or the function."""
+    for name in call.names:
+        plain = canonical(name).removesuffix(".__call__")
+        if plain not in _DROPOUT or (plain == "keras.layers.Dropout" and plain == canonical(name)):
+            continue
+        maker = next((m.call for m in call.meanings if m.call is not None), None)
+        made = call.module.call(maker) if maker is not None else call
+        rate = made.argument("rate")
+        return not (isinstance(rate, Known) and rate.value in (0, 0.0, None))
+    return False
+
+
+_EXAMPLE = """\
+import tensorflow as tf
+
+dense = tf.keras.layers.Dense(64)
+optimizer = tf.keras.optimizers.Adam(1e-3)
+
+
+@tf.recompute_grad
+def block(inputs, seed):
+    return tf.nn.experimental.stateless_dropout(dense(inputs), 0.1, seed)
+
+
+for step, (inputs, targets) in dataset.enumerate():
+    seed = tf.stack([tf.constant(1, tf.int64), step])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(block(inputs, seed) - targets))
+    gradients = tape.gradient(loss, dense.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, dense.trainable_variables))
+"""
+
+RULE = Rule(
+    code="CL705",
+    name="recompute-with-dropout",
+    topic="keras",
+    severity=Severity.ERROR,
+    title="Recomputed activations with dropout",
+    why="`tf.recompute_grad` and `keras.remat` draw a new dropout mask when they recompute "
+    "activations. All gradients are wrong, although the loss looks plausible. Measured with "
+    "TensorFlow 2.21 and Keras 3.15.1.",
+    wrong=changed(
+        _EXAMPLE,
+        (
+            "tf.nn.experimental.stateless_dropout(dense(inputs), 0.1, seed)",
+            "tf.nn.dropout(dense(inputs), 0.1)",
+        ),
+        ("def block(inputs, seed)", "def block(inputs)"),
+        ("block(inputs, seed) - targets", "block(inputs) - targets"),
+        ("for step, (inputs, targets) in dataset.enumerate():", "for inputs, targets in dataset:"),
+        ("    seed = tf.stack([tf.constant(1, tf.int64), step])\n", ""),
+    ),
+    right=_EXAMPLE,
+    check=check,
+    hints=("recompute_grad", "remat"),
+    sources=("TensorFlow 2.21 and Keras 3.15.1, gradients with and without recomputation",),
+)

@@ -1,0 +1,1 @@
+"""Rules about loss scaling in programs for TensorFlow and Keras."""

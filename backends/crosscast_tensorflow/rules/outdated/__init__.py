@@ -1,0 +1,1 @@
+"""Rules about outdated in programs for TensorFlow and Keras."""

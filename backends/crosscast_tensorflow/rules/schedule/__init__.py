@@ -1,0 +1,1 @@
+"""Rules about schedule in programs for TensorFlow and Keras."""

@@ -1,0 +1,1 @@
+"""What rules of several topics ask of programs for PyTorch."""

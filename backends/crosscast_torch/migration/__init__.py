@@ -1,0 +1,1 @@
+"""Migration of programs for PyTorch to its current API."""

@@ -1,0 +1,1 @@
+"""The codemods of PyTorch, one module each."""

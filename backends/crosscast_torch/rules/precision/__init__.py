@@ -1,0 +1,1 @@
+"""Rules about precision in programs for PyTorch."""

@@ -1,0 +1,99 @@
+"""The PyTorch backend of crosscast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crosscast.emit.frame import Frame
+from crosscast.emit.printer import print_script
+from crosscast.emit.render import template_root
+from crosscast.plan.canonical import canonical_plan, scale_before_schedule
+from crosscast.plan.operations import Plan
+from crosscast.recipe.document import Recipe, Section
+from crosscast.targets.backend import Dialect, File, Form, Lowered
+from crosscast.targets.capability import Judgement, Row
+from crosscast_torch import TEXTS
+from crosscast_torch.target import lower as lowering
+from crosscast_torch.target.dialects import DIALECTS
+from crosscast_torch.target.overrides import TorchOverrides
+from crosscast_torch.target.rows import ROWS
+
+if TYPE_CHECKING:
+    from crosscast.memory.records import Device, TracedModel
+    from crosscast.messages.code import Code
+    from crosscast.targets.defaults import Defaults
+    from crosscast.targets.framework import Framework
+    from crosscast.targets.harness import Harness
+    from crosscast_torch.target import memory
+
+TEMPLATES = template_root()
+
+
+@dataclass(frozen=True, slots=True)
+class TorchBackend:
+    """Emits training scripts with torch.amp or torch.cuda.amp."""
+
+    name: str = "torch"
+    title: str = DIALECTS[0].title
+    distributions: tuple[str, ...] = ("torch",)
+    dialects: tuple[Dialect, ...] = DIALECTS
+    rows: tuple[Row, ...] = ROWS
+    overrides: type[Section] = TorchOverrides
+    templates: Path = TEMPLATES
+    texts: Path = TEXTS
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """Diagnostic codes that the rows use."""
+        from crosscast_torch.target.codes import CODES
+
+        return CODES
+
+    @property
+    def defaults(self) -> tuple[Defaults, ...]:
+        """Default values of the framework's APIs, by version."""
+        from crosscast_torch.target.defaults import DEFAULTS
+
+        return DEFAULTS
+
+    @property
+    def framework(self) -> Framework:
+        """Names, weights and users' models."""
+        from crosscast_torch.target.framework import FRAMEWORK
+
+        return FRAMEWORK
+
+    @property
+    def harness(self) -> Harness:
+        """Information for `crosscast parity` to observe the scripts."""
+        from crosscast_torch.target.harness import HARNESS
+
+        return HARNESS
+
+    def lower(
+        self, recipe: Recipe, judgements: Sequence[Judgement], dialect: Dialect, form: Form
+    ) -> Lowered:
+        """Return plan and files for a recipe that the rows accept."""
+        # GradScaler tells of a skip by lowering its scale.
+        plan = scale_before_schedule(canonical_plan(recipe))
+        return print_script(self, plan, recipe, judgements, dialect, form)
+
+    def print_plan(
+        self, plan: Plan, frame: Frame, dialect: Dialect, form: Form
+    ) -> tuple[File, ...]:
+        """Return the files of a plan."""
+        return lowering.files(plan, frame, dialect, self.templates, form)
+
+    def rehearse(
+        self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
+    ) -> memory.TorchRehearsal:
+        """Return what a window of the emitted script allocates."""
+        from crosscast_torch.target import memory
+
+        return memory.rehearse(recipe, dialect, device, traced)
+
+
+BACKEND = TorchBackend()

@@ -1,0 +1,1 @@
+"""Readers of programs for third-party trainers."""

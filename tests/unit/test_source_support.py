@@ -1,0 +1,225 @@
+"""What packages know of programs is found by entry points; what does not load is said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from crosscast.messages import chinese
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.source import Source
+from crosscast.targets import source_support
+from crosscast.targets.source_support import (
+    MigrationApi,
+    SourceSupport,
+    installed_support,
+    migration_apis,
+    support_problems,
+)
+from crosscast_migrate import registry as codemods
+from crosscast_reading.lint import registry as rules
+from crosscast_reading.lint.engine import lint_sources
+from crosscast_reading.pysource.libraries import words
+from crosscast_reading.readers import registry as readers
+
+Install = Callable[..., None]
+CACHES = (
+    source_support._found,
+    migration_apis,
+    rules._load,
+    codemods._load,
+    readers._text,
+    readers._python,
+    words._found,
+    chinese._entries,
+    chinese.hints,
+    chinese._patterns,
+)
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install]:
+    """Return a function that replaces what is installed by some entry points, by name."""
+    package = tmp_path / "their"
+    for folder in ("rules/launch", "codemods"):
+        (package / folder).mkdir(parents=True)
+    for folder in (".", "rules", "codemods"):
+        (package / folder / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def replace(files: dict[str, str] | None = None, **supports: object) -> None:
+        for name, text in (files or {}).items():
+            (package / name).write_text(text)
+        entries = [
+            SimpleNamespace(name=name, dist=None, load=lambda support=support: _loaded(support))
+            for name, support in supports.items()
+        ]
+        monkeypatch.setattr(source_support, "entry_points", lambda group: entries)
+        _forget()
+
+    yield replace
+    monkeypatch.undo()
+    _forget()
+
+
+def _loaded(support: object) -> object:
+    if isinstance(support, Exception):
+        raise support
+    return support
+
+
+def _forget() -> None:
+    for cache in CACHES:
+        cache.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "their"]:
+        del sys.modules[name]
+
+
+def _said(problems: tuple[Diagnostic, ...]) -> list[str]:
+    assert {problem.code for problem in problems} <= {"CC955"}
+    return [problem.message for problem in problems]
+
+
+def test_a_package_that_does_not_load_is_said(install: Install) -> None:
+    install(good=SourceSupport(), gone=ImportError("no"), other=object())
+    assert list(installed_support()) == ["good"]
+    assert _said(support_problems()) == [
+        "'gone' of crosscast.source_support does not load: no",
+        "'other' of crosscast.source_support does not load: it is no SourceSupport",
+    ]
+    results = lint_sources([Source("a.py", "import torch\nloss.backward()\noptimizer.step()\n")])
+    assert [result.code for result in results].count("CC955") == 2
+
+
+def test_readers_that_do_not_load_are_said(install: Install) -> None:
+    text = (
+        "class Reader:\n    name, hints = 'good', ()\n"
+        "    def read(self, program):\n        return ()\nREADER = Reader()\nBAD = object()\n"
+    )
+    places = {"good": "READER", "bad": "BAD", "absent": "ABSENT"}
+    support = SourceSupport(
+        python_readers={name: f"their.reader:{place}" for name, place in places.items()},
+        text_readers={"broken": "their.none:READER"},
+    )
+    install({"reader.py": text}, one=support)
+    assert [reader.name for reader in readers.python_readers()] == ["good"]
+    assert _said(readers.python_problems()) == [
+        "reader 'absent' (their.reader:ABSENT) does not load: "
+        "module 'their.reader' has no attribute 'ABSENT'",
+        "reader 'bad' (their.reader:BAD) does not load: it has no 'read'",
+    ]
+    assert readers.text_readers() == ()
+    assert _said(readers.text_problems()) == [
+        "reader 'broken' (their.none:READER) does not load: No module named 'their.none'"
+    ]
+
+
+RULE = """
+from crosscast_reading.lint.rule import Rule
+RULE = Rule(
+    code="{code}", name="{name}", topic="launch", severity="error", title="t", why="w",
+    wrong="", right="", check=lambda subject: (),
+)
+"""
+
+
+def test_rules_that_do_not_load_are_said(install: Install) -> None:
+    files = {
+        "rules/launch/a_good.py": RULE.format(code="CL997", name="good"),
+        "rules/launch/b_same.py": RULE.format(code="CL997", name="same"),
+        "rules/launch/c_code.py": RULE.format(code="X1", name="code"),
+        "rules/launch/d_broken.py": "import absent_package\n",
+        "rules/launch/_shared.py": "raise RuntimeError\n",
+    }
+    install(files, one=SourceSupport(rules="their.rules"), two=SourceSupport(rules="their.none"))
+    assert list(rules.all_rules()) == ["CL997"]
+    assert _said(rules.rule_problems()) == [
+        "rule their.rules.launch.b_same does not load: CL997 same is malformed or taken",
+        "rule their.rules.launch.c_code does not load: X1 code is malformed or taken",
+        "rule their.rules.launch.d_broken does not load: No module named 'absent_package'",
+        "rules their.none does not load: No module named 'their.none'",
+    ]
+
+
+CODEMOD = """
+from crosscast_migrate.codemod import Codemod
+CODEMOD = Codemod(
+    code="{code}", name="{code}", api="{api}", title="t", hints=(), examples=(),
+    run=lambda subject: (),
+)
+"""
+
+
+def test_codemods_that_do_not_load_are_said(install: Install) -> None:
+    files = {
+        "codemods/a_good.py": CODEMOD.format(code="CM901", api="their2"),
+        "codemods/b_other.py": CODEMOD.format(code="CM902", api="their3"),
+        "codemods/c_broken.py": "import absent_package\n",
+    }
+    api = MigrationApi(name="their2", codes="CM9", modules=("their",))
+    install(
+        files,
+        one=SourceSupport(codemods="their.codemods", apis=(api,)),
+        two=SourceSupport(codemods="their.none"),
+    )
+    assert [codemod.code for codemod in codemods.codemods_to("their2")] == ["CM901"]
+    assert _said(codemods.codemod_problems()) == [
+        "codemod their.codemods.b_other does not load: CM902 migrates to an unknown API, 'their3'",
+        "codemod their.codemods.c_broken does not load: No module named 'absent_package'",
+        "codemods their.none does not load: No module named 'their.none'",
+    ]
+
+
+def test_words_that_do_not_load_are_said(install: Install) -> None:
+    text = (
+        "from crosscast_reading.pysource.libraries.words import Words\n"
+        "WORDS = Words(signatures={'their.f': 'a b'})\n"
+    )
+    install(
+        {"names.py": text},
+        one=SourceSupport(words="their.names:WORDS"),
+        two=SourceSupport(words="their.names:OTHER"),
+    )
+    assert words.merged(lambda found: found.signatures) == {"their.f": "a b"}
+    assert _said(words.words_problems()) == [
+        "words their.names:OTHER does not load: module 'their.names' has no attribute 'OTHER'"
+    ]
+
+
+def test_a_package_brings_its_translations(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "hints.json").write_text('{"add a toy": "添加玩具"}')
+    (folder / "codes.json").write_text(
+        '{"CC999": {"of": "", "title": "玩具", "help": ""}, '
+        '"CC001": {"of": "", "title": "玩具", "help": ""}}'
+    )
+    before = chinese.entry("CC001")
+    monkeypatch.setattr(chinese, "_FOLDERS", [*chinese._FOLDERS])
+    install(one=SourceSupport(texts=folder))
+    installed_support()
+    assert chinese.hint("add a toy") == "添加玩具"
+    added = chinese.entry("CC999")
+    assert added is not None
+    assert added["title"] == "玩具"
+    assert chinese.entry("CC001") == before
+
+
+def test_what_crosscast_brings_loads() -> None:
+    assert installed_support().keys() >= {"general", "torch", "tensorflow", "paddle", "trainers"}
+    problems = (
+        *support_problems(),
+        *readers.text_problems(),
+        *readers.python_problems(),
+        *rules.rule_problems(),
+        *codemods.codemod_problems(),
+        *words.words_problems(),
+    )
+    assert _said(problems) == []
+    assert list(migration_apis()) == ["torch.amp", "keras3", "paddle3", "tf.compat.v1"]

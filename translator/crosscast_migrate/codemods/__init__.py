@@ -1,1 +1,0 @@
-"""One module per codemod with a constant CODEMOD; names of shared modules start with `_`."""

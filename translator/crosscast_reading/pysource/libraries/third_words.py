@@ -1,0 +1,44 @@
+"""Names of frameworks without a package here, and of libraries that work with all of them."""
+
+from __future__ import annotations
+
+from crosscast_reading.pysource.libraries.tables.jax import SIGNATURES
+from crosscast_reading.pysource.libraries.words import FrameworkPackages, Words
+
+WORDS = Words(
+    packages=(
+        FrameworkPackages(
+            "jax",
+            own=("jax",),
+            known=("flax", "optax"),
+            around=("equinox", "haiku"),
+            steps=("grad", "optax", "pmap", "flax"),
+        ),
+        FrameworkPackages(
+            "mxnet",
+            own=("mxnet",),
+            around=("gluoncv", "gluonnlp"),
+            steps=("Trainer", "autograd", "optimizer", "gluon.nn", "Module", "kvstore"),
+            is_read=False,
+        ),
+        FrameworkPackages("mindspore", own=("mindspore",), is_read=False),
+        FrameworkPackages("oneflow", own=("oneflow",), is_read=False),
+        FrameworkPackages("", around=("byteps", "diffusers", "horovod")),
+    ),
+    signatures=SIGNATURES,
+    public_names={
+        "optax._src.wrappers": "optax",
+        "optax._src.alias": "optax",
+        "optax._src.transform": "optax",
+        "optax._src.clipping": "optax",
+    },
+    handed_through={"copy.deepcopy": 0, "copy.copy": 0},
+    distributions={"flax": "flax"},
+    libraries=(
+        *("absl", "argparse", "click", "contextlib", "copy", "dataclasses", "datasets"),
+        *("diffusers", "easydict", "fire", "functools", "horovod", "hydra", "json", "logging"),
+        *("math", "ml_collections", "mmcv", "mmengine", "numpy", "omegaconf", "os", "paddlenlp"),
+        *("peft", "random", "sys", "timm", "transformers", "types", "typing", "yacs", "yaml"),
+    ),
+)
+"""See `pysource.libraries.words`."""

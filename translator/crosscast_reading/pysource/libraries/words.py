@@ -1,0 +1,95 @@
+"""Names of libraries that programs use: what each package brings, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeVar
+
+from crosscast.messages.diagnostics import Diagnostic
+from crosscast.targets.source_support import installed_support, load_object, not_loaded
+
+Row = TypeVar("Row")
+Signature = str | tuple[tuple[str, str, str], ...]
+"""Text, or (since, until, text) for each window; an empty version has no bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkPackages:
+    """The packages that a program of one framework imports."""
+
+    name: str
+    """As in the field `framework` of facts; empty for packages that work with several."""
+    own: tuple[str, ...] = ()
+    """The packages of the framework itself."""
+    known: tuple[str, ...] = ()
+    """Packages built on it whose calls readers know."""
+    around: tuple[str, ...] = ()
+    """Other packages built on it: models, trainers."""
+    steps: tuple[str, ...] = ()
+    """Parts of names that only training uses; they weigh more if a program imports several
+    frameworks."""
+    aliases: tuple[str, ...] = ()
+    """Other names that programs usually import the first of its own packages under."""
+    is_read: bool = True
+    """Whether readers understand its training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What a package knows of names. Names are dotted and public: `torch.optim.AdamW`."""
+
+    packages: tuple[FrameworkPackages, ...] = ()
+    """Packages and the framework that each is of."""
+    signatures: Mapping[str, Signature] = field(default_factory=dict)
+    """Parameters of functions, as `signatures` describes them."""
+    public_names: Mapping[str, str] = field(default_factory=dict)
+    """Private or second places of public names: the beginnings of both."""
+    one_name: tuple[tuple[str, str], ...] = ()
+    """Names of one object in two packages, for comparisons: the other one, and the one to use."""
+    handed_through: Mapping[str, tuple[int, ...] | int] = field(default_factory=dict)
+    """Calls that return their arguments: a position, or one for each part of the result."""
+    handed_through_all: tuple[str, ...] = ()
+    """Calls that return all their positional arguments in order."""
+    results: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Calls whose result has parts with classes of their own."""
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    """Package to the distribution that brings it and whose version counts."""
+    libraries: tuple[str, ...] = ()
+    """Other packages that an absolute import means, whatever the program's files are called."""
+
+
+@cache
+def _found() -> tuple[tuple[Words, ...], tuple[Diagnostic, ...]]:
+    words: list[Words] = []
+    problems: list[Diagnostic] = []
+    for support in installed_support().values():
+        if support.words:
+            try:
+                found = load_object(support.words)
+                if not isinstance(found, Words):
+                    raise TypeError("it is no Words")
+            except Exception as error:  # a third-party package may raise anything on import
+                problems.append(not_loaded(f"words {support.words}", error))
+            else:
+                words.append(found)
+    return tuple(words), tuple(problems)
+
+
+def all_words() -> tuple[Words, ...]:
+    """Return the names that the installed packages know, crosscast's own first."""
+    return _found()[0]
+
+
+def words_problems() -> tuple[Diagnostic, ...]:
+    """Return a diagnostic for every package whose names do not load."""
+    return _found()[1]
+
+
+def merged(table: Callable[[Words], Mapping[str, Row]]) -> dict[str, Row]:
+    """Return a table of `Words` with what all packages know; crosscast's own rows count."""
+    found: dict[str, Row] = {}
+    for words in reversed(all_words()):
+        found.update(table(words))
+    return found

@@ -1,1 +1,0 @@
-"""PyTorch and the trainers on top of it."""
