@@ -31,10 +31,13 @@ from lint_page import lint_page, rule_page
 from python_page import python_page
 from recipe_page import recipe_page
 from translations import promised, translation, updated
+from weight_table import eras_table, rooms_table, with_table
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "docs" / "reference" / "rules"
 CHINESE = ROOT / "docs" / "zh" / "reference"
+DESIGN = ROOT / "docs" / "design.md"
+MIGRATING = ROOT / "docs" / "reference" / "migrating.md"
 sys.path.insert(0, str(ROOT / "tests"))
 
 from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
@@ -58,6 +61,8 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "drift.md": drift_page(),
         ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),
+        DESIGN: with_table(DESIGN, "rooms", rooms_table()),
+        MIGRATING: with_table(MIGRATING, "eras", eras_table()),
         CHINESE / "diagnostics.md": chinese_codes_page(backends),
         CHINESE / "lint-rules.md": chinese_rules_page(all_rules().values()),
         CHINESE / "glossary.md": glossary_page(),

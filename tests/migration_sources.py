@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 TORCH = """\
 import torch
 from torch import nn
@@ -161,3 +163,9 @@ python run_classifier.py \\
 
 NOTHING = "def add(a, b):\n    return a + b\n"
 """A program that trains nothing."""
+
+
+def with_experimental(words: Iterable[object]) -> list[str]:
+    """Return the words of a command; a migration in place is asked for although experimental."""
+    texts = [*map(str, words)]
+    return texts if "-o" in texts or "--list-changes" in texts else [*texts, "--experimental"]

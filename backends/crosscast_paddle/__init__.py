@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosscast.targets.source_support import MigrationApi, SourceSupport
+from crosscast.targets.source_support import Era, MigrationApi, SourceSupport
 
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
@@ -20,7 +20,16 @@ SUPPORT = SourceSupport(
         "paddle_static": "crosscast_paddle.reading.static:READER",
     },
     rules="crosscast_paddle.rules",
-    codemods="crosscast_paddle.migration.codemods",
+    eras=(
+        Era(
+            name="paddle",
+            title="Paddle 1 and 2",
+            codemods="crosscast_paddle.migration.experimental.codemods",
+            programs=22,
+            right=5,
+            wrong=7,
+        ),
+    ),
     apis=(MigrationApi(name="paddle3", codes="CM3", modules=("paddle",), framework="paddle"),),
     words="crosscast_paddle.words:WORDS",
     texts=TEXTS,

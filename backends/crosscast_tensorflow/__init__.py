@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosscast.targets.source_support import MigrationApi, SourceSupport
+from crosscast.targets.source_support import Era, MigrationApi, SourceSupport
 
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
@@ -21,7 +21,24 @@ SUPPORT = SourceSupport(
         "tf_rewrite": "crosscast_tensorflow.reading.rewrite:READER",
     },
     rules="crosscast_tensorflow.rules",
-    codemods="crosscast_tensorflow.migration.codemods",
+    eras=(
+        Era(
+            name="keras2",
+            title="Keras 2",
+            codemods="crosscast_tensorflow.migration.experimental.codemods_keras2",
+            programs=15,
+            right=1,
+            wrong=9,
+        ),
+        Era(
+            name="tensorflow1",
+            title="TensorFlow 1",
+            codemods="crosscast_tensorflow.migration.experimental.codemods_tensorflow1",
+            programs=16,
+            right=5,
+            wrong=5,
+        ),
+    ),
     apis=(
         MigrationApi(
             name="keras3",

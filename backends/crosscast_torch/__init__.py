@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosscast.targets.source_support import MigrationApi, SourceSupport
+from crosscast.targets.source_support import Era, MigrationApi, SourceSupport
 
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
@@ -19,7 +19,24 @@ SUPPORT = SourceSupport(
         "torch_schedules": "crosscast_torch.reading.schedules:READER",
     },
     rules="crosscast_torch.rules",
-    codemods="crosscast_torch.migration.codemods",
+    eras=(
+        Era(
+            name="cuda_amp",
+            title="torch.cuda.amp",
+            codemods="crosscast_torch.migration.experimental.codemods_cuda_amp",
+            programs=11,
+            right=7,
+            wrong=2,
+        ),
+        Era(
+            name="apex",
+            title="apex and half precision by hand",
+            codemods="crosscast_torch.migration.experimental.codemods_apex",
+            programs=11,
+            right=1,
+            wrong=4,
+        ),
+    ),
     apis=(MigrationApi(name="torch.amp", codes="CM1", modules=("torch",), framework="torch"),),
     words="crosscast_torch.words:WORDS",
     texts=TEXTS,

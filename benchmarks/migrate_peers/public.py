@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosscast_migrate.paddle_names.present import absent_part
+from crosscast_migrate.paddle_names.uses import whole_names
 from means import HERE, Means, call, crosscast, last_line
 
 from crosscast.messages.source import Source
-from crosscast_migrate.paddle_names.present import absent_part
-from crosscast_migrate.paddle_names.uses import whole_names
 from crosscast_reading.pysource.programs.module import Module
 
 sys.path.append(str(HERE.with_name("migrate_programs")))
@@ -37,7 +37,9 @@ def crosscast_in_place(program: Program, folder: Path, means: Means) -> Migrated
     """Migrate in place."""
     paths = [path for path in program.paths if path.endswith((".py", ".sh", ".ipynb"))]
     extra = program.entry.get("options", [])
-    done = crosscast(["migrate", *paths, "--to", program.to, "--write", *extra], folder)
+    done = crosscast(
+        ["migrate", *paths, "--to", program.to, "--write", "--experimental", *extra], folder
+    )
     return folder, "" if done.returncode in (0, 1) else last_line(done.stderr)
 
 

@@ -53,7 +53,7 @@ class Trial:
 def migrate(program: Program, folder: Path, extra: Sequence[str]) -> dict[str, Any]:
     """Migrate a copy in place; return what `--json` says, and the exit code as "code"."""
     paths = [path for path in program.paths if path.endswith((".py", ".sh", ".ipynb"))]
-    options = ["--to", program.to, "--write", "--json", *extra]
+    options = ["--to", program.to, "--write", "--experimental", "--json", *extra]
     done = subprocess.run(
         [sys.executable, "-m", "crosscast", "migrate", *paths, *options],
         cwd=folder,

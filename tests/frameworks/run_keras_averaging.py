@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from crosscast_tensorflow.migration.keras.added_code import AVERAGED, TEXTS
+from crosscast_tensorflow.migration.experimental.keras.added_code import AVERAGED, TEXTS
 
 INPUTS = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32)
 TARGETS = INPUTS[:, :1] * 3

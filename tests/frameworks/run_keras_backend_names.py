@@ -7,7 +7,7 @@ import json
 import keras
 import tensorflow as tf
 
-from crosscast_tensorflow.migration.keras_names.backend import KEPT, OLD
+from crosscast_tensorflow.migration.experimental.keras_names.backend import KEPT, OLD
 
 
 def wrong() -> list[str]:

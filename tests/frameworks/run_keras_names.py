@@ -15,16 +15,22 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from crosscast_tensorflow.migration.keras.added_code import CELL, CLEARED, MODULES, POLICY, TEXTS
-from crosscast_tensorflow.migration.keras_names.losses import OLD_LOSSES
-from crosscast_tensorflow.migration.keras_names.optimizer_table import (
+from crosscast_tensorflow.migration.experimental.keras.added_code import (
+    CELL,
+    CLEARED,
+    MODULES,
+    POLICY,
+    TEXTS,
+)
+from crosscast_tensorflow.migration.experimental.keras_names.losses import OLD_LOSSES
+from crosscast_tensorflow.migration.experimental.keras_names.optimizer_table import (
     MOVED_MODULES,
     MOVED_NAMES,
     OLD_METHODS,
     PRIVATE_NAMES,
     TAKEN,
 )
-from crosscast_tensorflow.migration.keras_names.table import (
+from crosscast_tensorflow.migration.experimental.keras_names.table import (
     ARGUMENTS,
     DEFAULT_RATES,
     GENERATORS,

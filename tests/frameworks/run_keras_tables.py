@@ -12,14 +12,20 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from crosscast_tensorflow.migration.keras.added_code import CALLED, SYMBOLIC, TEXTS
-from crosscast_tensorflow.migration.keras_names.old_defaults import CHANGED, DEFAULTS
-from crosscast_tensorflow.migration.keras_names.orders import ORDERS
-from crosscast_tensorflow.migration.keras_names.own_metrics import AGGREGATIONS
-from crosscast_tensorflow.migration.keras_names.public_names import OF_TENSORFLOW, PUBLIC
-from crosscast_tensorflow.migration.keras_names.removed_attributes import HYPERPARAMETERS, REMOVED
-from crosscast_tensorflow.migration.keras_names.symbol_calls import OPAQUE, WORKS
-from crosscast_tensorflow.migration.keras_names.training_calls import MODES
+from crosscast_tensorflow.migration.experimental.keras.added_code import CALLED, SYMBOLIC, TEXTS
+from crosscast_tensorflow.migration.experimental.keras_names.old_defaults import CHANGED, DEFAULTS
+from crosscast_tensorflow.migration.experimental.keras_names.orders import ORDERS
+from crosscast_tensorflow.migration.experimental.keras_names.own_metrics import AGGREGATIONS
+from crosscast_tensorflow.migration.experimental.keras_names.public_names import (
+    OF_TENSORFLOW,
+    PUBLIC,
+)
+from crosscast_tensorflow.migration.experimental.keras_names.removed_attributes import (
+    HYPERPARAMETERS,
+    REMOVED,
+)
+from crosscast_tensorflow.migration.experimental.keras_names.symbol_calls import OPAQUE, WORKS
+from crosscast_tensorflow.migration.experimental.keras_names.training_calls import MODES
 
 warnings.simplefilter("ignore")
 tk: Any = tf.keras

@@ -105,7 +105,7 @@ def test_what_ran_in_keras_2_is_proven(tmp_path: Path, name: str) -> None:
     words = (f"{name}.py", "--to", "keras3", "--verify", "--json", "--run", f"{name}.py")
     more = ("--updates", "24", "--old-python", interpreter("tensorflow@2.5"))
     done = subprocess.run(
-        [sys.executable, "-m", "crosscast", "migrate", *words, *more],
+        [sys.executable, "-m", "crosscast", "migrate", "--experimental", *words, *more],
         check=False,
         capture_output=True,
         text=True,

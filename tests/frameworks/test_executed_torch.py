@@ -215,6 +215,7 @@ def crosscast(folder: Path, *words: str, **more: str) -> tuple[int, dict[str, An
             "crosscast",
             "migrate",
             *words,
+            "--experimental",
             "--verify",
             "--json",
             "--python",

@@ -12,8 +12,10 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import all_codemods
-from crosscast_torch.migration.apex.uses import HALF_ANYWAY
-from crosscast_torch.migration.codemods.torch_cuda_amp import CODEMOD as CUDA_AMP
+from crosscast_torch.migration.experimental.apex.uses import HALF_ANYWAY
+from crosscast_torch.migration.experimental.codemods_cuda_amp.torch_cuda_amp import (
+    CODEMOD as CUDA_AMP,
+)
 from frameworks.subprocesses import TESTS, run_python
 
 pytestmark = pytest.mark.torch

@@ -16,7 +16,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import InPlaceMigration, migrate_in_place
 from crosscast_migrate.registry import codemods_to
-from crosscast_paddle.migration.paddle_names.table import all_rows
+from crosscast_paddle.migration.experimental.paddle_names.table import all_rows
 from frameworks.subprocesses import older, require, run_python
 from tiers import exhaustive
 

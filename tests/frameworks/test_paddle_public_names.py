@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from crosscast_paddle.migration.paddle_names.gone_names import RETURNED, WAYS
-from crosscast_paddle.migration.paddle_names.old_graphs import REJECTING
-from crosscast_paddle.migration.paddle_names.present import absent_part, present_names
-from crosscast_paddle.migration.paddle_names.table import rows_for
+from crosscast_paddle.migration.experimental.paddle_names.gone_names import RETURNED, WAYS
+from crosscast_paddle.migration.experimental.paddle_names.old_graphs import REJECTING
+from crosscast_paddle.migration.experimental.paddle_names.present import absent_part, present_names
+from crosscast_paddle.migration.experimental.paddle_names.table import rows_for
 from frameworks.subprocesses import paddle_2, run_python
 from tiers import exhaustive
 

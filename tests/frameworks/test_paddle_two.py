@@ -10,8 +10,8 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import codemods_to
-from crosscast_paddle.migration.paddle_two.changed_results import RESULTS
-from crosscast_paddle.migration.paddle_two.moved_arguments import BY_NAME, DEFAULTS
+from crosscast_paddle.migration.experimental.paddle_two.changed_results import RESULTS
+from crosscast_paddle.migration.experimental.paddle_two.moved_arguments import BY_NAME, DEFAULTS
 from frameworks.subprocesses import paddle_2, run_python
 from tiers import exhaustive
 

@@ -294,9 +294,11 @@ def test_its_rule_is_applied_and_speaks_chinese(lab: Lab, program: str) -> None:
 
 
 def test_its_codemod_migrates(lab: Lab, program: str) -> None:
-    done = lab("migrate", program, "--diff")
+    done = lab("migrate", program, "--diff", "--experimental")
     assert "+    toygrad.clip_grad_norm(model.weights, 0.5, 0.0)" in done.stdout, done.stderr
     assert "toygrad1" in lab("migrate", program, "--to", "toygrad2").stderr
+    held = lab("migrate", program).stderr
+    assert "the migration of toygrad 0 is experimental: it was not tried on programs" in held
 
 
 def test_its_examples_hold(lab: Lab) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from crosscast_tensorflow.migration.tensorflow1.eager_names import (
+from crosscast_tensorflow.migration.experimental.tensorflow1.eager_names import (
     DIFFERENT,
     INITIALIZERS,
     KEPT,
@@ -18,9 +18,12 @@ from crosscast_tensorflow.migration.tensorflow1.eager_names import (
     SAME,
     SEEDS,
 )
-from crosscast_tensorflow.migration.tensorflow1.keras_meanings import METRIC_KEYS, RECURRENT
-from crosscast_tensorflow.migration.tensorflow1.train_optimizers import OPTIMIZERS
-from crosscast_tensorflow.migration.tensorflow1.v1_names import is_v1_name
+from crosscast_tensorflow.migration.experimental.tensorflow1.keras_meanings import (
+    METRIC_KEYS,
+    RECURRENT,
+)
+from crosscast_tensorflow.migration.experimental.tensorflow1.train_optimizers import OPTIMIZERS
+from crosscast_tensorflow.migration.experimental.tensorflow1.v1_names import is_v1_name
 
 V1 = tf.compat.v1
 NOT_LISTED = (

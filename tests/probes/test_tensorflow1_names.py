@@ -8,20 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from crosscast_tensorflow.migration.codemods.tf1_numpy import BUILTINS, RENAMED
-from crosscast_tensorflow.migration.keras_names.scope import ONLY_KERAS_3
-from crosscast_tensorflow.migration.tensorflow1.helper_files import helper_text
-from crosscast_tensorflow.migration.tensorflow1.moved_names import (
+from crosscast_tensorflow.migration.experimental.codemods_tensorflow1.tf1_numpy import (
+    BUILTINS,
+    RENAMED,
+)
+from crosscast_tensorflow.migration.experimental.keras_names.scope import ONLY_KERAS_3
+from crosscast_tensorflow.migration.experimental.tensorflow1.helper_files import helper_text
+from crosscast_tensorflow.migration.experimental.tensorflow1.moved_names import (
     HELPERS,
     MOVED,
     PLAIN_INITIALIZERS,
     gone,
     needs_legacy_keras,
 )
-from crosscast_tensorflow.migration.tensorflow1.private_names import LOST, OLDER
-from crosscast_tensorflow.migration.tensorflow1.slim_names import SLIM_NAMES
-from crosscast_tensorflow.migration.tensorflow1.v1_names import V1_NAMES
-from crosscast_tensorflow.migration.tensorflow1.v2_names import V2_NAMES
+from crosscast_tensorflow.migration.experimental.tensorflow1.private_names import LOST, OLDER
+from crosscast_tensorflow.migration.experimental.tensorflow1.slim_names import SLIM_NAMES
+from crosscast_tensorflow.migration.experimental.tensorflow1.v1_names import V1_NAMES
+from crosscast_tensorflow.migration.experimental.tensorflow1.v2_names import V2_NAMES
 from frameworks.subprocesses import run_python
 from tiers import exhaustive
 

@@ -90,7 +90,7 @@ def test_a_page_says_it(folder: Path) -> None:
 
 
 def test_a_migration_in_place_says_it(folder: Path) -> None:
-    result = CliRunner().invoke(app, ["migrate", "old.py", "--to", "torch.amp"])
+    result = CliRunner().invoke(app, ["migrate", "old.py", "--to", "torch.amp", "--experimental"])
     assert result.exit_code == 1
     assert "one part could not be read: reader broken (old.py:3)" in result.stderr
 

@@ -48,7 +48,8 @@ COMMANDS = (
     ("check",),
     ("explore", "--to", "torch", "-o", "page"),
 )
-DIFFS = (("lint", "--diff"), ("migrate",), ("migrate", "--check"))
+_EXPERIMENTAL = ("migrate", "--experimental")
+DIFFS = (("lint", "--diff"), _EXPERIMENTAL, (*_EXPERIMENTAL, "--check"))
 USAGE = (
     (HOSTILE,),
     (f"--{HOSTILE}",),
@@ -140,7 +141,7 @@ def test_a_terminal_gets_no_styles_of_others(
             app([*command, f"./{given}"])
         shown = terminal.getvalue()
         assert shown
-        if command in (("lint",), ("migrate",)) and given == name:
+        if command in (("lint",), _EXPERIMENTAL) and given == name:
             assert ("\x1b[" in shown) is not bool(plain)
         assert hidden not in shown
         assert "\u202e" not in shown

@@ -14,6 +14,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.targets import source_support
 from crosscast.targets.source_support import (
+    Era,
     MigrationApi,
     SourceSupport,
     installed_support,
@@ -23,9 +24,10 @@ from crosscast.targets.source_support import (
 from crosscast_migrate import registry as codemods
 from crosscast_reading.lint import registry as rules
 from crosscast_reading.lint.engine import lint_sources
-from crosscast_reading.pysource.libraries import words
+from crosscast_reading.pysource.libraries import public_names, signatures, words
 from crosscast_reading.readers import registry as readers
 
+assert public_names.INSTALLED  # is made when it is imported: of what is really installed
 Install = Callable[..., None]
 CACHES = (
     source_support._found,
@@ -35,6 +37,7 @@ CACHES = (
     readers._text,
     readers._python,
     words._found,
+    signatures.table,
     chinese._entries,
     chinese.hints,
     chinese._patterns,
@@ -145,6 +148,10 @@ def test_rules_that_do_not_load_are_said(install: Install) -> None:
     ]
 
 
+def era(package: str) -> Era:
+    return Era(name=package, title=package, codemods=package)
+
+
 CODEMOD = """
 from crosscast_migrate.codemod import Codemod
 CODEMOD = Codemod(
@@ -163,8 +170,8 @@ def test_codemods_that_do_not_load_are_said(install: Install) -> None:
     api = MigrationApi(name="their2", codes="CM9", modules=("their",))
     install(
         files,
-        one=SourceSupport(codemods="their.codemods", apis=(api,)),
-        two=SourceSupport(codemods="their.none"),
+        one=SourceSupport(eras=(era("their.codemods"),), apis=(api,)),
+        two=SourceSupport(eras=(era("their.none"),)),
     )
     assert [codemod.code for codemod in codemods.codemods_to("their2")] == ["CM901"]
     assert _said(codemods.codemod_problems()) == [

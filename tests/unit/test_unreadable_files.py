@@ -85,7 +85,7 @@ def test_the_others_are_read(
     assert result.exit_code in (0, 1, 2), said
     assert "CC950" not in result.output, said
     if command == ("migrate",):
-        done = CliRunner().invoke(app, ["migrate", "."])
+        done = CliRunner().invoke(app, ["migrate", ".", "--experimental"])
         assert isinstance(done.exception, SystemExit | None), (name, done.exception)
         assert '+scaler = torch.amp.GradScaler("cuda")' in done.stdout, done.output
     if command == ("lint",):

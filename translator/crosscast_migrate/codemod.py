@@ -11,6 +11,7 @@ from crosscast.messages.source import Source
 from crosscast_reading.edits.edit import Edit
 
 if TYPE_CHECKING:
+    from crosscast.targets.source_support import Era
     from crosscast_reading.sources.subject import Subject
 
 Scope = Literal["programs", "every file", "connected"]
@@ -81,3 +82,10 @@ class Codemod:
     """Which files it is given."""
     beside: Callable[[Sequence[Source]], Mapping[str, str]] = no_files
     """Return path to text of new files that the migrated programs import."""
+    era: Era | None = None
+    """What it migrates from; the registry fills it, from the package that it stands in."""
+
+    @property
+    def is_experimental(self) -> bool:
+        """Whether it changes programs only with `--experimental`."""
+        return self.era is not None and self.era.is_experimental

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.targets.source_support import (
+    Era,
     installed_support,
     migration_apis,
     modules_of,
@@ -39,9 +41,9 @@ def _load() -> tuple[dict[str, Codemod], tuple[Diagnostic, ...]]:
     found: dict[str, Codemod] = {}
     problems: list[Diagnostic] = []
     names: set[str] = set()
-    for module in _modules(problems):
+    for era, module in _modules(problems):
         try:
-            codemod: Codemod = importlib.import_module(module).CODEMOD
+            codemod: Codemod = replace(importlib.import_module(module).CODEMOD, era=era)
             taken = codemod.code in found or codemod.name in names
             if taken or not _CODE.fullmatch(codemod.code):
                 raise ValueError(f"{codemod.code} {codemod.name} is malformed or taken")
@@ -55,10 +57,9 @@ def _load() -> tuple[dict[str, Codemod], tuple[Diagnostic, ...]]:
     return dict(sorted(found.items())), tuple(problems)
 
 
-def _modules(problems: list[Diagnostic]) -> Iterator[str]:
-    for support in installed_support().values():
-        if support.codemods:
-            try:
-                yield from modules_of(support.codemods)
-            except Exception as error:  # as above
-                problems.append(not_loaded(f"codemods {support.codemods}", error))
+def _modules(problems: list[Diagnostic]) -> Iterator[tuple[Era, str]]:
+    for era in (era for support in installed_support().values() for era in support.eras):
+        try:
+            yield from ((era, module) for module in modules_of(era.codemods))
+        except Exception as error:  # as above
+            problems.append(not_loaded(f"codemods {era.codemods}", error))

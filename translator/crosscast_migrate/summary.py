@@ -53,6 +53,7 @@ def in_place_summary(
     written: bool,
     compared: Sequence[Comparison],
     proof: str,
+    experimental: Sequence[str] = (),
 ) -> Summary:
     """Return the summary of a migration in place that found something.
 
@@ -64,6 +65,7 @@ def in_place_summary(
         written: whether the changes were written, if they were to be.
         compared: the comparison of both sides, if there is one.
         proof: how the changes were verified, in words.
+        experimental: sentences about experimental migrations that made changes.
     """
     changes, files = len(migrated.changes), len(migrated.texts)
     if not changes:
@@ -76,7 +78,7 @@ def in_place_summary(
     return Summary(
         done=done,
         decide=decisions(migrated.refusals, problems, unread),
-        risk="; ".join(_risks(migrated, compared, proof)) or NO_RISK,
+        risk="; ".join([*experimental, *_risks(migrated, compared, proof)]) or NO_RISK,
     )
 
 

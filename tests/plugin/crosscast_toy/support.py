@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosscast.targets.source_support import MigrationApi, SourceSupport
+from crosscast.targets.source_support import Era, MigrationApi, SourceSupport
 
 SUPPORT = SourceSupport(
     python_readers={"toygrad": "crosscast_toy.reading:READER"},
     rules="crosscast_toy.rules",
-    codemods="crosscast_toy.codemods",
+    eras=(Era(name="toygrad0", title="toygrad 0", codemods="crosscast_toy.codemods"),),
     apis=(MigrationApi(name="toygrad1", codes="CM9", modules=("toygrad",)),),
     words="crosscast_toy.words:WORDS",
     texts=Path(__file__).parent / "texts",

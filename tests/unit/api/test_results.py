@@ -33,7 +33,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "lint": lambda: cc.lint(["train.py"], fix=True),
     "lint_rules": lambda: cc.lint_rules("CL101"),
     "diff": lambda: cc.diff("r.yaml", "train.py"),
-    "migrate in place": lambda: cc.migrate("train.py", "torch.amp", verify=True),
+    "migrate in place": lambda: cc.migrate("train.py", "torch.amp", verify=True, experimental=True),
     "migrate across": lambda: cc.migrate(
         "train.py", "paddle", set=["data.train=a.npz", "data.eval=b.npz"]
     ),
@@ -114,7 +114,7 @@ def test_a_result_is_frozen_shows_itself_and_leaves_nothing_behind(
 def test_html_escapes_what_files_say() -> None:
     evil = "<script>alert(1)</script>"
     Path("evil.py").write_text(f"import torch\n# {evil}\n" + SCRIPT, encoding="utf-8")
-    result = cc.migrate("evil.py", "torch.amp")
+    result = cc.migrate("evil.py", "torch.amp", experimental=True)
     assert evil in shown(result).text
     assert evil not in result._repr_html_()
 
@@ -160,7 +160,7 @@ def test_a_lifted_recipe_is_marked_and_can_be_compiled() -> None:
 
 
 def test_changes_of_programs_are_written_when_asked() -> None:
-    found = cc.migrate("train.py", "torch.amp")
+    found = cc.migrate("train.py", "torch.amp", experimental=True)
     assert "+++ b/train.py" in found.diff
     assert Path("train.py").read_text() == SCRIPT
     with pytest.raises(cc.DiagnosticError, match="CC016"):
@@ -178,7 +178,7 @@ def test_a_person_or_a_program_decides_about_changes() -> None:
         asked.append(question.diff)
         return "no"
 
-    found = cc.migrate("train.py", "torch.amp", ask=ask, write=True)
+    found = cc.migrate("train.py", "torch.amp", ask=ask, write=True, experimental=True)
     assert len(asked) == 1
     assert not found.changed
     assert not found.ok

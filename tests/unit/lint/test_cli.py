@@ -116,7 +116,7 @@ def test_a_named_file_that_is_no_text(folder: Path, command: str, name: str) -> 
     data = b"\x80\xff\xfe"
     if name != "-":
         (folder / name).write_bytes(data)
-    options = ["--to", "torch.amp"] if command == "migrate" else []
+    options = ["--to", "torch.amp", "--experimental"] if command == "migrate" else []
     result = CliRunner().invoke(app, [command, *options, name], input=data)
     assert result.exit_code == 2
     assert "error CC005" in result.stderr

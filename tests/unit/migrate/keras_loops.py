@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_tensorflow.migration.keras import added_code
+from crosscast_tensorflow.migration.experimental.keras import added_code
 
 HEAD = """\
 import tensorflow as tf

@@ -15,6 +15,7 @@ from crosscast.targets.source_support import migration_apis
 from crosscast_migrate.allowed_changes import CHANGES, allowed, or_allow
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import all_codemods
+from migration_sources import with_experimental
 
 ADAM = """\
 import torch
@@ -25,7 +26,7 @@ optimizer = FusedAdam(weights, lr=1e-3, bias_correction=False)
 
 
 def run(*words: object) -> Any:
-    return CliRunner().invoke(app, ["migrate", *map(str, words)])
+    return CliRunner().invoke(app, with_experimental(("migrate", *words)))
 
 
 def test_every_change_has_an_api_and_two_sides() -> None:

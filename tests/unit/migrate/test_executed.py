@@ -21,6 +21,7 @@ from crosscast_parity.side_by_side import proof, running
 from crosscast_parity.side_by_side.comparison import Difference
 from crosscast_parity.side_by_side.proof import Execution
 from crosscast_parity.side_by_side.running import Limits, Program
+from migration_sources import with_experimental
 
 OLD = migration_sources.TORCH.replace('torch.amp.GradScaler("cuda", ', "torch.cuda.amp.GradScaler(")
 SAME = Execution(
@@ -44,7 +45,7 @@ CANNOT = Execution(
 
 
 def migrate(*words: object) -> Any:
-    return CliRunner().invoke(app, ["migrate", *map(str, words)])
+    return CliRunner().invoke(app, with_experimental(("migrate", *words)))
 
 
 @pytest.fixture

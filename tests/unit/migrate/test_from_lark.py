@@ -132,8 +132,12 @@ def test_in_place_names_the_modules_that_were_not_named(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    alone = CliRunner().invoke(app, ["migrate", "train.py", "--to", "paddle3", "--check"])
+    alone = CliRunner().invoke(
+        app, ["migrate", "train.py", "--to", "paddle3", "--check", "--experimental"]
+    )
     wanted = "masters.py, network.py, rates.py: imported, with the old API, and not named"
     assert wanted in alone.stderr
-    whole = CliRunner().invoke(app, ["migrate", ".", "--to", "paddle3", "--check"])
+    whole = CliRunner().invoke(
+        app, ["migrate", ".", "--to", "paddle3", "--check", "--experimental"]
+    )
     assert "not named" not in whole.stderr

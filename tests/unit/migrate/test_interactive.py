@@ -128,7 +128,9 @@ class _Terminal:
 def test_without_a_terminal_nothing_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(migration_sources.APEX)
-    found = CliRunner().invoke(app, ["migrate", str(path), "--to", "torch.amp", "--interactive"])
+    found = CliRunner().invoke(
+        app, ["migrate", str(path), "--to", "torch.amp", "--interactive", "--experimental"]
+    )
     assert found.exit_code == 2
     assert "CC970: --interactive needs a terminal" in found.stderr
     assert path.read_text() == migration_sources.APEX
@@ -144,7 +146,7 @@ def test_accepted_changes_are_written(
     monkeypatch.setenv("NO_COLOR", "1")
     words = iter(["y"])
     monkeypatch.setattr(migrate_review.ask, "__defaults__", (lambda _prompt: next(words),))
-    code = migrate_command([str(path)], ["torch.amp"], interactive=True)
+    code = migrate_command([str(path)], ["torch.amp"], interactive=True, experimental=True)
     assert code == 0
     assert "apex" not in path.read_text()
     assert capsys.readouterr().err.startswith("Done: 1 change in 1 file, written\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_torch.migration.manual.examples import MANUAL
+from crosscast_torch.migration.experimental.manual.examples import MANUAL
 from unit.migrate.migrating import changed, refused, stays
 
 LOOP = MANUAL[0].before

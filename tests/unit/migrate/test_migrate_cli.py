@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import migration_sources
 from crosscast.cli import app
 from crosscast_migrate.own_model import FILE
+from migration_sources import with_experimental
 
 RUNNER = CliRunner()
 SAID = (
@@ -21,7 +22,7 @@ SAID = (
 
 
 def run(*words: object) -> Any:
-    return RUNNER.invoke(app, ["migrate", *map(str, words)])
+    return RUNNER.invoke(app, with_experimental(("migrate", *words)))
 
 
 @pytest.fixture

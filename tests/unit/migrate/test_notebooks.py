@@ -9,6 +9,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from crosscast.cli import app
+from migration_sources import with_experimental
 
 LOOP = """\
 for inputs, labels in torch.load("batches.pt"):
@@ -36,7 +37,7 @@ def notebook(*cells: str) -> str:
 
 
 def migrate(*words: object) -> Any:
-    return CliRunner().invoke(app, ["migrate", *map(str, words)])
+    return CliRunner().invoke(app, with_experimental(("migrate", *words)))
 
 
 def test_an_apex_notebook_is_changed_in_its_cells(tmp_path: Path) -> None:

@@ -7,10 +7,16 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import codemods_to
-from crosscast_paddle.migration.codemods.paddle_hand_made_masters import CODEMOD as MASTERS
-from crosscast_paddle.migration.paddle_names.helper import texts_of
-from crosscast_paddle.migration.paddle_names.names import plain
-from crosscast_paddle.migration.paddle_names.table import all_helpers, all_rows, rows_for
+from crosscast_paddle.migration.experimental.codemods.paddle_hand_made_masters import (
+    CODEMOD as MASTERS,
+)
+from crosscast_paddle.migration.experimental.paddle_names.helper import texts_of
+from crosscast_paddle.migration.experimental.paddle_names.names import plain
+from crosscast_paddle.migration.experimental.paddle_names.table import (
+    all_helpers,
+    all_rows,
+    rows_for,
+)
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 HEAD = """\

@@ -16,6 +16,7 @@ from crosscast.messages.console import print_diff
 from crosscast.targets.source_support import migration_apis
 from crosscast_migrate.registry import codemods_to
 from crosscast_reading.lint import fix
+from migration_sources import with_experimental
 
 OLD = migration_sources.TORCH.replace('torch.amp.GradScaler("cuda", ', "torch.cuda.amp.GradScaler(")
 TYPO = migration_sources.APEX.replace("amp.scale_loss", "amp.scaled_loss")
@@ -26,7 +27,7 @@ KERAS = (
 
 
 def migrate(*words: object) -> Any:
-    return CliRunner().invoke(app, ["migrate", *map(str, words)])
+    return CliRunner().invoke(app, with_experimental(("migrate", *words)))
 
 
 def three(found: Any) -> list[str]:

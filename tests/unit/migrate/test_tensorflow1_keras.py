@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_tensorflow.migration.tensorflow1.keras_meanings import RECURRENT
+from crosscast_tensorflow.migration.experimental.tensorflow1.keras_meanings import RECURRENT
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 START = "import tensorflow as tf\nfrom tensorflow.keras import backend as K\n"

@@ -111,7 +111,9 @@ def test_the_summary_says_that_nothing_was_written(
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(OLD)
     (tmp_path / "b.py").chmod(0o444)
-    found = CliRunner().invoke(app, ["migrate", ".", "--to", "torch.amp", "--write"])
+    found = CliRunner().invoke(
+        app, ["migrate", ".", "--to", "torch.amp", "--write", "--experimental"]
+    )
     assert found.exit_code == 2
     lines = found.stderr.splitlines()
     assert lines[0] == "Done: nothing was written; 2 changes in 2 files found"
@@ -121,6 +123,8 @@ def test_the_summary_says_that_nothing_was_written(
 
 @pytest.mark.parametrize("option", ["--write", "--interactive"])
 def test_standard_input_cannot_be_written(option: str) -> None:
-    found = CliRunner().invoke(app, ["migrate", "-", "--to", "torch.amp", option], input=OLD)
+    found = CliRunner().invoke(
+        app, ["migrate", "-", "--to", "torch.amp", option, "--experimental"], input=OLD
+    )
     assert found.exit_code == 2
     assert "the text of standard input cannot be changed in place" in found.stderr

@@ -172,6 +172,7 @@ def in_place(
     api: str,
     *,
     allowed: frozenset[str],
+    experimental: bool,
     mode: Mode,
     verify: bool,
     demand: Demand | None,
@@ -184,6 +185,7 @@ def in_place(
         paths: files and folders.
         api: the API to migrate to.
         allowed: names of changes of meaning that may be made.
+        experimental: whether to apply experimental migrations.
         mode: whether to write the files, unless a run shows that they train differently.
         verify: compare both sides.
         demand: the script to execute, if any.
@@ -196,6 +198,7 @@ def in_place(
     """
     from crosscast.targets.source_support import support_problems
     from crosscast_migrate.chosen_proof import in_place_proof
+    from crosscast_migrate.experimental import applied, experimental_words, held_back
     from crosscast_migrate.imported_files import left_out
     from crosscast_migrate.in_place import migrate_in_place
     from crosscast_migrate.interactive import Review
@@ -212,11 +215,14 @@ def in_place(
     sources = [file.source for file in files.values()]
     review = Review(ask=ask) if ask else None
     codemods = codemods_to(api)
-    migrated = migrate_in_place(sources, codemods, allowed=allowed, review=review)
+    chosen = applied(codemods, experimental=experimental)
+    migrated = migrate_in_place(sources, chosen, allowed=allowed, review=review)
+    held = [] if experimental else [*held_back(sources, codemods)]
+    problems += held
     problems += migrated.problems
     problems += [*left_out(sources, codemods), *support_problems(), *codemod_problems()]
     unread = unread_programs(sources, paths, codemods)
-    if not migrated.texts and not migrated.refusals:
+    if not migrated.texts and not migrated.refusals and not held:
         return _nothing(files, migrated, problems, unread, api, mode=mode, verify=verify)
     compared: list[Comparison] = []
     execution: Execution | None = None
@@ -252,6 +258,7 @@ def in_place(
         written=written,
         compared=compared,
         proof=proof.words,
+        experimental=experimental_words(migrated, codemods),
     )
     return InPlace(
         to=api,

@@ -56,6 +56,7 @@ def migrate(
     timeout: float = 600.0,
     memory: float = 0.0,
     allow: Words = (),
+    experimental: bool = False,
     on_run: Callable[[str], None] | None = None,
 ) -> InPlace: ...
 
@@ -78,6 +79,7 @@ def migrate(
     timeout: float = 600.0,
     memory: float = 0.0,
     allow: Words = (),
+    experimental: bool = False,
     keep_bugs: bool = False,
     set: Texts = (),
     version: Texts = (),
@@ -105,6 +107,7 @@ def migrate(
     timeout: float = 600.0,
     memory: float = 0.0,
     allow: Words = (),
+    experimental: bool = False,
     keep_bugs: bool = False,
     set: Texts = (),
     version: Texts = (),
@@ -136,6 +139,9 @@ def migrate(
         timeout: with `run`: time limit of a run in seconds.
         memory: with `run`: memory limit of a run in GiB; 0 for none.
         allow: in place: changes of meaning that may be made, see `migrate_changes`.
+        experimental: in place: apply experimental migrations, as all are today: too few of the
+            programs that had no part in writing them came out right. Without it, a warning says
+            how many places they would change.
         keep_bugs: to another framework: keep mistakes that a recipe can express.
         set: to another framework: recipe fields that no source contains, as FIELD=VALUE.
         version: versions of packages, such as `torch=2.1`.
@@ -195,6 +201,7 @@ def migrate(
             named,
             api,
             allowed=allowed(words_of(allow), api),
+            experimental=experimental,
             mode="interactive" if interactive else "write" if write else _shown(check),
             verify=verify,
             demand=demand if run else None,
@@ -203,10 +210,10 @@ def migrate(
         )
     if not is_target(wanted):
         raise DiagnosticError(unknown(wanted))
-    if check or write or ask or old_python or words_of(allow):
+    if check or write or ask or old_python or words_of(allow) or experimental:
         message = (
-            "--diff, --check, --write, --interactive, --old-python and --allow apply only to a "
-            "migration in place"
+            "--diff, --check, --write, --interactive, --old-python, --allow and --experimental "
+            "apply only to a migration in place"
         )
         raise failure("CC970", message)
     from crosscast.api.migrated_across import across

@@ -99,6 +99,14 @@ def migrate_command(
             help="In place: allow a change of meaning, see --list-changes.",
         ),
     ] = None,
+    experimental: Annotated[
+        bool,
+        typer.Option(
+            "--experimental",
+            help="In place: apply experimental migrations, as all are today: too few of the "
+            "programs that had no part in writing them came out right.",
+        ),
+    ] = False,
     list_changes: Annotated[
         bool, typer.Option("--list-changes", help="List the changes of meaning for --allow.")
     ] = False,
@@ -158,6 +166,7 @@ def migrate_command(
             timeout=timeout,
             memory=memory,
             allow=allow or (),
+            experimental=experimental,
             keep_bugs=keep_bugs,
             set=say or (),
             version=version or (),

@@ -249,4 +249,11 @@ SOURCE_CODES = (
         "release not observed",
         "`make drift` observes releases and keeps what they show.",
     ),
+    Code(
+        "CC981",
+        "experimental migration held back",
+        "Of the programs that had no part in writing this migration, fewer than half came out "
+        "right, or more than a tenth wrong. `--experimental` applies it; read every change, and "
+        "run the program with `--verify --run` before you trust it.",
+    ),
 )

@@ -39,6 +39,41 @@ class MigrationApi:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Era:
+    """A generation of an API whose programs are migrated in place, and how that went.
+
+    The numbers are those of programs that had no part in writing the codemods, judged at first
+    sight (docs/measurements/migrated-programs.md).
+    """
+
+    name: str
+    title: str
+    codemods: str
+    """A package of codemods, one module each."""
+    programs: int = 0
+    right: int = 0
+    """All that the command reaches was converted, and means what it meant."""
+    wrong: int = 0
+    """Something changed its meaning, or has to change and was not named."""
+
+    @property
+    def is_experimental(self) -> bool:
+        """Whether less than half of the programs came out right, or more than a tenth wrong."""
+        tried = self.programs
+        return not tried or 2 * self.right < tried or 10 * self.wrong > tried
+
+    @property
+    def yield_words(self) -> str:
+        """The numbers as part of a sentence."""
+        if not self.programs:
+            return "it was not tried on programs that had no part in writing it"
+        return (
+            f"of {self.programs} programs that had no part in writing it, {self.right} came out "
+            f"right and {self.wrong} wrong"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSupport:
     """What a package knows, by the names of its modules, which are imported when they are needed.
 
@@ -51,10 +86,10 @@ class SourceSupport:
     """Name to a `PythonReader`: generations of an API."""
     rules: str = ""
     """A package of lint rules, one module each, in folders by topic."""
-    codemods: str = ""
-    """A package of codemods, one module each."""
+    eras: tuple[Era, ...] = ()
+    """The generations of APIs that programs are migrated from."""
     apis: tuple[MigrationApi, ...] = ()
-    """The APIs that the codemods migrate to."""
+    """The APIs that they are migrated to."""
     words: str = ""
     """A `Words`: packages, signatures, public names."""
     texts: Path | None = None

@@ -10,7 +10,7 @@ from typing import TypeVar
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.targets.source_support import installed_support, load_object, not_loaded
 
-Row = TypeVar("Row")
+Item = TypeVar("Item")
 Signature = str | tuple[tuple[str, str, str], ...]
 """Text, or (since, until, text) for each window; an empty version has no bound."""
 
@@ -87,9 +87,9 @@ def words_problems() -> tuple[Diagnostic, ...]:
     return _found()[1]
 
 
-def merged(table: Callable[[Words], Mapping[str, Row]]) -> dict[str, Row]:
+def merged(table: Callable[[Words], Mapping[str, Item]]) -> dict[str, Item]:
     """Return a table of `Words` with what all packages know; crosscast's own rows count."""
-    found: dict[str, Row] = {}
+    found: dict[str, Item] = {}
     for words in reversed(all_words()):
         found.update(table(words))
     return found

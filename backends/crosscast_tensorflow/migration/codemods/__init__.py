@@ -1,1 +1,0 @@
-"""The codemods of TensorFlow and Keras, one module each."""

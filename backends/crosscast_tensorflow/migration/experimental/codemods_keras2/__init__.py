@@ -1,0 +1,1 @@
+"""The codemods of Keras 2, one module each."""

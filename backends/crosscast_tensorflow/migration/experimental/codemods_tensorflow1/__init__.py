@@ -1,0 +1,1 @@
+"""The codemods of TensorFlow 1, one module each."""

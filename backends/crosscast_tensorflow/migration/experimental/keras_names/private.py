@@ -1,0 +1,78 @@
+"""Imports from `tensorflow.python.keras`, an old copy of Keras 2 that no Keras 3 works with."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from crosscast_reading.edits.node_edits import replace_node
+from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
+from crosscast_tensorflow.migration.experimental.keras.program import own_choice
+from crosscast_tensorflow.migration.experimental.keras_names.backend import KEPT, OLD
+from crosscast_tensorflow.migration.experimental.keras_names.table import MOVED, PRIVATE
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.module import Module
+
+_OLD = "tensorflow.python.keras"
+_MOVED = {row.old: row.new for row in MOVED}
+_FUNCTIONS = {
+    **{home: frozenset(names.split()) for home, names in PRIVATE.items()},
+    "backend": KEPT | OLD,
+}
+_PUBLIC = re.compile(rf"keras\.(?P<home>{'|'.join(_FUNCTIONS)})(?:\.(?P<name>[A-Za-z]\w*))?")
+
+
+def private_imports(module: Module, out: Outcomes) -> None:
+    """Import the same names from `tensorflow.keras`; refuse those that are only private."""
+    if _OLD not in module.source.text:
+        return
+    for node in module.nodes:
+        if not isinstance(node, ast.Import | ast.ImportFrom) or module.is_dead(node):
+            continue
+        source = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        if isinstance(node, ast.ImportFrom) and (
+            node.level or not f"{source}.".startswith(f"{_OLD}.")
+        ):
+            continue
+        if isinstance(node, ast.Import) and not any(
+            f"{alias.name}.".startswith(f"{_OLD}.") for alias in node.names
+        ):
+            continue
+        if own_choice(module, node, "keras"):
+            continue
+        texts = [_import(alias, source) for alias in node.names]
+        if not all(texts):
+            out.refuse(
+                module,
+                node,
+                f"{_OLD} is a private copy of Keras 2, whose objects do not work with Keras 3",
+                "import what you need from tensorflow.keras",
+            )
+            continue
+        out.edits.append(replace_node(module, node, _joined(texts, node.col_offset)))
+
+
+def _import(alias: ast.alias, source: str) -> str:
+    """Return the import of one name from the public Keras; empty if there is none."""
+    name = f"{source}.{alias.name}" if source else alias.name
+    local = alias.asname or (alias.name if source else "")
+    short = f"keras{name.removeprefix(_OLD)}"
+    short = _MOVED.get(short, short)
+    public = _PUBLIC.fullmatch(short)
+    if not local or public is None:
+        return ""
+    part = public["name"] or ""
+    if part[:1].islower() and part not in _FUNCTIONS[public["home"]]:
+        return ""
+    home, _, last = short.rpartition(".")
+    return f"from tensorflow.{home} import {last}" + (f" as {local}" if local != last else "")
+
+
+def _joined(texts: list[str], indent: int) -> str:
+    """Return imports from the same module as one statement."""
+    homes = {text.partition(" import ")[0] for text in texts}
+    if len(homes) > 1:
+        return f"\n{' ' * indent}".join(texts)
+    return f"{homes.pop()} import {', '.join(text.partition(' import ')[2] for text in texts)}"

@@ -1,1 +1,0 @@
-"""The codemods of PyTorch, one module each."""

@@ -1,0 +1,1 @@
+"""Migrations that few programs came out right of: `--experimental` applies them."""

@@ -1,0 +1,1 @@
+"""The codemods of apex and of half precision by hand, one module each."""

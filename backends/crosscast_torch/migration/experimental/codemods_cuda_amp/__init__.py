@@ -1,0 +1,1 @@
+"""The codemods of torch.cuda.amp, one module each."""
