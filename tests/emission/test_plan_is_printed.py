@@ -257,7 +257,7 @@ def printing_modules() -> list[Path]:
     """Return the modules that print: the shared ones, and what `lower` imports of its package."""
     found = [ROOT / path for path in SHARED]
     for package in ("torch", "tensorflow", "paddle"):
-        folder = ROOT / f"backends/crosscast_{package}"
+        folder = ROOT / f"backends/crosscast_{package}/target"
         todo = [folder / "lower.py", *([folder / "fleet.py"] if package == "paddle" else [])]
         while todo:
             path = todo.pop()
@@ -265,7 +265,8 @@ def printing_modules() -> list[Path]:
                 continue
             found.append(path)
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ImportFrom) and str(node.module).startswith(folder.name):
+                of_target = f"crosscast_{package}.target."
+                if isinstance(node, ast.ImportFrom) and str(node.module).startswith(of_target):
                     todo.append(folder / f"{str(node.module).rpartition('.')[2]}.py")
     return found
 

@@ -23,6 +23,7 @@ from emission_bases import ADAPTED
 from frameworks.emitted_script import tiny_recipe
 from frameworks.loss_cases import CASES
 from launch_scripts import fitting
+from source_trees import modules
 from template_paths import Reading, frozen, readings, related, values_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +114,7 @@ def test_every_template_is_printed(seen: Seen) -> None:
 def test_every_other_template_is_named() -> None:
     """Those that are not of emitted files: by the code that prints them, or by another one."""
     root = template_root()
-    paths = [*(ROOT / "parity").rglob("*.py"), *(ROOT / "translator").rglob("*.py")]
+    paths = [*modules("parity", "translator", "backends")]
     folders = [root / name for name in APART if name.endswith("/")]
     paths += [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = [path.read_text(encoding="utf-8") for path in paths]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Severity
@@ -12,11 +12,12 @@ from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.readers.python.conditions import Condition, branches
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
-    from crosscast_reading.pysource.programs.program import Program
+    from crosscast_reading.trainstep.events import TrainingStep
 
 _WORKERS = re.compile(
     r"worker_num|world_size|\bnranks|trainers?_num|num_trainers|TRAINERS_NUM|device_count"
@@ -32,15 +33,20 @@ _ONE = {(ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2)}
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find strategies with gradient merge that a single worker does not use, although it trains."""
-    program = subject.program
-    if any("GradientMerge" in m.code for m in program.modules):
+    for group in dict.fromkeys(map(connected, subject.program.modules)):
+        steps = [step for step in subject.steps if step.module in group]
+        yield from _configured(sorted(group, key=subject.program.modules.index), steps)
+
+
+def _configured(group: Sequence[Module], steps: Sequence[TrainingStep]) -> Iterator[Finding]:
+    if any("GradientMerge" in module.code for module in group):
         return
-    if any(step.windowed and step.by_hand for step in subject.steps):
+    if any(step.windowed and step.by_hand for step in steps):
         return
-    sites = list(_set_up(program))
+    sites = list(_set_up(group))
     limits = [_for_several(node, module) for node, module in sites]
     found = [found_limit for found_limit in limits if found_limit is not None]
-    if not sites or len(found) < len(sites) or not _trains_alone(program) or _refuses(program):
+    if not sites or len(found) < len(sites) or not _trains_alone(group) or _refuses(group):
         return
     (node, module), limit = sites[0], found[0]
     yield Finding(
@@ -52,9 +58,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
+def _set_up(group: Sequence[Module]) -> Iterator[tuple[ast.Assign, Module]]:
     """Yield the assignments that enable gradient merge."""
-    for module in program.modules:
+    for module in group:
         for node in module.every(ast.Assign):
             match node.targets[0], node.value:
                 case ast.Attribute(
@@ -89,22 +95,22 @@ def _for_several(node: ast.AST, module: Module) -> Condition | None:
     return next((branch for branch in branches(node, module) if _tests_several(branch)), None)
 
 
-def _trains_alone(program: Program) -> bool:
+def _trains_alone(group: Sequence[Module]) -> bool:
     """Whether gradients are also applied with one worker."""
     return any(
         call.method in ("minimize", "step", "apply_gradients")
         and _for_several(call.node, module) is None
-        for module in program.modules
+        for module in group
         for call in module.calls
         if "optim" in module.text(call.node.func) or call.method == "minimize"
     )
 
 
-def _refuses(program: Program) -> bool:
+def _refuses(group: Sequence[Module]) -> bool:
     """Whether the program stops if there is only one worker."""
     return any(
         _tests_several(Condition(branch.node, not branch.holds, branch.module))
-        for module in program.modules
+        for module in group
         for node in module.nodes
         if isinstance(node, ast.Raise)
         for branch in branches(node, module)

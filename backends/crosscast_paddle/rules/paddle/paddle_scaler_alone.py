@@ -26,6 +26,7 @@ from crosscast_reading.readers.emitted.script import scales_nothing
 from crosscast_reading.readers.python.conditions import Condition, branches
 from crosscast_reading.readers.python.library_calls import calls_of, fixed, value_of
 from crosscast_reading.readers.python.module_words import function_calls, words_of
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
 _SCALES = re.compile(
@@ -39,13 +40,16 @@ _ASIDE = re.compile(r"eval|valid|test|infer|predict|generate|sample", re.I)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find a scaler without auto_cast, or vice versa."""
-    program = subject.program
-    regions, made = casts(program), scalers(program)
-    scaled = methods(program, "scale")
-    if made and scaled and not _mentions(program, "auto_cast", "amp_guard"):
+    """Find a scaler without auto_cast, or vice versa, among the files that use each other."""
+    for group in dict.fromkeys(map(connected, subject.program.modules)):
+        yield from _alone(subject.program, group)
+
+
+def _alone(program: Program, group: frozenset[Module]) -> Iterator[Finding]:
+    made, scaled = _within(group, scalers(program)), _within(group, methods(program, "scale"))
+    if made and scaled and not _mentions(group, "auto_cast", "amp_guard"):
         if (
-            not decorates(program)
+            not _within(group, decorates(program))
             and on_cpu(program) is None
             and not all(_is_handed_in(call) for call in scaled)
         ):
@@ -57,14 +61,14 @@ def check(subject: Subject) -> Iterator[Finding]:
                 related=(made[0].module.span(made[0].node),),
             )
         return
-    if any(_SCALES.search(word) for module in program.modules for word in words_of(module)):
+    if any(_SCALES.search(word) for module in group for word in words_of(module)):
         return
     if scales_nothing(program.modules):  # as in its recipe, for which `crosscast check` warns
         return
-    yield from _half_by_default(program)
-    for call, kind in regions:
+    yield from _half_by_default(program, group)
+    for call, kind in casts(program):
         tests = branches(call.node, call.module, callers=False)
-        if kind != "float16" or "enable" in call.bound():
+        if call.module not in group or kind != "float16" or "enable" in call.bound():
             continue
         if all(_is_switch(test) for test in tests) and _trains(call):
             switch = call.module.text(tests[-1].node) if tests else ""
@@ -76,6 +80,10 @@ def check(subject: Subject) -> Iterator[Finding]:
                 "not need one",
             )
             return
+
+
+def _within(group: frozenset[Module], calls: Iterable[Call]) -> list[Call]:
+    return [call for call in calls if call.module in group]
 
 
 def _is_switch(test: Condition) -> bool:
@@ -121,10 +129,11 @@ def _is_differentiated(site: Call) -> bool:
     return _update(later)
 
 
-def _half_by_default(program: Program) -> Iterator[Finding]:
+def _half_by_default(program: Program, group: frozenset[Module]) -> Iterator[Finding]:
     """Find programs that train with float16 as the default type of all weights."""
-    trains = {call.method for _, call in calls_of(program)} >= {"backward"}
-    for name, call in calls_of(program) if trains else ():
+    calls = [(name, call) for name, call in calls_of(program) if call.module in group]
+    trains = any(call.method == "backward" for _, call in calls)
+    for name, call in calls if trains else ():
         value = value_of(next(iter(call.node.args), None), call.module)
         half = fixed(value) == "float16"
         named = name.endswith(".set_default_dtype") and name.startswith("paddle.")
@@ -144,8 +153,8 @@ def _is_handed_in(call: Call) -> bool:
     return False
 
 
-def _mentions(program: Program, *words: str) -> bool:
-    return any(word in module.code for module in program.modules for word in words)
+def _mentions(group: frozenset[Module], *words: str) -> bool:
+    return any(word in module.code for module in group for word in words)
 
 
 RULE = Rule(
