@@ -73,7 +73,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from crosscast.api.weights import Weights as Weights
     from crosscast.api.weights import weights_check as weights_check
     from crosscast.api.weights import weights_match as weights_match
-    from crosscast.messages.console import Exit as Exit
+    from crosscast.messages.code import Exit as Exit
     from crosscast.messages.diagnostics import Diagnostic as Diagnostic
     from crosscast.messages.diagnostics import DiagnosticError as DiagnosticError
     from crosscast.messages.diagnostics import Severity as Severity
@@ -105,7 +105,7 @@ _MODULES = {
     "api.sweeping": "Sweep sweep",
     "api.tracing": "TraceExport trace_export",
     "api.weights": "Weights weights_check weights_match",
-    "messages.console": "Exit",
+    "messages.code": "Exit",
     "messages.diagnostics": "Diagnostic DiagnosticError Severity Span",
 }
 """Modules and the public names that they define."""

@@ -15,7 +15,8 @@ from crosscast.api.calls import (
 )
 from crosscast.api.files import counted
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.screens import Part, Table
 from crosscast.messages.unread import unread_parts

@@ -19,7 +19,8 @@ from crosscast.api.calls import (
 from crosscast.api.files import Files, counted
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded, shown
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_OK, Exit, cell_text
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_OK, cell_text
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.screens import Part
 

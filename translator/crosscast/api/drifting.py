@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from crosscast.api import html
 from crosscast.api.calls import public
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.screens import Part
 

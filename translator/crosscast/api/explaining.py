@@ -30,7 +30,8 @@ from crosscast.api.compiling import (
 from crosscast.api.files import counted
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded, shown
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 from crosscast.messages.screens import Part, Table
 

@@ -12,7 +12,8 @@ from crosscast.api import html
 from crosscast.api.calls import Texts, Words, named_versions, public, targets_of
 from crosscast.api.recipes import LoadedRecipe, RecipeLike
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.unread import unread_parts
 

@@ -22,13 +22,8 @@ from crosscast.api.calls import (
 from crosscast.api.files import Files, counted
 from crosscast.api.recipes import LoadedRecipe, read
 from crosscast.api.result import Result
-from crosscast.messages.console import (
-    EXIT_CANNOT_RUN,
-    EXIT_FINDINGS,
-    EXIT_OK,
-    EXIT_USAGE,
-    Exit,
-)
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, EXIT_USAGE
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 from crosscast.messages.screens import Part, Table

@@ -12,7 +12,8 @@ from crosscast.api import html
 from crosscast.api.calls import public
 from crosscast.api.files import counted
 from crosscast.api.migrated import Migration
-from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 

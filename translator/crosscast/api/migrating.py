@@ -25,7 +25,8 @@ from crosscast.api.calls import (
 )
 from crosscast.api.files import counted
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 from crosscast.messages.screens import Part, Table
 from crosscast.messages.source import STDIN

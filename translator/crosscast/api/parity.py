@@ -15,7 +15,8 @@ from crosscast.api.calls import Texts, Words, check_choice, public, targets_of, 
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, folder_of, loaded
 from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.console import EXIT_FINDINGS, EXIT_INTERRUPTED, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_FINDINGS, EXIT_INTERRUPTED
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.missing_packages import package_missing

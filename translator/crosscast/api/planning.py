@@ -24,7 +24,7 @@ from crosscast.api.files import Files, counted
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded
 from crosscast.api.result import Result
 from crosscast.api.solving import solve_all
-from crosscast.messages.console import Exit
+from crosscast.messages.code import Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 from crosscast.messages.screens import Part, Table

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.api import html
-from crosscast.messages.console import Exit
+from crosscast.messages.code import Exit
 from crosscast.messages.diagnostics import Diagnostic, render
 from crosscast.messages.screens import Part, head, screen
 from crosscast.messages.unread import unread_parts

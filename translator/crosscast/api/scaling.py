@@ -24,7 +24,7 @@ from crosscast.api.calls import (
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, folder_of, loaded
 from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.console import Exit
+from crosscast.messages.code import Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
 from crosscast.messages.screens import Part

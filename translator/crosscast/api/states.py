@@ -13,7 +13,8 @@ from crosscast.api.calls import (
     public,
 )
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.screens import Part, Table
 

@@ -20,7 +20,8 @@ from crosscast.api.calls import (
 from crosscast.api.compiling import VERDICTS
 from crosscast.api.files import Files, counted
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_OK, Exit, cell_text
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_OK, cell_text
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.screens import Part, Table
 

@@ -26,7 +26,7 @@ from crosscast.api.files import counted
 from crosscast.api.recipes import loaded
 from crosscast.api.result import Result
 from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.console import Exit
+from crosscast.messages.code import Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
 from crosscast.messages.screens import Part, Table

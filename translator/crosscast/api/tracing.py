@@ -12,7 +12,8 @@ from crosscast.api.calls import Path as PathLike
 from crosscast.api.calls import Paths, check_choice, paths_of, public
 from crosscast.api.files import counted
 from crosscast.api.result import Result
-from crosscast.messages.console import EXIT_OK, Exit
+from crosscast.messages.code import Exit
+from crosscast.messages.console import EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
 from crosscast.messages.screens import Part, Table

@@ -19,7 +19,7 @@ from crosscast.api.calls import (
 )
 from crosscast.api.recipes import RecipeLike, folder_of, loaded
 from crosscast.api.result import Result
-from crosscast.messages.console import Exit
+from crosscast.messages.code import Exit
 from crosscast.messages.console import exit_code as exit_code_of
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.missing_packages import package_missing

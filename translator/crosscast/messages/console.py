@@ -7,60 +7,32 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from typing import Any, TextIO
 
+from crosscast.messages.code import Exit
 from crosscast.messages.diagnostics import Diagnostic, Severity, render, sort_key
 from crosscast.messages.language import WORDINGS, spoken
 from crosscast.messages.screens import Head, Line, Part, fitted, screen
 from crosscast.messages.terminal import escaped, print_document, styled_stream
-
-
-class Exit(IntEnum):
-    """What a command ends with, and what a result in Python says of itself."""
-
-    OK = 0
-    FINDINGS = 1
-    """Problems were found, or programs are not equivalent."""
-    USAGE = 2
-    """A usage error, or a file that cannot be read or written."""
-    CANNOT_RUN = 3
-    """Something is missing on this machine."""
-    INTERRUPTED = 130
-
 
 EXIT_OK, EXIT_FINDINGS, EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_INTERRUPTED = Exit
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 """Start of a line of a diff to its style; the first that fits."""
-_FILE_USAGE = ("CC001", "CC002", "CC003", "CC004", "CC005", "CC021", "CC022", "CC5")
-_TARGET_USAGE = ("CC106", "CC108")
-_CALL_USAGE = ("CC016", "CC028")
-_READ_USAGE = ("CC919", "CC951", "CC952", "CC954", "CC969", "CC970", "CC980")
-_PLAN_USAGE = ("CC461", "CC462", "CC463", "CC464")
-_DATA_USAGE = ("CC601", "CC610", "CC641")
-_PARITY_USAGE = ("CC705", "CC707", "CC708", "CC710", "CC716", "CC748")
-_SWEEP_USAGE = ("CC728", "CC729", "CC730")
-_USAGE_CODES = (
-    *_FILE_USAGE,
-    *_TARGET_USAGE,
-    *_CALL_USAGE,
-    *_READ_USAGE,
-    *_PLAN_USAGE,
-    *_DATA_USAGE,
-    *_PARITY_USAGE,
-    *_SWEEP_USAGE,
-)
-"""Codes about the command line or a call from Python: an option, a target, a file or a folder."""
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> Exit:
     """Return the exit code for a set of diagnostics."""
+    from crosscast.messages.codes import CODES
+
     errors = [d for d in diagnostics if d.severity is Severity.ERROR]
-    if any(d.code.startswith("CC40") for d in errors):
+    exits = {
+        (CODES[d.code].exit if d.code in CODES else EXIT_FINDINGS, bool(d.path)) for d in errors
+    }
+    if any(code is EXIT_CANNOT_RUN for code, _ in exits):
         return EXIT_CANNOT_RUN
-    if any(d.code.startswith(_USAGE_CODES) and not d.path for d in errors):
+    if (EXIT_USAGE, False) in exits:  # about a field of a recipe, it is a finding
         return EXIT_USAGE
     return EXIT_FINDINGS if errors else EXIT_OK
 

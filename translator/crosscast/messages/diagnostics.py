@@ -13,7 +13,7 @@ from crosscast.messages.cells import cells
 from crosscast.messages.language import WORDINGS, Language
 
 if TYPE_CHECKING:
-    from crosscast.messages.console import Exit
+    from crosscast.messages.code import Exit
 
 
 class Severity(StrEnum):

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from crosscast.messages.code import Code
+from crosscast.messages.code import Code, Exit
 
 RECIPE_CODES = (
-    Code("CC001", "file not found", "The path does not exist. Check it, or use - for stdin."),
-    Code("CC002", "not a regular file", "A recipe is read from a file or from stdin (-)."),
+    Code(
+        "CC001",
+        "file not found",
+        "The path does not exist. Check it, or use - for stdin.",
+        exit=Exit.USAGE,
+    ),
+    Code(
+        "CC002",
+        "not a regular file",
+        "A recipe is read from a file or from stdin (-).",
+        exit=Exit.USAGE,
+    ),
     Code(
         "CC003",
         "file cannot be read",
         "The operating system denied access to the file. Check its permissions.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC004",
         "file too large",
         "A recipe is limited to 1 MiB. Check that you named the right file.",
+        exit=Exit.USAGE,
     ),
-    Code("CC005", "not UTF-8", "Save the file as UTF-8."),
+    Code("CC005", "not UTF-8", "Save the file as UTF-8.", exit=Exit.USAGE),
     Code("CC006", "not YAML", "The text is not well-formed YAML 1.2."),
     Code(
         "CC007", "duplicate key", "A key may occur only once; YAML would silently keep one of them."
@@ -40,6 +52,7 @@ RECIPE_CODES = (
         "CC016",
         "value of an argument",
         "A function of the Python API was called with a value that its argument does not have.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC020",
@@ -47,18 +60,25 @@ RECIPE_CODES = (
         "A page needs a recipe that can be compiled. The other messages say what could not be "
         "read. Write the recipe with `crosscast lift -o`, complete it and explore that.",
     ),
-    Code("CC021", "too many recipes", "`crosscast explore` shows one recipe, or compares two."),
+    Code(
+        "CC021",
+        "too many recipes",
+        "`crosscast explore` shows one recipe, or compares two.",
+        exit=Exit.USAGE,
+    ),
     Code(
         "CC022",
         "not a recipe",
         "The file is a program, or the configuration of another tool. `crosscast lift` reads such "
         "files and writes the recipe; complete it and give that to the command.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC028",
         "unknown field in a question",
         "`--field` takes the dotted path of a field or of a section, such as `optimizer` or "
         "`optimizer.weight_decay`.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC101",
@@ -80,13 +100,19 @@ RECIPE_CODES = (
         "unknown backend",
         "`overrides` and `--to` must name an installed backend. `crosscast matrix --dialects` "
         "lists them.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC107",
         "backend cannot be loaded",
         "Importing the package that provides the backend failed. Update or remove it.",
     ),
-    Code("CC108", "unknown version or dialect", "A target is NAME, NAME@VERSION or NAME@DIALECT."),
+    Code(
+        "CC108",
+        "unknown version or dialect",
+        "A target is NAME, NAME@VERSION or NAME@DIALECT.",
+        exit=Exit.USAGE,
+    ),
     Code(
         "CC109",
         "still to be filled in",

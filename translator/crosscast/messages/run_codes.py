@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from crosscast.messages.code import Code
+from crosscast.messages.code import Code, Exit
 
 RUN_CODES = (
     Code(
         "CC401",
         "package missing",
         "Install the extra that the message names, or choose another interpreter.",
+        exit=Exit.CANNOT_RUN,
     ),
     Code(
         "CC450",
@@ -45,17 +46,20 @@ RUN_CODES = (
         "CC461",
         "invalid amount of memory",
         "Write `16GiB` for 16 x 2**30 bytes or `16GB` for 16 x 10**9 bytes.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC462",
         "unknown device",
         "docs/reference/planning.md lists the known devices. For others, pass --memory.",
+        exit=Exit.USAGE,
     ),
-    Code("CC463", "invalid plan option", "The message says what to change."),
+    Code("CC463", "invalid plan option", "The message says what to change.", exit=Exit.USAGE),
     Code(
         "CC464",
         "trace without peak memory",
         "Scripts write `peak_memory` only on GPUs.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC465",
@@ -94,21 +98,36 @@ RUN_CODES = (
         "CC501",
         "file not written by crosscast",
         "crosscast does not overwrite files of others. Choose another folder, or pass --force.",
+        exit=Exit.USAGE,
     ),
-    Code("CC502", "cannot write", "The operating system denied the write. Nothing was changed."),
-    Code("CC503", "output path outside the folder", "Output files must be inside -o DIR."),
+    Code(
+        "CC502",
+        "cannot write",
+        "The operating system denied the write. Nothing was changed.",
+        exit=Exit.USAGE,
+    ),
+    Code(
+        "CC503",
+        "output path outside the folder",
+        "Output files must be inside -o DIR.",
+        exit=Exit.USAGE,
+    ),
     Code(
         "CC504",
         "refused by the operating system",
         "A name that is too long or no name at all, a full disk, a broken file system.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC505",
         "output folder in use",
         "One command at a time works in a folder. The message names the process. Wait for its end, "
         "or choose another folder. A process that was killed blocks nobody.",
+        exit=Exit.USAGE,
     ),
-    Code("CC601", "data file cannot be read", "Check the path and the permissions."),
+    Code(
+        "CC601", "data file cannot be read", "Check the path and the permissions.", exit=Exit.USAGE
+    ),
     Code("CC602", "not a data set file", "A data set is a single .npz file with plain arrays."),
     Code(
         "CC603",
@@ -121,7 +140,12 @@ RUN_CODES = (
         "The inputs are arrays of integers of shape [rows, ids], the labels of shape [rows].",
     ),
     Code("CC605", "array value out of range", "Ids must not be negative; the mask must be 0 or 1."),
-    Code("CC610", "synthetic data argument out of range", "The message gives the allowed range."),
+    Code(
+        "CC610",
+        "synthetic data argument out of range",
+        "The message gives the allowed range.",
+        exit=Exit.USAGE,
+    ),
     Code("CC620", "text is not UTF-8", "Save the file as UTF-8."),
     Code(
         "CC621", "wrong number of columns", "Every line must have as many columns as the first one."
@@ -157,6 +181,7 @@ RUN_CODES = (
         "CC641",
         "sequence length out of range",
         "The sequence must have room for [CLS] a [SEP] b [SEP].",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC701",
@@ -170,22 +195,29 @@ RUN_CODES = (
         "A program is trained in one process. Some commands and options are for the shipped "
         "BERT only; the message says which. Your models are compared by `crosscast parity`.",
     ),
-    Code("CC705", "invalid fault", "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
+    Code(
+        "CC705",
+        "invalid fault",
+        "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES].",
+        exit=Exit.USAGE,
+    ),
     Code(
         "CC706",
         "fault without loss scaling",
         "Gradients are checked for inf and nan only with loss scaling.",
     ),
-    Code("CC707", "invalid parity option", "The message says what to change."),
+    Code("CC707", "invalid parity option", "The message says what to change.", exit=Exit.USAGE),
     Code(
         "CC708",
         "parity folder cannot be used",
         "The operating system denied access. Choose another folder.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC710",
         "weights cannot be read",
         "Weights must be a safetensors file in the format of Hugging Face.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC711",
@@ -212,6 +244,7 @@ RUN_CODES = (
         "CC716",
         "no run to export",
         "A run is a folder with trace.jsonl, or such a file, that has a row.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC717",
@@ -223,12 +256,18 @@ RUN_CODES = (
         "invalid recording",
         "The files that a run left in `observed` are invalid. Run the comparison again.",
     ),
-    Code("CC728", "invalid sweep option", "The message says what to change."),
-    Code("CC729", "sweep folder cannot be used", "Choose another -o DIR, or repair its contents."),
+    Code("CC728", "invalid sweep option", "The message says what to change.", exit=Exit.USAGE),
+    Code(
+        "CC729",
+        "sweep folder cannot be used",
+        "Choose another -o DIR, or repair its contents.",
+        exit=Exit.USAGE,
+    ),
     Code(
         "CC730",
         "unknown executor",
         "Choose `local`, `slurm`, or an executor provided by a plug-in.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC731",
@@ -258,7 +297,9 @@ RUN_CODES = (
         "The trainer cannot express the field that the message names.",
     ),
     Code("CC739", "trainer could not be measured", "A probe of the conformance table failed."),
-    Code("CC748", "invalid check-scaling option", "The message says what to change."),
+    Code(
+        "CC748", "invalid check-scaling option", "The message says what to change.", exit=Exit.USAGE
+    ),
     Code(
         "CC749",
         "rows of a micro-batch meet",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.messages.code import Code
+from crosscast.messages.code import Code, Exit
 
 SOURCE_CODES = (
     Code("CC901", "not Python 3", "This file is skipped; the other files are read."),
@@ -55,7 +55,7 @@ SOURCE_CODES = (
         "missing file",
         "A source refers to this file. Pass it as well, so that more can be read.",
     ),
-    Code("CC919", "invalid lift option", "The message says what to change."),
+    Code("CC919", "invalid lift option", "The message says what to change.", exit=Exit.USAGE),
     Code(
         "CC920",
         "flags lost in the shell",
@@ -138,19 +138,25 @@ SOURCE_CODES = (
         "A rule or reader failed because of a bug in crosscast. Everything else was checked. "
         "Please report it.",
     ),
-    Code("CC951", "invalid lint option", "The message says what to change."),
+    Code("CC951", "invalid lint option", "The message says what to change.", exit=Exit.USAGE),
     Code(
         "CC952",
         "invalid settings",
         "`[tool.crosscast.lint]` in pyproject.toml supports select, ignore, exclude and "
         "per-file-ignores.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC953",
         "fix not applied",
         "The file was not changed, because the result would not be valid Python.",
     ),
-    Code("CC954", "not a baseline", "Create the file with `--baseline FILE --write-baseline`."),
+    Code(
+        "CC954",
+        "not a baseline",
+        "Create the file with `--baseline FILE --write-baseline`.",
+        exit=Exit.USAGE,
+    ),
     Code(
         "CC955",
         "reader, rule or codemod cannot be loaded",
@@ -195,8 +201,8 @@ SOURCE_CODES = (
         "The window starts again. Running statistics cannot be restored: save between "
         "optimizer steps.",
     ),
-    Code("CC969", "invalid state option", "The message says what to change."),
-    Code("CC970", "invalid migrate option", "The message says what to change."),
+    Code("CC969", "invalid state option", "The message says what to change.", exit=Exit.USAGE),
+    Code("CC970", "invalid migrate option", "The message says what to change.", exit=Exit.USAGE),
     Code(
         "CC971",
         "nothing to migrate",
@@ -248,6 +254,7 @@ SOURCE_CODES = (
         "CC980",
         "release not observed",
         "`make drift` observes releases and keeps what they show.",
+        exit=Exit.USAGE,
     ),
     Code(
         "CC981",
