@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import distribution
 
 from crosscast.recipe.schema import value_fields, words_of
-from crosscast.targets.backend import GROUP, load_backend
-from crosscast_reading.lint.registry import all_rules
+from own_parts import own_backends, own_rules
 
 
 def completed_words() -> str:
     """Return the data of `crosscast.cli.completion`: targets, rules and fields with their words."""
     targets: list[str] = []
-    for entry in sorted(distribution("crosscast").entry_points.select(group=GROUP)):
-        backend = load_backend(entry.name)
+    for backend in own_backends():
         names = [
             each
             for dialect in backend.dialects
@@ -23,7 +20,11 @@ def completed_words() -> str:
         ]
         targets += [backend.name, *(f"{backend.name}@{each}" for each in dict.fromkeys(names))]
     fields = {field: list(words_of(field)) for field in value_fields()}
-    data: dict[str, object] = {"targets": targets, "rules": list(all_rules()), "fields": fields}
+    data: dict[str, object] = {
+        "targets": targets,
+        "rules": [rule.code for rule in own_rules()],
+        "fields": fields,
+    }
     return "".join(f"{line}\n" for line in _lines(data))
 
 

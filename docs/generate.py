@@ -18,16 +18,15 @@ from coverage_page import coverage_page
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.load import load
 from crosscast.recipe.schema import schema_text
-from crosscast.targets.backend import backend_names, load_backend
 from crosscast.targets.default_tables import defaults_page
 from crosscast.targets.matrix import markdown_page
 from crosscast_migrate.schema import schema_text as migrate_schema_text
 from crosscast_parity.recipes.derived import with_dtype
 from crosscast_reading.lift.schema import schema_text as lift_schema_text
-from crosscast_reading.lint.registry import all_rules
 from drift_page import drift_page
 from index_page import index_page
 from lint_page import lint_page, rule_page
+from own_parts import own_backends, own_rules
 from python_page import python_page
 from recipe_page import recipe_page
 from translations import promised, translation, updated
@@ -45,7 +44,7 @@ from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
 
 def expected() -> dict[Path, str]:
     """Return path to text of the schema and of the generated docs pages."""
-    backends = [load_backend(name) for name in backend_names()]
+    backends = own_backends()
     found = {
         ROOT / "schema" / "recipe-v1.json": schema_text(),
         ROOT / "schema" / "lift-v1.json": lift_schema_text(),
@@ -60,13 +59,13 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "recipe.md": recipe_page(),
         ROOT / "docs" / "reference" / "drift.md": drift_page(),
         ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
-        ROOT / "docs" / "reference" / "lint-rules.md": lint_page(all_rules().values()),
+        ROOT / "docs" / "reference" / "lint-rules.md": lint_page(own_rules()),
         DESIGN: with_table(DESIGN, "rooms", rooms_table()),
         MIGRATING: with_table(MIGRATING, "eras", eras_table()),
         CHINESE / "diagnostics.md": chinese_codes_page(backends),
-        CHINESE / "lint-rules.md": chinese_rules_page(all_rules().values()),
+        CHINESE / "lint-rules.md": chinese_rules_page(own_rules()),
         CHINESE / "glossary.md": glossary_page(),
-        **{RULES / f"{rule.code}.md": rule_page(rule) for rule in all_rules().values()},
+        **{RULES / f"{rule.code}.md": rule_page(rule) for rule in own_rules()},
     }
     for page in promised():
         if (chinese := ROOT / translation(page)).is_file():

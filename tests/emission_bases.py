@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.targets.backend import installed_backends
 from frameworks.emitted_script import FLOAT16, TINY
+from own_parts import own_backends
 
 TARGETS = tuple(
     backend.name if dialect is backend.dialects[0] else f"{backend.name}@{dialect.name}"
-    for backend in installed_backends()
+    for backend in own_backends()
     for dialect in backend.dialects
     if dialect.emits == "script"
 )

@@ -14,10 +14,11 @@ from crosscast.emit.printer import PlanPrinter
 from crosscast.emit.render import render
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import find_target, installed_backends
+from crosscast.targets.backend import find_target
 from crosscast.targets.capability import Verdict, adaptations
 from emission_bases import ADAPTED, TARGETS
 from frameworks.emitted_script import tiny_recipe
+from own_parts import own_backends
 from tiers import cases
 
 QUICK = [target for target in TARGETS if "@" not in target]
@@ -87,7 +88,7 @@ def test_every_adaptation_is_picked_for_a_base(target: str) -> None:
 
 def test_an_adaptation_belongs_to_one_backend() -> None:
     owners: dict[str, set[str]] = {}
-    for backend in installed_backends():
+    for backend in own_backends():
         for row in backend.rows:
             if row.adapt is not None:
                 owners.setdefault(str(row.adapt), set()).add(backend.name)

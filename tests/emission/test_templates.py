@@ -18,19 +18,18 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.render import environment, template_root
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import Form, installed_backends
+from crosscast.targets.backend import Form
 from emission_bases import ADAPTED
 from frameworks.emitted_script import tiny_recipe
 from frameworks.loss_cases import CASES
 from launch_scripts import fitting
+from own_parts import own_backends
 from source_trees import modules
 from template_paths import Reading, frozen, readings, related, values_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = [
-    f"{backend.name}@{dialect.name}"
-    for backend in installed_backends()
-    for dialect in backend.dialects
+    f"{backend.name}@{dialect.name}" for backend in own_backends() for dialect in backend.dialects
 ]
 FORMS: tuple[Form, ...] = ("script", "step")
 APART = ("parity/", "explore/", "_shared/starter.recipe.yaml", "tensorflow1/")

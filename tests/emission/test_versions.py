@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.targets.backend import backend_names, find_target, load_backend
+from crosscast.targets.backend import find_target, load_backend
 from frameworks.emitted_script import tiny_recipe
+from own_parts import own_backends
 from runtime_texts import settings_of
 
 TF2 = "TensorFlow 2.5 to 2.15, or tf_keras (Keras 2)"
@@ -89,7 +90,7 @@ def test_own_versions_are_accepted(target: str) -> None:
 
 def test_every_dialect_with_a_script_is_looked_at() -> None:
     names = set()
-    for name in backend_names():
+    for name in (backend.name for backend in own_backends()):
         for dialect in load_backend(name).dialects:
             if MODULES.get(name) and (dialect.since or dialect.oldest):
                 names.add((name, dialect.name))

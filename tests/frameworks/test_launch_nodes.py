@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -157,11 +159,11 @@ def test_nodes_that_find_each_other_train_as_one_process(nodes: Nodes) -> None:
 
 
 LATE = """\
-        if process_rank() == 1 and (args.output / "checkpoint.safetensors").exists():
-            import time
-            time.sleep(20.0)
+if process_rank() == 1 and (args.output / "checkpoint.safetensors").exists():
+    import time
+    time.sleep(20.0)
 """
-MEETING = "        torch.distributed.init_process_group("
+MEETING = re.compile(r"^( *)torch\.distributed\.init_process_group\(", re.MULTILINE)
 
 
 def number(rank: str, mark: str) -> int:
@@ -189,12 +191,14 @@ def test_nodes_start_anew_after_a_process_was_killed(nodes: Nodes) -> None:
     nodes.end(*nodes.both(launch, *common, "--output", "whole"))
     script = launch.parent / "runtime" / "device.py"
     text = script.read_text()
-    assert text.count(MEETING) == 1
-    script.write_text(text.replace(MEETING, LATE + MEETING))
+    (meeting,) = MEETING.finditer(text)
+    late = textwrap.indent(LATE, meeting[1])
+    script.write_text(f"{text[: meeting.start()]}{late}{text[meeting.start() :]}")
     started = nodes.both(launch, *common, "--output", "out", RUN_OF_THIS_TEST=str(nodes.folder))
     deadline = time.monotonic() + LIMIT_SECONDS
     while len(nodes.trace("out")) < 5:
         assert time.monotonic() < deadline
+        assert all(process.poll() is None for process in started), nodes.end(*started)
         time.sleep(0.05)
     os.kill(number("1", str(nodes.folder)), signal.SIGKILL)
     outputs = nodes.end(*started)

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from crosscast.cli import app
-from crosscast.targets.backend import find_target, load_backend
+from crosscast.targets.backend import backend_names, find_target, load_backend
 from crosscast.targets.capability import Evidence, Verdict
 from crosscast.targets.default_tables import default_rows, defaults_page
 from crosscast.targets.defaults import Defaults, find_defaults, holding, version_number
@@ -203,7 +203,7 @@ def test_the_command_counts_verdicts_by_dialect() -> None:
     rows = json.loads(CliRunner().invoke(app, ["matrix", "--dialects", "--json"]).stdout)
     targets = {row["target"] for row in rows}
     assert set(TARGETS) <= targets
-    everyone = [load_backend(name) for name in (*TARGETS, *LAYERS)]
+    everyone = [load_backend(name) for name in backend_names()]
     assert len(rows) == sum(len(backend.dialects) for backend in everyone)
     assert all(row["exact"] + row["adapted"] > 0 for row in rows)
     assert {type(row[name]) for row in rows for name in map(str, Verdict)} == {int}

