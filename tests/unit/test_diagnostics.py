@@ -157,6 +157,13 @@ def test_invalid_options_are_usage_errors() -> None:
     assert exit_code([in_the_recipe]) == 1
 
 
+def test_exit_codes_follow_the_ranges() -> None:
+    """Codes about written files are usage errors, those about this machine say what is missing."""
+    for code in CODES.values():
+        assert (code.exit == 3) == code.code.startswith("CC40"), code.code
+        assert code.exit == 2 or not code.code.startswith("CC5"), code.code
+
+
 def test_json_is_ascii(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"a": "é\ud800\u2028"})
     printed = capsys.readouterr().out

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+import crosscast
 from crosscast.messages import chinese
-from crosscast.messages.diagnostics import Diagnostic
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.targets import source_support
+from crosscast.targets import backend, source_support
 from crosscast.targets.source_support import (
     Era,
     MigrationApi,
@@ -54,7 +57,7 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install
         (package / folder / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
 
-    def replace(files: dict[str, str] | None = None, **supports: object) -> None:
+    def put(files: dict[str, str] | None = None, **supports: object) -> None:
         for name, text in (files or {}).items():
             (package / name).write_text(text)
         entries = [
@@ -64,7 +67,7 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install
         monkeypatch.setattr(source_support, "entry_points", lambda group: entries)
         _forget()
 
-    yield replace
+    yield put
     monkeypatch.undo()
     _forget()
 
@@ -121,6 +124,10 @@ def test_readers_that_do_not_load_are_said(install: Install) -> None:
     ]
 
 
+FORM = """
+from crosscast_reading.lint.rule import RuleForm
+FORMS = (RuleForm(rule="CL996", check=lambda subject: ()),)
+"""
 RULE = """
 from crosscast_reading.lint.rule import Rule
 RULE = Rule(
@@ -137,6 +144,9 @@ def test_rules_that_do_not_load_are_said(install: Install) -> None:
         "rules/launch/c_code.py": RULE.format(code="X1", name="code"),
         "rules/launch/d_broken.py": "import absent_package\n",
         "rules/launch/_shared.py": "raise RuntimeError\n",
+        "rules/launch/e_form.py": "FORMS = (object(),)\n",
+        "rules/launch/f_lost.py": FORM,
+        "rules/launch/g_other.py": "RULE = object()\n",
     }
     install(files, one=SourceSupport(rules="their.rules"), two=SourceSupport(rules="their.none"))
     assert list(rules.all_rules()) == ["CL997"]
@@ -144,8 +154,43 @@ def test_rules_that_do_not_load_are_said(install: Install) -> None:
         "rule their.rules.launch.b_same does not load: CL997 same is malformed or taken",
         "rule their.rules.launch.c_code does not load: X1 code is malformed or taken",
         "rule their.rules.launch.d_broken does not load: No module named 'absent_package'",
+        "rule their.rules.launch.e_form does not load: FORMS has something that is no RuleForm",
+        "rule their.rules.launch.g_other does not load: RULE is no Rule",
         "rules their.none does not load: No module named 'their.none'",
+        "rule their.rules.launch.f_lost does not load: no rule CL996",
     ]
+
+
+WRONG: list[tuple[Callable[..., object], dict[str, Any]]] = [
+    (SourceSupport, {"eras": ("their.codemods",)}),
+    (SourceSupport, {"apis": ("their2",)}),
+    (SourceSupport, {"python_readers": ("their.reader:READER",)}),
+    (words.Words, {"packages": ("their",)}),
+    (words.Words, {"signatures": ("their.f",)}),
+]
+
+
+@pytest.mark.parametrize(("kind", "arguments"), WRONG)
+def test_what_has_another_type_is_refused_at_once(
+    kind: Callable[..., object], arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(TypeError, match="no "):
+        kind(**arguments)
+
+
+def test_a_failure_of_an_experimental_migration_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(subject: object) -> tuple[()]:
+        raise RuntimeError("oops")
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("import torch\nscaler = torch.cuda.amp.GradScaler()\n")
+    for code, codemod in codemods.all_codemods().items():
+        monkeypatch.setitem(codemods._load()[0], code, replace(codemod, run=fails))
+    moved = crosscast.migrate("a.py", "torch.amp")
+    assert "CC950" in {problem.code for problem in moved.diagnostics}
+    assert not moved.ok
 
 
 def era(package: str) -> Era:
@@ -216,6 +261,47 @@ def test_a_package_brings_its_translations(
     assert added is not None
     assert added["title"] == "玩具"
     assert chinese.entry("CC001") == before
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"CC999": 1}', '{"CC999": {"title": "t"}}', "\xff"])
+def test_translations_that_cannot_be_read_leave_english(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name in ("codes", "rules", "hints"):
+        (folder / f"{name}.json").write_bytes(text.encode("latin-1"))
+    monkeypatch.setattr(chinese, "_FOLDERS", [*chinese._FOLDERS])
+    install(one=SourceSupport(texts=folder))
+    installed_support()
+    assert chinese.entry("CC999") is None
+    assert chinese.entry("CC001") is not None
+    assert chinese.hint("CC999") == "CC999"
+
+
+def test_a_backend_without_a_part_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = SimpleNamespace(load=lambda: SimpleNamespace(name="old"))
+    monkeypatch.setattr(backend, "_entry_points", lambda: {"old": entry})
+    with pytest.raises(DiagnosticError) as found:
+        backend.load_backend("old")
+    assert [problem.code for problem in found.value.diagnostics] == ["CC107"]
+
+
+def test_a_migration_says_once_what_does_not_load(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two programs are read, and each would say it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(
+            "import torch\nscaler = torch.cuda.amp.GradScaler()\nscaler.scale(loss).backward()\n"
+            "scaler.step(optimizer)\nscaler.update()\n"
+        )
+    real = dict(installed_support())
+    install(**real, gone=ImportError("no"))
+    moved = crosscast.migrate(["a.py", "b.py"], "torch.amp", experimental=True)
+    assert moved.ok is False
+    assert [problem.code for problem in moved.diagnostics] == ["CC955"]
 
 
 def test_what_crosscast_brings_loads() -> None:

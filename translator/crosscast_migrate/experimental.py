@@ -19,7 +19,7 @@ def applied(codemods: Sequence[Codemod], *, experimental: bool) -> tuple[Codemod
 
 
 def held_back(sources: Sequence[Source], codemods: Sequence[Codemod]) -> Iterator[Diagnostic]:
-    """Yield a warning for every experimental era that finds something in programs.
+    """Yield a warning for every experimental era that finds something in programs, and failures.
 
     Args:
         sources: the programs.
@@ -30,6 +30,7 @@ def held_back(sources: Sequence[Source], codemods: Sequence[Codemod]) -> Iterato
     if not any(has_word(source.text, hints) for source in sources):
         return
     found = migrate_in_place(sources, held)
+    yield from found.problems
     for era, own in _by_era(held, (*found.changes, *found.refusals)):
         places = "1 place is" if len(own) == 1 else f"{len(own)} places are"
         yield Diagnostic(

@@ -222,6 +222,7 @@ def in_place(
     problems += held
     problems += migrated.problems
     problems += [*left_out(sources, codemods), *support_problems(), *codemod_problems()]
+    problems = [*dict.fromkeys(problems)]  # what does not load is also said for every program
     unread = unread_programs(sources, paths, codemods)
     if not migrated.texts and not migrated.refusals and not held:
         return _nothing(files, migrated, problems, unread, api, mode=mode, verify=verify)

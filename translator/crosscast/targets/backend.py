@@ -198,12 +198,13 @@ def load_backend(name: str) -> Backend:
         )
     try:
         backend: Backend = entry.load()
+        texts = backend.texts
     except Exception as error:  # third-party code may raise any exception at import
         raise DiagnosticError(
             Diagnostic(code="CC107", message=f"backend {name!r} does not load: {error}")
         ) from None
-    if backend.texts is not None:
-        add_texts(backend.texts)
+    if texts is not None:
+        add_texts(texts)
     return backend
 
 

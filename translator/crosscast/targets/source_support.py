@@ -95,6 +95,19 @@ class SourceSupport:
     texts: Path | None = None
     """A folder with translations, as `messages.chinese` describes them."""
 
+    def __post_init__(self) -> None:
+        """Refuse what would fail where it is used.
+
+        Raises:
+            TypeError: something has another type.
+        """
+        if not all(isinstance(era, Era) for era in self.eras):
+            raise TypeError("eras has something that is no Era")
+        if not all(isinstance(api, MigrationApi) for api in self.apis):
+            raise TypeError("apis has something that is no MigrationApi")
+        if not all(isinstance(each, Mapping) for each in (self.text_readers, self.python_readers)):
+            raise TypeError("the readers are no mapping")
+
 
 @cache
 def _found() -> tuple[dict[str, SourceSupport], tuple[Diagnostic, ...]]:

@@ -43,9 +43,11 @@ def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
         try:
             module = importlib.import_module(name)
             if hasattr(module, "FORMS"):
-                forms[name] = tuple(module.FORMS)
+                forms[name] = _checked(module.FORMS)
                 continue
-            rule: Rule = module.RULE
+            rule = module.RULE
+            if not isinstance(rule, Rule):
+                raise TypeError("RULE is no Rule")
             if rule.code in found or rule.name in names or not _CODE.fullmatch(rule.code):
                 raise ValueError(f"{rule.code} {rule.name} is malformed or taken")
         except Exception as error:  # a third-party package may raise anything on import
@@ -58,8 +60,16 @@ def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
             rule = found[form.rule]
             found[form.rule] = replace(rule, forms=(*rule.forms, form))
         else:
-            problems.append(not_loaded(f"rule {name}", KeyError(form.rule)))
+            problems.append(not_loaded(f"rule {name}", LookupError(f"no rule {form.rule}")))
     return dict(sorted(found.items())), tuple(problems)
+
+
+def _checked(forms: Iterable[object]) -> tuple[RuleForm, ...]:
+    given = tuple(forms)
+    found = tuple(form for form in given if isinstance(form, RuleForm))
+    if found != given:
+        raise TypeError("FORMS has something that is no RuleForm")
+    return found
 
 
 def _modules(problems: list[Diagnostic]) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Rules about outdated in programs for Paddle."""
+"""Rules about outdated APIs in programs for Paddle."""

@@ -1,1 +1,1 @@
-"""Migrations that few programs came out right of: `--experimental` applies them."""
+"""Experimental migrations, which `crosscast migrate --experimental` applies."""

@@ -1,1 +1,1 @@
-"""Rules about distributed in programs for TensorFlow and Keras."""
+"""Rules about data parallelism in programs for TensorFlow and Keras."""

@@ -1,1 +1,1 @@
-"""Rules about outdated in programs for TensorFlow and Keras."""
+"""Rules about outdated APIs in programs for TensorFlow and Keras."""

@@ -1,1 +1,1 @@
-"""Rules about schedule in programs for TensorFlow and Keras."""
+"""Rules about schedules in programs for TensorFlow and Keras."""

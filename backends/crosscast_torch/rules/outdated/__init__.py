@@ -1,1 +1,1 @@
-"""Rules about outdated in programs for PyTorch."""
+"""Rules about outdated APIs in programs for PyTorch."""

@@ -1,1 +1,1 @@
-"""Rules about outdated in programs for third-party trainers."""
+"""Rules about outdated APIs in programs for third-party trainers."""

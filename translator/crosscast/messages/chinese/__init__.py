@@ -79,7 +79,8 @@ def _entries(name: str) -> Mapping[str, Entry]:
 def add_texts(folder: Path) -> None:
     """Add the translations of a package: `codes.json`, `rules.json`, `hints.json`, if it has them.
 
-    Where crosscast has a translation already, that one stays.
+    Where crosscast has a translation already, that one stays. A text whose translation cannot be
+    read stays in English.
     """
     if folder not in _FOLDERS:
         _FOLDERS.append(folder)
@@ -102,7 +103,22 @@ def glossary() -> Mapping[str, tuple[str, ...]]:
 def _read(name: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for folder in reversed(_FOLDERS):
-        path = folder / f"{name}.json"
-        if path.is_file():
-            found |= json.loads(path.read_text(encoding="utf-8"))
+        try:
+            table = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # of a plug-in that brings none, or a broken one
+        rows = table.items() if isinstance(table, dict) else ()
+        found.update((text, row) for text, row in rows if _is_row(name, row))
     return found
+
+
+def _is_row(name: str, row: object) -> bool:
+    """Whether a row of a table has the form that its readers expect."""
+    match name, row:
+        case "hints", str():
+            return True
+        case "codes" | "rules", {"title": str(), "help": str()}:
+            return True
+        case "glossary", list():
+            return True
+    return False

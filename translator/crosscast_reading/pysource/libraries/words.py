@@ -59,6 +59,18 @@ class Words:
     libraries: tuple[str, ...] = ()
     """Other packages that an absolute import means, whatever the program's files are called."""
 
+    def __post_init__(self) -> None:
+        """Refuse tables that would fail where they are used.
+
+        Raises:
+            TypeError: a table has another form.
+        """
+        if not all(isinstance(row, FrameworkPackages) for row in self.packages):
+            raise TypeError("packages has something that is no FrameworkPackages")
+        tables = (self.signatures, self.public_names, self.handed_through, self.results)
+        if not all(isinstance(table, Mapping) for table in (*tables, self.distributions)):
+            raise TypeError("a table is no mapping")
+
 
 @cache
 def _found() -> tuple[tuple[Words, ...], tuple[Diagnostic, ...]]:
