@@ -29,6 +29,7 @@ from lint_page import lint_page, rule_page
 from own_parts import own_backends, own_rules
 from python_page import python_page
 from recipe_page import recipe_page
+from toolkit_table import toolkit_table
 from translations import promised, translation, updated
 from weight_table import eras_table, rooms_table, with_table
 
@@ -37,6 +38,7 @@ RULES = ROOT / "docs" / "reference" / "rules"
 CHINESE = ROOT / "docs" / "zh" / "reference"
 DESIGN = ROOT / "docs" / "design.md"
 MIGRATING = ROOT / "docs" / "reference" / "migrating.md"
+TOOLKIT = ROOT / "docs" / "developing" / "toolkit.md"
 sys.path.insert(0, str(ROOT / "tests"))
 
 from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
@@ -62,6 +64,7 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(own_rules()),
         DESIGN: with_table(DESIGN, "rooms", rooms_table()),
         MIGRATING: with_table(MIGRATING, "eras", eras_table()),
+        TOOLKIT: with_table(TOOLKIT, "toolkit", toolkit_table()),
         CHINESE / "diagnostics.md": chinese_codes_page(backends),
         CHINESE / "lint-rules.md": chinese_rules_page(own_rules()),
         CHINESE / "glossary.md": glossary_page(),

@@ -16,6 +16,7 @@ SUPPORT = SourceSupport(
         "torch_amp": "crosscast_torch.reading.amp:READER",
         "torch_optimizers": "crosscast_torch.reading.optimizers:READER",
         "torch_parallel": "crosscast_torch.reading.parallel:READER",
+        "torch_run": "crosscast_torch.reading.run:READER",
         "torch_schedules": "crosscast_torch.reading.schedules:READER",
     },
     rules="crosscast_torch.rules",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast_reading.lint.rules.optimizer.foreign_argument import FOREIGN
+from crosscast_reading.pysource.libraries.words import all_words
 from frameworks.subprocesses import require, run_python
 
 PACKAGES = [
@@ -22,7 +22,8 @@ PACKAGES = [
 def test_foreign_arguments(package: str) -> None:
     require(package)
     root = package.removeprefix("tf_")
-    rows = [[pattern, sorted(words)] for pattern, words in FOREIGN if pattern.startswith(root)]
+    every = [row for words in all_words() for row in words.foreign_arguments]
+    rows = [[pattern, sorted(words)] for pattern, words in every if pattern.startswith(root)]
     program = Path(__file__).parent / "foreign_arguments.py"
     framework = "tensorflow" if package == "keras" else package
     answer = run_python(program, framework, package, json.dumps(rows))

@@ -27,7 +27,7 @@ from crosscast.targets.source_support import (
 from crosscast_migrate import registry as codemods
 from crosscast_reading.lint import registry as rules
 from crosscast_reading.lint.engine import lint_sources
-from crosscast_reading.pysource.libraries import public_names, signatures, words
+from crosscast_reading.pysource.libraries import public_names, roles, signatures, words
 from crosscast_reading.readers import registry as readers
 
 assert public_names.INSTALLED  # is made when it is imported: of what is really installed
@@ -40,6 +40,8 @@ CACHES = (
     readers._text,
     readers._python,
     words._found,
+    roles._pattern,
+    roles.has_role,
     signatures.table,
     chinese._entries,
     chinese.hints,
@@ -239,6 +241,36 @@ def test_words_that_do_not_load_are_said(install: Install) -> None:
     assert words.merged(lambda found: found.signatures) == {"their.f": "a b"}
     assert _said(words.words_problems()) == [
         "words their.names:OTHER does not load: module 'their.names' has no attribute 'OTHER'"
+    ]
+
+
+def test_rules_know_the_classes_of_a_package_by_their_roles(install: Install) -> None:
+    text = (
+        "from crosscast_reading.pysource.libraries.words import FrameworkPackages, Words\n"
+        "PACKAGES = (FrameworkPackages('their', own=('their',)),)\n"
+        "WORDS = Words(packages=PACKAGES, roles={'optimizer': r'their\\.Opt'})\n"
+    )
+    head, _ = text.split("PACKAGES", 1)
+    install(
+        {
+            "names.py": text,
+            "unknown.py": f"{head}WORDS = Words(roles={{'optimiser': 'their.Opt'}})\n",
+            "broken.py": f"{head}WORDS = Words(roles={{'saves': '('}})\n",
+        },
+        one=SourceSupport(words="their.names:WORDS"),
+        two=SourceSupport(words="their.unknown:WORDS"),
+        three=SourceSupport(words="their.broken:WORDS"),
+    )
+    assert roles.has_role("their.Opt", "scaler", "optimizer")
+    assert not any(
+        roles.has_role(name, "optimizer")
+        for name in ("their.Opt.step", "my.their.Opt", "theirs.Opt")
+    )
+    assert not roles.has_role("their.Opt", "schedule", "saves")
+    assert not roles.has_role("torch.optim.AdamW", "optimizer")  # its package is not installed here
+    assert _said(words.words_problems()) == [
+        "words their.broken:WORDS does not load: missing ), unterminated subpattern at position 0",
+        "words their.unknown:WORDS does not load: roles has 'optimiser', which is no role",
     ]
 
 

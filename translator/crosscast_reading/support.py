@@ -33,7 +33,6 @@ SUPPORT = SourceSupport(
         "jax": "crosscast_reading.readers.python.jax:READER",
         "lazy_config": "crosscast_reading.readers.python.lazy_config:READER",
         "mmengine": "crosscast_reading.readers.python.mmengine:READER",
-        "torch_run": "crosscast_reading.readers.python.run:READER",
     },
     rules="crosscast_reading.lint.rules",
     words="crosscast_reading.pysource.libraries.third_words:WORDS",

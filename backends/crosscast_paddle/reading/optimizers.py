@@ -27,6 +27,7 @@ from crosscast_reading.readers.python.library_calls import (
     uses_framework,
     value_of,
 )
+from crosscast_reading.readers.python.loaders import batch_facts
 from crosscast_reading.readers.python.optimizers import (
     OptimizerCall,
     called,
@@ -41,7 +42,6 @@ from crosscast_reading.readers.python.optimizers import (
 from crosscast_reading.readers.python.origins import located, origin
 from crosscast_reading.readers.python.parameter_lists import are_all_parameters
 from crosscast_reading.readers.python.precision import precision_facts, site
-from crosscast_reading.readers.python.run import batch_facts
 from crosscast_reading.readers.python.seeds import seed_facts
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ _FUNCTIONS = {
     "clip_grad_norm_": ("global_norm", "max_norm"),
     "clip_grad_value_": ("value", "clip_value"),
 }
+_SEEDS = re.compile(r"paddle\.seed")
 _UNSEEN = Unknown("", "the call shows no limit")
 _FILTER = re.compile(r"exclude\w*decay|no_decay|skip_decay")
 _FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
@@ -90,7 +91,7 @@ class PaddleOptimizerReader:
         """Yield the facts."""
         if not uses_framework(program, "paddle"):
             return
-        yield from seed_facts(program, "paddle", NAME)
+        yield from seed_facts(program, "paddle", _SEEDS, NAME)
         yield from batch_facts(program, NAME)
         yield from encoder_parts(program, NAME)
         static = is_static(program)

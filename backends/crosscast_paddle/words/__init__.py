@@ -27,5 +27,37 @@ WORDS = Words(
         "paddle.distributed.fleet.distributed_model": 0,
     },
     distributions={"paddle": "paddlepaddle"},
+    roles={
+        "optimizer": r"paddle\.(fluid\.)?optimizer\.(?!lr\b)(\w+\.)*[A-Z]\w+",
+        "schedule": r"paddle\.optimizer\.lr\.[A-Z]\w+|paddle\.fluid\.layers\.(\w+\.)?\w+_decay",
+        "scaler": r"paddle\.amp\.GradScaler",
+        "clip": r"paddle\.(\w+\.)*(ClipGrad\w+|GradientClip\w+)",
+        "sums_over_processes": r"paddle\.distributed\.all_reduce",
+        "saves": r"paddle\.save",
+        "data_loader": r"paddle\.io\.DataLoader",
+        "joins_processes": r"paddle\.distributed\.(init_parallel_env|spawn|launch|fleet\.init)"
+        r"|paddle\.fluid\.(incubate\.)?[\w.]*(DistributeTranspiler|ParallelExecutor|prepare_context)"
+        r"|(paddle\.fluid\.[\w.]*)?with_data_parallel",
+    },
+    hidden_models={
+        "paddle.DataParallel": "_layers",
+        "paddle.fluid.dygraph.parallel.DataParallel": "_layers",
+        "paddle.fluid.dygraph.DataParallel": "_layers",
+    },
+    foreign_arguments=(
+        (
+            r"paddle\.optimizer\.[A-Z]\w+",
+            {
+                "lr": "use `learning_rate`",
+                "params": "use `parameters`",
+                "betas": "Adam has `beta1` and `beta2`",
+                "beta_1": "Adam has `beta1`",
+                "beta_2": "Adam has `beta2`",
+                "eps": "Adam has `epsilon`",
+            },
+        ),
+        (r"paddle\.optimizer\.SGD", {"momentum": "use the class Momentum"}),
+        (r"paddle\.optimizer\.(Adam|AdamW)", {"momentum": "use `beta1`"}),
+    ),
 )
 """See `pysource.libraries.words`."""

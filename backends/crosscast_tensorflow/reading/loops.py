@@ -55,6 +55,10 @@ _CLIPS = {
     "tensorflow.clip_by_value": "value",
     "tensorflow.contrib.training.clip_gradient_norms": "per_param_norm",
 }
+_SEEDS = re.compile(
+    r"tensorflow\.(random\.)?set_random_seed|tensorflow\.random\.set_seed"
+    r"|keras\.utils\.set_random_seed"
+)
 _GRADIENT = re.compile(r"grad|(^|\W)g(vs?)?\b|\bdw\b", re.I)
 _NAMED_CLIP = re.compile(r"(adaptive_|agc_)?(clip_grad\w*|grad\w*_clip(ping)?)|(apply_)?agc", re.I)
 _FACTORS = ("clip_factor", "clipping", "clipping_factor", "clip_norm")
@@ -76,7 +80,7 @@ class TensorflowLoopReader:
         """Yield the facts."""
         if not uses_framework(program, "tensorflow"):
             return
-        yield from seed_facts(program, "tensorflow", NAME)
+        yield from seed_facts(program, "tensorflow", _SEEDS, NAME)
         yield from _fitted(program)
         yield from _clipping(program)
         yield from contrib_clips(program, NAME)

@@ -44,5 +44,40 @@ WORDS = Words(
         "apex.parallel.convert_syncbn_model": 0,
         "ipex.optimize": (0, 1),
     },
+    roles={
+        "optimizer": r"torch\.optim\.(?!lr_scheduler\b|swa_utils\b)(\w+\.)*[A-Z]\w+",
+        "schedule": r"torch\.optim\.lr_scheduler\.[A-Z]\w+",
+        "scaler": r"torch\.((cuda|cpu)\.)?amp\.(grad_scaler\.)?GradScaler"
+        r"|torch\.distributed\.fsdp\.sharded_grad_scaler\.ShardedGradScaler",
+        "sums_over_processes": r"torch\.distributed\.all_reduce",
+        "saves": r"torch\.save",
+        "data_loader": r"torch\.utils\.data\.(dataloader\.)?DataLoader",
+        "joins_processes": r"torch\.distributed\.(init_process_group|launch)"
+        r"|torch\.multiprocessing\.(spawn|start_processes)",
+    },
+    hidden_models={
+        "torch.nn.DataParallel": "module",
+        "torch.nn.parallel.DataParallel": "module",
+        "torch.nn.parallel.DistributedDataParallel": "module",
+    },
+    foreign_arguments=(
+        (
+            r"torch\.optim\.(?!lr_scheduler|swa_utils)[A-Z]\w+",
+            {
+                "learning_rate": "use `lr`",
+                "parameters": "use `params`",
+                "beta1": "Adam has `betas=(beta1, beta2)`",
+                "beta2": "Adam has `betas=(beta1, beta2)`",
+                "beta_1": "Adam has `betas=(beta_1, beta_2)`",
+                "beta_2": "Adam has `betas=(beta_1, beta_2)`",
+                "epsilon": "Adam has `eps`",
+                "grad_clip": "call torch.nn.utils.clip_grad_norm_ before the step",
+            },
+        ),
+        (
+            r"torch\.optim\.(Adam|AdamW)",
+            {"momentum": "use `betas`, whose first number takes its place"},
+        ),
+    ),
 )
 """See `pysource.libraries.words`."""

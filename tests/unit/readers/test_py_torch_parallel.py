@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast_reading.readers.python.run import READER as RUN
 from crosscast_torch.reading.checkpointing import READER as CHECKPOINTING
 from crosscast_torch.reading.parallel import READER
+from crosscast_torch.reading.run import READER as RUN
 from torch_programs import STEP, facts_of, read_by
 
 FLAGS = """

@@ -86,9 +86,12 @@ def _concerns(rule: Rule, subject: Subject) -> bool:
 
     if rule.needs_training and not subject.trains:
         return False
-    if rule.topic == "paddle" and not uses(subject.program, "paddle"):
-        return False
-    return not rule.hints or any(has_word(source.text, rule.hints) for source in subject.sources)
+    return rule.topic != "paddle" or uses(subject.program, "paddle")
+
+
+def _mentions(subject: Subject, hints: tuple[str, ...]) -> bool:
+    """Whether a source has one of the words that a check needs; it may need none."""
+    return not hints or any(has_word(source.text, hints) for source in subject.sources)
 
 
 def _without_replaced(results: Sequence[Result], rules: Sequence[Rule]) -> list[Result]:
@@ -111,8 +114,9 @@ def _apply(rule: Rule, subject: Subject) -> list[Result]:
 
     def check() -> None:
         if _concerns(rule, subject):
-            for part in (rule.check, *(form.check for form in rule.forms)):
-                for finding in part(subject):
+            forms = [(form.check, form.hints or rule.hints) for form in rule.forms]
+            for part, hints in ((rule.check, rule.hints), *forms):
+                for finding in part(subject) if _mentions(subject, hints) else ():
                     found.append(of_finding(rule, finding))
 
     main = subject.sources[0].name if subject.sources else ""

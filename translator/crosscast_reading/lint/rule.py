@@ -54,6 +54,8 @@ class RuleForm:
     rule: str
     """The code of the rule, which the findings get."""
     check: Callable[[Subject], Iterable[Finding]]
+    hints: tuple[str, ...] = ()
+    """A text without any of these words has no findings of it; empty: those of the rule count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ def _leaking(subject: Subject) -> Iterator[Finding]:
 
 
 FORMS = (
-    RuleForm(rule="CL101", check=summed_not_averaged),
+    RuleForm(rule="CL101", check=summed_not_averaged, hints=("apply_gradients", "get_updates")),
     RuleForm(rule="CL104", check=_shifted),
     RuleForm(rule="CL105", check=_leaking),
     RuleForm(rule="CL110", check=never_applied),

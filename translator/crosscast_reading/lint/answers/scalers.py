@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import ast
 
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.unused_scalers import are_unused
 from crosscast_reading.sources.subject import Subject
 
-CLASSES = frozenset(
-    {
-        *("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"),
-        *("torch.cuda.amp.grad_scaler.GradScaler", "torch.amp.grad_scaler.GradScaler"),
-        *("torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler", "paddle.amp.GradScaler"),
-    }
-)
-
 
 def scaler_calls(subject: Subject) -> list[Call]:
-    """Return the calls that create a GradScaler of PyTorch or Paddle."""
+    """Return the calls that create a loss scaler, such as a GradScaler."""
     program = subject.program
     return [
         call
         for module in program.modules
         for call in module.calls
-        if call.names and set(call.names) <= CLASSES
+        if call.names and all(has_role(name, "scaler") for name in call.names)
     ]
 
 

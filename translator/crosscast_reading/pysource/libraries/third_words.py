@@ -34,6 +34,10 @@ WORDS = Words(
     },
     handed_through={"copy.deepcopy": 0, "copy.copy": 0},
     distributions={"flax": "flax"},
+    roles={
+        "joins_processes": r"horovod\.[\w.]*\binit|jax\.distributed\.initialize"
+        r"|deepspeed\.init_distributed",
+    },
     libraries=(
         *("absl", "argparse", "click", "contextlib", "copy", "dataclasses", "datasets"),
         *("diffusers", "easydict", "fire", "functools", "horovod", "hydra", "json", "logging"),

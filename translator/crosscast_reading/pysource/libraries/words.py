@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.targets.source_support import installed_support, load_object, not_loaded
@@ -13,6 +14,20 @@ from crosscast.targets.source_support import installed_support, load_object, not
 Item = TypeVar("Item")
 Signature = str | tuple[tuple[str, str, str], ...]
 """Text, or (since, until, text) for each window; an empty version has no bound."""
+Role = Literal[
+    "optimizer",
+    "schedule",
+    "scaler",
+    "clip",
+    "clips_a_copy",
+    "sums_over_processes",
+    "saves",
+    "data_loader",
+    "joins_processes",
+]
+"""What a class or function is for. `clip`: objects that make an optimizer clip; `clips_a_copy`:
+functions that return clipped gradients and leave their arguments; `joins_processes`: calls that
+join the processes of a program, or start them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,13 @@ class Words:
     """Calls whose result has parts with classes of their own."""
     distributions: Mapping[str, str] = field(default_factory=dict)
     """Package to the distribution that brings it and whose version counts."""
+    roles: Mapping[Role, str] = field(default_factory=dict)
+    """Role to a regular expression for the whole of a canonical name that has it."""
+    hidden_models: Mapping[str, str] = field(default_factory=dict)
+    """Wrappers that hide the attributes of a model, and the attribute that has it."""
+    foreign_arguments: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    """Regular expressions for optimizers, and to each the arguments that other libraries have for
+    theirs and these in no version, with what to do instead."""
     libraries: tuple[str, ...] = ()
     """Other packages that an absolute import means, whatever the program's files are called."""
 
@@ -64,12 +86,18 @@ class Words:
 
         Raises:
             TypeError: a table has another form.
+            re.error: what should be a regular expression is none.
         """
         if not all(isinstance(row, FrameworkPackages) for row in self.packages):
             raise TypeError("packages has something that is no FrameworkPackages")
         tables = (self.signatures, self.public_names, self.handed_through, self.results)
-        if not all(isinstance(table, Mapping) for table in (*tables, self.distributions)):
+        more = (self.distributions, self.roles, self.hidden_models)
+        if not all(isinstance(table, Mapping) for table in (*tables, *more)):
             raise TypeError("a table is no mapping")
+        if unknown := self.roles.keys() - set(get_args(Role)):
+            raise TypeError(f"roles has {sorted(unknown)[0]!r}, which is no role")
+        for pattern in (*self.roles.values(), *(each for each, _ in self.foreign_arguments)):
+            re.compile(pattern)
 
 
 @cache

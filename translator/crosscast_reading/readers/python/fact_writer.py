@@ -1,4 +1,4 @@
-"""Shared parts of the readers of PyTorch programs: fact writer, names of types, training calls."""
+"""Shared parts of readers of Python programs: fact writer, names of types, training calls."""
 
 from __future__ import annotations
 

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Span
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.programs.program import Program
 
-_STARTS = re.compile(
-    r"(torch|paddle)\.distributed\.(init_process_group|init_parallel_env|spawn|launch|fleet\.init)"
-    r"|torch\.multiprocessing\.spawn|torch\.multiprocessing\.start_processes"
-    r"|horovod\.[\w.]*\binit|jax\.distributed\.initialize|deepspeed\.init_distributed"
-    r"|paddle\.fluid\.(incubate\.)?[\w.]*(DistributeTranspiler|ParallelExecutor|prepare_context)"
-    r"|(paddle\.fluid\.[\w.]*)?with_data_parallel"
-)
-"""Calls that join a program's processes, or start them."""
 _VARIABLES = frozenset({"WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"})
 """What launchers tell the processes that they start."""
 
@@ -34,7 +26,7 @@ def sign_of_processes(program: Program) -> Sign | None:
     for module in program.modules:
         for call in module.calls:
             name = call.name or call.method
-            if any(map(_STARTS.fullmatch, (*call.names, call.method))):
+            if any(has_role(each, "joins_processes") for each in (*call.names, call.method)):
                 return Sign(name, module.span(call.node))
     for module in program.modules:
         if not any(word in module.source.text for word in _VARIABLES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from crosscast_reading.readers.python.default_conditions import runs_by_default
 from crosscast_reading.readers.python.fact_writer import FactWriter, place_of
@@ -16,26 +16,22 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.pysource.values.value import Value
 
-Seeded = Literal["pytorch", "tensorflow", "paddle"]
-_SEEDS: dict[Seeded, re.Pattern[str]] = {
-    "pytorch": re.compile(
-        r"torch\.(random\.)?manual_seed|(transformers|accelerate\.utils|accelerate|transformers"
-        r"\.trainer_utils)\.set_seed|(pytorch_lightning|lightning(\.\w+)?)\.seed_everything"
-    ),
-    "tensorflow": re.compile(
-        r"tensorflow\.(random\.)?set_random_seed|tensorflow\.random\.set_seed"
-        r"|keras\.utils\.set_random_seed"
-    ),
-    "paddle": re.compile(r"paddle\.seed"),
-}
 
+def seed_facts(
+    program: Program, framework: str, functions: re.Pattern[str], reader: str
+) -> list[Fact]:
+    """Return the first seed that a program sets for the framework it trains with.
 
-def seed_facts(program: Program, framework: Seeded, reader: str) -> list[Fact]:
-    """Return the first seed that a program sets for the framework it trains with."""
+    Args:
+        program: its calls are read.
+        framework: as in the field `framework` of facts; a program of another one has no seed here.
+        functions: the whole of the canonical names of functions that set the seed.
+        reader: the name of the reader.
+    """
     writer = FactWriter(reader)
     if framework_of(program) not in ("", framework):
         return writer.facts
-    for _, call in matching(program, _SEEDS[framework]):
+    for _, call in matching(program, functions):
         if runs_by_default(call.node, call.module) is not False:
             writer.number("seed", first_argument(call, "seed"), place_of(call))
             break

@@ -30,7 +30,6 @@ from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.lint.rules.accumulation._branch_means import is_mean_on_a_branch
 from crosscast_reading.lint.rules.accumulation._comm_hooks import hook_divisions
 from crosscast_reading.lint.rules.accumulation._logged_means import averaged_for_a_message
-from crosscast_reading.lint.rules.accumulation._paddle_merges import merged_not_averaged
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import names_in, walk
@@ -48,7 +47,6 @@ _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows in which no loss is divided, if the losses are means."""
-    yield from merged_not_averaged(subject)
     for step in eager_steps(subject):
         yield from _divided_too_late(step)
     for step in window_steps(subject):
@@ -223,7 +221,7 @@ RULE = Rule(
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,
-    hints=("backward", "scaler", "apply_gradients", "get_updates", "k_steps", "GradientMerge"),
+    hints=("backward", "scaler"),
     fixable=True,
     sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
 )

@@ -7,18 +7,13 @@ from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules.clipping._late_clips import late_clips
 from crosscast_reading.lint.rules.clipping._lost_clips import lost_clips
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.syntax.nodes import walk
+from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_reading.sources.subject import Subject
 
-_RETURNS = (
-    *("tensorflow.clip_by_global_norm", "tensorflow.clip_by_norm", "tensorflow.clip_by_value"),
-    *("tensorflow.compat.v1.clip_by_global_norm", "tensorflow.compat.v1.clip_by_norm"),
-    *("tensorflow.compat.v1.clip_by_value",),
-)
-"""Functions that return clipped gradients and do not change their arguments."""
 _RIGHT = """\
 import tensorflow as tf
 
@@ -45,17 +40,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint="change them in place, or assign them to `parameter.grad`",
             related=(line,) if line is not None else (),
         )
-    for clip, update in late_clips(program):
-        yield Finding(
-            span=clip.module.span(clip.node),
-            message="nothing is clipped: the clipping is added to the graph by minimize, which has "
-            "run before",
-            hint="set it before minimize, or pass `grad_clip` to the optimizer",
-            related=(update.module.span(update.node),),
-        )
     for module in program.modules:
         for call in module.calls:
-            if not call.names or not set(call.names) <= set(_RETURNS):
+            names = [canonical(name) for name in call.names]
+            if not names or not all(has_role(name, "clips_a_copy") for name in names):
                 continue
             if "grad" not in module.text(call.node).lower() and "norm" not in call.method:
                 continue

@@ -1,16 +1,7 @@
-"""Names that models have inside the wrappers for several devices, and those wrappers themselves."""
+"""Names that wrappers of models for several devices have themselves."""
 
 from __future__ import annotations
 
-WRAPPERS = {
-    "torch.nn.DataParallel": "module",
-    "torch.nn.parallel.DataParallel": "module",
-    "torch.nn.parallel.DistributedDataParallel": "module",
-    "paddle.DataParallel": "_layers",
-    "paddle.fluid.dygraph.parallel.DataParallel": "_layers",
-    "paddle.fluid.dygraph.DataParallel": "_layers",
-}
-"""Wrappers that hide the attributes of the model, and where they have it."""
 NAMES = frozenset(
     {
         *("add_module", "add_parameter", "add_sublayer", "apply", "apply_collective_grads"),

@@ -9,7 +9,8 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.supposed import can_be_met, comes_round
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import DDP, changed
-from crosscast_reading.lint.rules.distributed._wrapper_names import NAMES, WRAPPERS
+from crosscast_reading.lint.rules.distributed._wrapper_names import NAMES
+from crosscast_reading.pysource.libraries.words import merged
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
@@ -24,7 +25,8 @@ _ASKS = ("isinstance", "hasattr", "getattr", "type(", "__class__", "Parallel", "
 def check(subject: Subject) -> Iterator[Finding]:
     """Find attributes of local variables that may be a wrapper, none of which it has."""
     program = subject.program
-    wrapped = {c.node: n for n, c in calls_of(program) if n in WRAPPERS} if program else {}
+    inside = merged(lambda words: words.hidden_models)
+    wrapped = {call.node: inside[name] for name, call in calls_of(program) if name in inside}
     for module in program.modules if wrapped else ():
         set_here = {e.attr for e in module.every(ast.Attribute) if isinstance(e.ctx, ast.Store)}
         asked: dict[Call, list[ast.Attribute]] = {}
@@ -41,7 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 asked.setdefault(wrap, []).append(node)
         for wrap, nodes in asked.items():
             names = list(dict.fromkeys(node.attr for node in nodes))
-            inner = WRAPPERS[wrapped[wrap.node]]
+            inner = wrapped[wrap.node]
             yield Finding(
                 span=module.span(nodes[0]),
                 message=f"{wrap.method} has no {' and no '.join(names)}: the line raises an "

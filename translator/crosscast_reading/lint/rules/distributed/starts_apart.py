@@ -12,6 +12,7 @@ from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import calls_of
 from crosscast_reading.lint.rules.distributed._weights_written import written_before
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
@@ -27,7 +28,6 @@ _ALIKE = re.compile(
     r"|constant_|zeros_|ones_|fill_|set_rng_state|fork_rng|average_param|share_memory"
 )
 """What gives all processes the same weights, or may do so."""
-_REDUCES = frozenset({"torch.distributed.all_reduce", "paddle.distributed.all_reduce"})
 _STARTS = re.compile(r"(multiprocessing|distributed)\.(spawn|Process|start_processes)$|\.Process$")
 _SEEDS = re.compile(r"(manual_seed(_all)?|seed_everything|set_seed|seed)$")
 _RANK = re.compile(r"rank|gpu|device|process|worker", re.I)
@@ -66,14 +66,16 @@ def _is_of_gradient(reduced: Event) -> bool:
     match reduced.node:
         case ast.Call(args=[given, *_]) as node:
             module = reduced.module
-            return module.call(node).name in _REDUCES and ".grad" in module.text(given)
+            return has_role(
+                module.call(node).name, "sums_over_processes"
+            ) and ".grad" in module.text(given)
     return False
 
 
 def _reduces_weights(subject: Subject) -> bool:
     """Whether something else than gradients and numbers to show may be reduced as well."""
     for call in calls_of(subject):
-        if call.name in _REDUCES and call.node.args:
+        if has_role(call.name, "sums_over_processes") and call.node.args:
             given = call.node.args[0]
             text = call.module.text(given)
             root = given.value if isinstance(given, ast.Attribute) else given

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.lint.answers.unseen import unseen_gets
 from crosscast_reading.lint.answers.unused_flags import is_known
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.readers.python.library_calls import calls_of
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
 
-_OPTIMIZER = re.compile(r"(torch|paddle)\.(\w+\.)*optim\w*\.(?!lr\b|lr_scheduler\b)[A-Z]\w+$")
 _SCHEDULE = re.compile(r"sched|plateau|warm_?up|lr_?(decay|step|gamma)|decay_?(rate|steps?)", re.I)
 _MAKES = re.compile(
     r"sched|plateau|(lr|learning_?rate|rate)_?(decay|fn|lambda)|set_lr|adjust", re.I
@@ -39,7 +39,7 @@ def unread_schedules(program: Program) -> Iterator[tuple[Call, ast.expr, Module,
         return
     for name, call in calls_of(program):
         rate = call.bound().get("lr") or call.bound().get("learning_rate")
-        home = _settings_of(rate, call.module) if _OPTIMIZER.match(name) else None
+        home = _settings_of(rate, call.module) if has_role(name, "optimizer") else None
         if rate is None or home is None:
             continue
         left = [each for each in _settings(home) if not _may_be_read(each.id, home)]

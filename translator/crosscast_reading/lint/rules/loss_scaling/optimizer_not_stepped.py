@@ -14,6 +14,7 @@ from crosscast_reading.lint.answers.loop import (
     receiver,
 )
 from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 
@@ -101,7 +102,7 @@ def _forgotten(step: TrainingStep) -> Iterator[Finding]:
         used = re.compile(
             rf"\b{name}(\.\w+)*\.step\(|step\([^)]*\b{name}\b|[\[(,]\s*{name}\s*[\]),]"
         )
-        known = names and all(word.startswith("torch.optim.") for word in names)
+        known = names and all(has_role(word, "optimizer") for word in names)
         if known and not any(used.search(text) for text in texts):
             yield Finding(
                 span=cleared.span,

@@ -10,6 +10,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.scalers import scaler_calls, switched_off
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import AMP
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.sources.subject import Subject
 
 _STATE = re.compile(
@@ -39,7 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for module in program.modules:
         for call in module.calls:
-            if call.name not in ("torch.save", "paddle.save") or not call.node.args:
+            if not has_role(call.name, "saves") or not call.node.args:
                 continue
             what = call.node.args[0]
             if isinstance(what, ast.Dict) and _OPTIMIZER.search(module.text(what)):

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from crosscast_reading.lint.answers.leaving import ends_program, leaves
 from crosscast_reading.lint.answers.unseen import is_unseen
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
-
-_LEAVES = frozenset({"exit", "_exit", "quit", "abort", "error"})
-"""Also `parser.error`, which ends the program."""
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass(eq=False)
@@ -112,7 +109,8 @@ class Switched:
         home, function = found
         seen.add(function)
         return any(
-            _exits(node) or (isinstance(node, ast.Call) and self._may_end(home.call(node), seen))
+            ends_program(node)
+            or (isinstance(node, ast.Call) and self._may_end(home.call(node), seen))
             for node in walk(function)
         )
 
@@ -171,21 +169,3 @@ def _changed(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
             yield name
-
-
-def _exits(node: ast.AST) -> bool:
-    """Whether a line ends the program."""
-    match node:
-        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
-            return name in ("SystemExit", "KeyboardInterrupt")
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _LEAVES
-    return False
-
-
-def leaves(node: ast.AST, place: ast.AST, module: Module) -> bool:
-    """Whether a line leaves the function, the program, or a loop around a place."""
-    if isinstance(node, ast.Continue | ast.Break):
-        loop = module.enclosing(node, *_LOOPS)
-        return loop is not None and any(each is place for each in walk(loop))
-    return isinstance(node, ast.Return | ast.Raise) or _exits(node)

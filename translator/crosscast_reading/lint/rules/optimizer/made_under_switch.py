@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.order import stands_before
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.optimizer._switched import Switched
+from crosscast_reading.pysource.libraries.roles import has_role
+from crosscast_reading.pysource.libraries.words import Role
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.scopes import Scope
@@ -17,19 +18,15 @@ from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
 
-_MADE = re.compile(
-    r"(torch|paddle|tensorflow|keras)\.(\w+\.)*"
-    r"(ClipGrad\w+|GradientClip\w+|\w*GradScaler|lr_scheduler\.\w+|optimizer\.lr\.\w+"
-    r"|optim\.[A-Z]\w+|optimizers?\.[A-Z]\w+)"
-)
-"""Objects of a training step: clips, scalers, schedules and optimizers."""
+_MADE: tuple[Role, ...] = ("clip", "scaler", "schedule", "optimizer")
+"""Objects of a training step."""
 _HIDES = frozenset({"globals", "locals", "exec", "eval"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find uses that no condition keeps from a name which only `if switch:` binds."""
     for name, call in calls_of(subject.program):
-        if not _MADE.fullmatch(name):
+        if not has_role(name, *_MADE):
             continue
         module = call.module
         match module.parent(call.node):

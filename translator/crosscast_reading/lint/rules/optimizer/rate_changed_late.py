@@ -9,16 +9,13 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import PLAIN, changed
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
 
-_OPTIMIZERS = re.compile(
-    r"(torch\.optim\.(?!lr_scheduler|swa_utils)|paddle\.optimizer\.(?!lr\.)"
-    r"|keras\.optimizers\.(?!schedules))[A-Z]\w+"
-)
 _SHOWS = frozenset({"print", "info", "debug", "warning", "format"})
 _LOGS = re.compile(r"\blog|wandb|writer", re.I)
 
@@ -30,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find variables that gave an optimizer its rate and are set again for nothing."""
     program = subject.program
     for name, call in calls_of(program):
-        if not _OPTIMIZERS.fullmatch(name):
+        if not has_role(name, "optimizer"):
             continue
         bound = call.bound()
         rate = bound.get("lr") or bound.get("learning_rate")

@@ -10,15 +10,12 @@ from crosscast_reading.lint.answers.loop import asks_settings, backward_of, comp
 from crosscast_reading.lint.answers.schedules import is_paddle_schedule, is_schedule
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import SCHEDULE, changed
-from crosscast_reading.lint.rules.schedule._paddle_graphs import schedules_before_runs
-from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules that advance before the optimizer steps in every iteration or epoch."""
-    yield from _before_runs(subject.program)
     for step in eager_steps(subject):
         backward = backward_of(step)
         for event in step.of("schedule"):
@@ -34,17 +31,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint="step the optimizer first",
                     related=(later.span,),
                 )
-
-
-def _before_runs(program: Program) -> Iterator[Finding]:
-    """Find schedules that advance before the static program of Paddle that reads their rate."""
-    for tick, run in schedules_before_runs(program):
-        yield Finding(
-            span=tick.module.span(tick.node),
-            message=f"{tick.receiver_text} advances before the program runs, which reads its rate",
-            hint="run the program first",
-            related=(run.module.span(run.node),),
-        )
 
 
 def _later(event: Event, step: TrainingStep) -> Event | None:

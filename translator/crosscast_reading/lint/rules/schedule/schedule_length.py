@@ -35,7 +35,6 @@ from crosscast_reading.lint.rules.schedule._epoch_lengths import (
     told_otherwise,
 )
 from crosscast_reading.lint.rules.schedule._loop_lengths import lengths_of_loops
-from crosscast_reading.lint.rules.schedule._paddle_graphs import lengths_in_rounds
 from crosscast_reading.lint.rules.schedule._warmup_units import warmups_in_epochs
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.once import once
@@ -63,7 +62,6 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths of schedules in another unit than that in which they advance."""
     program = subject.program
     yield from _of_keras(program)
-    yield from _of_workers(program)
     yield from _of_lightning(program)
     yield from _of_warmups(program)
     for step in eager_steps(subject):
@@ -127,18 +125,6 @@ def _of_keras(program: Program) -> Iterator[Finding]:
                 "every update",
                 hint="multiply by the updates per epoch",
             )
-
-
-def _of_workers(program: Program) -> Iterator[Finding]:
-    """Find lengths that a loop reaches early, as it counts a step for every worker."""
-    for module, length, raised in lengths_in_rounds(program):
-        yield Finding(
-            span=module.span(length),
-            message=f"the loop counts one step per worker up to {module.text(length)}, but the "
-            "schedule advances once per round: with N workers it ends after 1/N of the schedule",
-            hint="count rounds in the loop, or divide the length by the number of workers",
-            related=(module.span(raised),),
-        )
 
 
 def _of_lightning(program: Program) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import changed
+from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.call_sites import is_mentioned
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Function, Module
     from crosscast_reading.pysource.programs.program import Program
 
-_MAKES = re.compile(
-    r"keras\.callbacks\.(ReduceLROnPlateau|LearningRateScheduler)"
-    r"|keras\.optimizers\.schedules\.[A-Z]\w+|torch\.optim\.lr_scheduler\.[A-Z]\w+"
-    r"|paddle\.optimizer\.lr\.[A-Z]\w+|paddle\.fluid\.layers\.(\w+\.)?\w+_decay"
-)
-_OPTIMIZER = re.compile(r"(keras|tensorflow\w*|torch|paddle)\.(\w+\.)*optim\w*\.[A-Z]\w+$")
 _OTHER = re.compile(r"sched|plateau|(lr|learning_?rate|rate)_?(decay|fn|lambda)|decay_?steps", re.I)
 """Names of calls that may make another schedule, or change the rate by hand."""
 _SETTING = re.compile(r"sched|plateau|warm_?up|lr_?(decay|step|gamma)|decay_?(rate|steps?)", re.I)
@@ -38,9 +33,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     main = next((m for m in program.modules if _is_main(m)), None) if program else None
     if main is None:
         return
-    if not any(_OPTIMIZER.match(name) for name, _ in calls_of(program)):
+    if not any(has_role(name, "optimizer") for name, _ in calls_of(program)):
         return  # what another file makes may have a schedule of its own
-    made = [(call, main.function_of(call.node)) for n, call in calls_of(program) if _MAKES.match(n)]
+    made = [
+        (call, main.function_of(call.node))
+        for name, call in calls_of(program)
+        if has_role(name, "schedule")
+    ]
     functions = [function for _, function in made if function is not None]
     if not made or len(functions) != len(made) or any(call.module is not main for call, _ in made):
         return

@@ -1,4 +1,4 @@
-"""Static graphs of Paddle: what happens around the runs of the executor."""
+"""Schedules beside static graphs: what happens around the runs of the executor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast_reading.lint.rule import Finding, RuleForm
 from crosscast_reading.pysource.syntax.nodes import walk
+from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
@@ -21,7 +23,30 @@ _WORKERS = re.compile(r"worker_num|world_size|num_trainers|trainers?_num|trainer
 _LENGTH = re.compile(r"^(num_|max_|total_)*(train|training|decay)?_?steps$|^T_max$")
 
 
-def schedules_before_runs(program: Program) -> Iterator[tuple[Call, Call]]:
+def _before_runs(subject: Subject) -> Iterator[Finding]:
+    """Find schedules that advance before the static program that reads their rate."""
+    for tick, run in _advances_before_runs(subject.program):
+        yield Finding(
+            span=tick.module.span(tick.node),
+            message=f"{tick.receiver_text} advances before the program runs, which reads its rate",
+            hint="run the program first",
+            related=(run.module.span(run.node),),
+        )
+
+
+def _in_rounds(subject: Subject) -> Iterator[Finding]:
+    """Find lengths that a loop reaches early, as it counts a step for every worker."""
+    for module, length, raised in _lengths_in_rounds(subject.program):
+        yield Finding(
+            span=module.span(length),
+            message=f"the loop counts one step per worker up to {module.text(length)}, but the "
+            "schedule advances once per round: with N workers it ends after 1/N of the schedule",
+            hint="count rounds in the loop, or divide the length by the number of workers",
+            related=(module.span(raised),),
+        )
+
+
+def _advances_before_runs(program: Program) -> Iterator[tuple[Call, Call]]:
     """Yield the advances of a schedule that come before the run of the training program.
 
     Both stand in one function, each with the run, which may be within a method of the program.
@@ -40,7 +65,7 @@ def schedules_before_runs(program: Program) -> Iterator[tuple[Call, Call]]:
                 yield tick, runs[0]
 
 
-def lengths_in_rounds(program: Program) -> Iterator[tuple[Module, ast.expr, ast.AST]]:
+def _lengths_in_rounds(program: Program) -> Iterator[tuple[Module, ast.expr, ast.AST]]:
     """Yield lengths of schedules that a loop reaches by counting every worker in a round.
 
     `while steps < total: steps += fleet.worker_num()` makes `total / workers` updates.
@@ -86,3 +111,13 @@ def _runs(call: Call, program: Program) -> bool:
 
 def _is_before(tick: Call, run: Call) -> bool:
     return (tick.node.lineno, tick.node.col_offset) < (run.node.lineno, run.node.col_offset)
+
+
+FORMS = (
+    RuleForm(rule="CL501", check=_before_runs, hints=("minimize",)),
+    RuleForm(
+        rule="CL503",
+        check=_in_rounds,
+        hints=("worker_num", "world_size", "trainer", "nranks"),
+    ),
+)

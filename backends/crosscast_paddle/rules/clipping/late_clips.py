@@ -1,4 +1,4 @@
-"""Clipping that a static graph of Paddle gets after the operators of its update."""
+"""Clipping that a static graph gets after the operators of its update."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast_reading.lint.answers.order import stands_before
+from crosscast_reading.lint.rule import Finding, RuleForm
+from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
@@ -19,7 +21,19 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _DEPTH = 4
 
 
-def late_clips(program: Program) -> Iterator[tuple[Call, Call]]:
+def _of_late_clips(subject: Subject) -> Iterator[Finding]:
+    """Find clipping that is set when all updates are in the graph."""
+    for clip, update in _late_clips(subject.program):
+        yield Finding(
+            span=clip.module.span(clip.node),
+            message="nothing is clipped: the clipping is added to the graph by minimize, which has "
+            "run before",
+            hint="set it before minimize, or pass `grad_clip` to the optimizer",
+            related=(update.module.span(update.node),),
+        )
+
+
+def _late_clips(program: Program) -> Iterator[tuple[Call, Call]]:
     """Yield the calls that set the clipping of a graph after every update of the program is in it.
 
     Yields also the first of these updates.
@@ -77,3 +91,6 @@ def _runs_once(call: Call, function: Function | None) -> bool:
     if len(sites) > 1:
         return False
     return all(site.module.enclosing(site.node, *_LOOPS) is None for site in sites)
+
+
+FORMS = (RuleForm(rule="CL304", check=_of_late_clips, hints=("set_gradient_clip",)),)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast_reading.lint.rule import Finding
+from crosscast_reading.lint.rule import Finding, RuleForm
 from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import calls_of, fixed, value_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 
-def merged_not_averaged(subject: Subject) -> Iterator[Finding]:
+def _merged_not_averaged(subject: Subject) -> Iterator[Finding]:
     """Find merges of gradients with `avg` certainly off."""
     program = subject.program
     if _divides_losses(program):
@@ -64,3 +64,8 @@ def _settings(module: Module) -> Iterator[tuple[ast.expr, ast.expr | None]]:
                     given |= {each.arg: each.value for each in keywords}
         if "avg" in given:
             yield given["avg"], given.get("k_steps")
+
+
+FORMS = (
+    RuleForm(rule="CL101", check=_merged_not_averaged, hints=("gradient_merge", "GradientMerge")),
+)
