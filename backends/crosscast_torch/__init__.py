@@ -39,6 +39,7 @@ SUPPORT = SourceSupport(
     ),
     apis=(MigrationApi(name="torch.amp", codes="CM1", modules=("torch",), framework="torch"),),
     words="crosscast_torch.words:WORDS",
+    models="crosscast_torch.models:MODELS",
     texts=TEXTS,
 )
 """Programs that others wrote, see `targets.source_support`."""

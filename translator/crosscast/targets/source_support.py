@@ -92,6 +92,8 @@ class SourceSupport:
     """The APIs that they are migrated to."""
     words: str = ""
     """A `Words`: packages, signatures, public names."""
+    models: str = ""
+    """A `ModelTables`: how models are read and written, for migrations across frameworks."""
     texts: Path | None = None
     """A folder with translations, as `messages.chinese` describes them."""
 

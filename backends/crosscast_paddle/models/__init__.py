@@ -1,0 +1,52 @@
+"""How Paddle's models are read and written, for migrations across frameworks."""
+
+from __future__ import annotations
+
+from crosscast_migrate.models.tables import EncoderLibrary, ModelReading, ModelTables
+from crosscast_paddle.models.initial_values import CLASSES, DEFAULTS, FILLS
+from crosscast_paddle.models.layers import FUNCTIONS, LAYERS, METHODS
+from crosscast_paddle.models.library import LIBRARY
+from crosscast_paddle.models.writing import WRITING
+
+_SEGMENTS = frozenset({"type_vocab_size"})
+"""Other releases have other numbers of segments."""
+MODELS = ModelTables(
+    backend="paddle",
+    title="Paddle",
+    channels="first",
+    initials=DEFAULTS,
+    reading=ModelReading(
+        package="paddle.nn",
+        layers=LAYERS,
+        functions=FUNCTIONS,
+        methods=METHODS,
+        tensor_names=("input", "x", "y", "other"),
+        list_names=("x", "tensors"),
+        function_packages=frozenset({"paddle", "paddle.nn.functional", "paddle.fluid.layers"}),
+        sequential=frozenset({"paddle.nn.Sequential"}),
+        lists=frozenset({"paddle.nn.LayerList"}),
+        dicts=frozenset({"paddle.nn.LayerDict"}),
+        wrappers=frozenset(
+            {
+                "paddle.DataParallel",
+                "paddle.jit.to_static",
+                "paddle.nn.SyncBatchNorm.convert_sync_batchnorm",
+                "paddle.distributed.fleet.distributed_model",
+            }
+        ),
+        pairs=frozenset({"paddle.amp.decorate"}),
+        initializers=CLASSES,
+        fills=FILLS,
+        weight_options={
+            "paddle.ParamAttr": frozenset(
+                {"learning_rate", "regularizer", "trainable", "need_clip"}
+            )
+        },
+    ),
+    writing=WRITING,
+    library=LIBRARY,
+    encoders=(
+        EncoderLibrary(package="paddlenlp.transformers", stated=_SEGMENTS),
+        EncoderLibrary(package="paddleformers.transformers", stated=_SEGMENTS),
+    ),
+)
