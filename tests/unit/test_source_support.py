@@ -24,7 +24,9 @@ from crosscast.targets.source_support import (
     migration_apis,
     support_problems,
 )
+from crosscast_migrate import allowed_changes
 from crosscast_migrate import registry as codemods
+from crosscast_migrate.across_frameworks import migrate_across
 from crosscast_migrate.models import installed as models
 from crosscast_reading.lint import registry as rules
 from crosscast_reading.lint.engine import lint_sources
@@ -42,6 +44,7 @@ CACHES = (
     readers._python,
     words._found,
     models._found,
+    allowed_changes.all_changes,
     signatures.table,
     chinese._entries,
     chinese.hints,
@@ -166,6 +169,7 @@ def test_rules_that_do_not_load_are_said(install: Install) -> None:
 WRONG: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (SourceSupport, {"eras": ("their.codemods",)}),
     (SourceSupport, {"apis": ("their2",)}),
+    (SourceSupport, {"changes": ("clip-twice",)}),
     (SourceSupport, {"python_readers": ("their.reader:READER",)}),
     (words.Words, {"packages": ("their",)}),
     (words.Words, {"signatures": ("their.f",)}),
@@ -283,30 +287,23 @@ for x, labels in loader:
 """
 
 
-def test_a_migration_across_frameworks_says_what_does_not_load(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.py").write_text(TORCH)
+def test_a_migration_across_frameworks_says_what_does_not_load(install: Install) -> None:
     install(**dict(installed_support()), gone=SourceSupport(models="their.gone:MODELS"))
-    moved = crosscast.migrate("a.py", "paddle")
+    moved = migrate_across([Source("a.py", TORCH)], ["paddle"])
     said = [problem.message for problem in moved.diagnostics if problem.code == "CC955"]
     assert said == ["models their.gone:MODELS does not load: No module named 'their.gone'"]
-    assert "nn.Linear(" in moved.files["paddle/own_model.py"]
+    assert "nn.Linear(" in moved.files["paddle/own_model.py"].text
 
 
-def test_without_its_tables_a_framework_has_no_models(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.py").write_text(TORCH)
+def test_without_its_tables_a_framework_has_no_models(install: Install) -> None:
     own = dict(installed_support())
     for name, reason in (
         ("paddle", "models are not written for this framework"),
         ("torch", "models of this framework are not read"),
     ):
         install(**own | {name: replace(own[name], models="")})
-        text = crosscast.migrate("a.py", "paddle").files["paddle/own_model.py"]
+        moved = migrate_across([Source("a.py", TORCH)], ["paddle"])
+        text = moved.files["paddle/own_model.py"].text
         assert reason in text
         assert "NotImplementedError" in text
 

@@ -72,7 +72,7 @@ _ALIKE = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decod
 """Arguments that must have the value of the shipped encoder."""
 _HARMLESS = frozenset(
     {"pad_token_id", "return_dict", "output_attentions", "output_hidden_states", "cache_dir"}
-    | {"id2label", "label2id", "use_cache", "torch_dtype", "local_files_only", "revision"}
+    | {"id2label", "label2id", "use_cache", "local_files_only", "revision"}
 )
 _FLOATS = ("dropout", "layer_norm_eps", "init_std")
 
@@ -202,9 +202,10 @@ def _arguments(call: Call) -> dict[str, Filled] | None:
     values: dict[str, Filled] = {}
     span = call.module.span(call.node)
     rates = set()
+    harmless = _HARMLESS.union(*(library.harmless for library in _libraries()))
     for name, node in call.bound().items():
         value = evaluate(node, call.module)
-        if name in _HARMLESS or name == "pretrained_model_name_or_path":
+        if name in harmless or name == "pretrained_model_name_or_path":
             continue
         if not isinstance(value, Known):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_migrate.models.tables import EncoderLibrary, ModelReading, ModelTables
+from crosscast_migrate.models.tables import EncoderLibrary, ModelReading, ModelTables, ScriptReading
 from crosscast_paddle.models.initial_values import CLASSES, DEFAULTS, FILLS
 from crosscast_paddle.models.layers import FUNCTIONS, LAYERS, METHODS
 from crosscast_paddle.models.library import LIBRARY
@@ -48,5 +48,28 @@ MODELS = ModelTables(
     encoders=(
         EncoderLibrary(package="paddlenlp.transformers", stated=_SEGMENTS),
         EncoderLibrary(package="paddleformers.transformers", stated=_SEGMENTS),
+    ),
+    script=ScriptReading(
+        loaders=("paddle.io.DataLoader",),
+        row_classes=("paddle.io.Dataset",),
+        arrays={
+            "paddle.to_tensor": "np.asarray",
+            "paddle.float32": "np.float32",
+            "paddle.int64": "np.int64",
+        },
+        class_columns=True,
+        optimizers="paddle.optimizer",
+        loads=frozenset({"paddle.load"}),
+        left_behind={
+            "pretrained or saved weights": r"paddle\.load|paddle\.hub\.\w+",
+            "checkpoints": r"paddle\.save|paddle\.callbacks\.ModelCheckpoint|paddle\.Model\.save",
+            "evaluation": r"paddle\.no_grad",
+            "metrics": r"paddle\.metric\.\w+(?:\.\w+)*",
+            "schedule by a callback": r"paddle\.optimizer\.lr\.ReduceOnPlateau",
+            "preparation of the data": r"paddle\.vision\.transforms\.(?:\w+\.)*\w+",
+            "sampling of rows": r"paddle\.io\.(?:\w+\.)*(?:WeightedRandomSampler"
+            r"|SubsetRandomSampler|random_split|Subset)",
+        },
+        results=("paddle.nn.functional", "paddle.fluid.layers"),
     ),
 )

@@ -7,6 +7,7 @@ from crosscast_migrate.models.tables import (
     FitMethods,
     ModelReading,
     ModelTables,
+    ScriptReading,
 )
 from crosscast_tensorflow.models.initial_values import CLASSES, DEFAULTS, NAMES
 from crosscast_tensorflow.models.layers import FUNCTIONS, LAYERS, NAMED_ACTIVATIONS
@@ -39,6 +40,19 @@ MODELS = ModelTables(
     encoders=(EncoderLibrary(package="transformers", prefix="TF"),),
     fitting=FitMethods(
         package="keras", compiles="compile", fits="fit", class_weights="class_weight"
+    ),
+    script=ScriptReading(
+        left_behind={
+            "checkpoints": r"keras\.callbacks\.(?:ModelCheckpoint|BackupAndRestore)"
+            r"|tensorflow\.train\.(?:Checkpoint|CheckpointManager)"
+            r"|keras\.(?:\w+\.)*(?:Model|Sequential)\.save",
+            "metrics": r"keras\.metrics\.\w+(?:\.\w+)*",
+            "logging": r"tensorflow\.summary\.\w+",
+            "schedule by a callback": (
+                r"keras\.callbacks\.(?:LearningRateScheduler|ReduceLROnPlateau)"
+            ),
+            "preparation of the data": r"keras\.preprocessing\.\w+\.\w+|keras\.layers\.Random\w+",
+        },
     ),
     spared=frozenset({"batch_norm", "layer_norm"}),
 )

@@ -7,7 +7,7 @@ from functools import cache
 
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.targets.source_support import installed_support, load_object, not_loaded
-from crosscast_migrate.models.tables import ModelTables
+from crosscast_migrate.models.tables import ModelTables, ScriptReading
 
 
 @cache
@@ -38,3 +38,8 @@ def model_tables() -> Mapping[str, ModelTables]:
 def model_problems() -> tuple[Diagnostic, ...]:
     """Return a diagnostic for every package whose tables of models do not load."""
     return _found()[1]
+
+
+def scripts() -> list[ScriptReading]:
+    """Return what is known of the scripts of every framework."""
+    return [tables.script for tables in model_tables().values()]

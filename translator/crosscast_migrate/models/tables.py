@@ -193,6 +193,8 @@ class EncoderLibrary:
     package: str
     prefix: str = ""
     """Of its classes: `TF` in `TFBertForSequenceClassification`."""
+    harmless: frozenset[str] = frozenset()
+    """Arguments of its own that do not change the model."""
     stated: frozenset[str] = frozenset()
     """Fields of the model that a configuration must state, since the default is another one in
     other releases."""
@@ -208,6 +210,30 @@ class FitMethods:
     fits: str
     class_weights: str
     """The argument of `fits` with a dictionary from classes to weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptReading:
+    """What scripts do around a model: rows, optimizers, and what is left behind."""
+
+    loaders: tuple[str, ...] = ()
+    """Classes that make batches of rows."""
+    row_classes: tuple[str, ...] = ()
+    """Bases of the user's classes of rows, which compute nothing."""
+    arrays: Mapping[str, str] = field(default_factory=dict)
+    """Functions and types to what they are in NumPy."""
+    typed_arrays: Mapping[str, str] = field(default_factory=dict)
+    """Functions that make an array of one type, to that type in NumPy."""
+    class_columns: bool = False
+    """Whether rows may give the class as an array of one number."""
+    optimizers: str = ""
+    """Package of the optimizers that are given the weights to train."""
+    loads: frozenset[str] = frozenset()
+    """Functions that load a file, which may also have the rows that a loop runs over."""
+    left_behind: Mapping[str, str] = field(default_factory=dict)
+    """`what` of a kind in `left_behind.KINDS` to a pattern of names."""
+    results: tuple[str, ...] = ()
+    """Packages of functions whose results are no weights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +253,7 @@ class ModelTables:
     library: LibraryModels | None = None
     encoders: tuple[EncoderLibrary, ...] = ()
     fitting: FitMethods | None = None
+    script: ScriptReading = ScriptReading()
     spared: frozenset[str] = frozenset({"layer_norm"})
     """Layers whose weights an emitted script does not decay where a recipe says `layer_norm`."""
 
@@ -241,6 +268,7 @@ class ModelTables:
             "writing": ModelWriting,
             "library": LibraryModels,
             "fitting": FitMethods,
+            "script": ScriptReading,
         }
         for name, kind in parts.items():
             part = getattr(self, name)
@@ -248,7 +276,7 @@ class ModelTables:
                 raise TypeError(f"{name} is no {kind.__name__}")
         if not all(isinstance(library, EncoderLibrary) for library in self.encoders):
             raise TypeError("encoders has something that is no EncoderLibrary")
-        for part in (self, self.reading, self.writing, self.library):
+        for part in (self, self.reading, self.writing, self.library, self.script):
             for each in fields(part) if part is not None else ():
                 is_mapping = str(each.type).startswith("Mapping")
                 if is_mapping and not isinstance(getattr(part, each.name), Mapping):
