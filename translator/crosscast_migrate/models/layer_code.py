@@ -12,6 +12,7 @@ from crosscast_migrate.models.code_lines import long, wrapped
 from crosscast_migrate.models.network import Initial, Layer, Network, UnreadableError
 from crosscast_migrate.models.tables import ModelTables, ModelWriting
 
+_NORMS = frozenset({"batch_norm", "layer_norm"})
 _USUAL: Mapping[str, tuple[str, str]] = {
     "padding_index": ("None", "embedding with a row that stays zero"),
     "bias": ("True", "layer without a bias"),
@@ -75,10 +76,10 @@ class LayerCode:
         settings = layer.settings
         values = printed(settings, self.writing)
         values["name"] = py_literal(layer.name)
-        values["weight"], values["b"] = "", ""
-        if not self.writing.fills:
-            values["weight"] = self._initial(layer, "weight")
-            values["b"] = self._initial(layer, "bias")
+        for name, place in (("weight", "weight"), ("bias", "b")):
+            values[place] = "" if self.writing.fills else self._initial(layer, name)
+            if values[place] and f"{{{place}}}" not in row and layer.kind not in _NORMS:
+                raise UnreadableError(f"{self.tables.title} has no initial {name} of {layer.kind}")
         if settings.get("bias") is False:
             values["b"] = self.writing.no_bias
         if layer.kind == "batch_norm":
@@ -105,8 +106,9 @@ class LayerCode:
             is_said = f"{{{name}}}" in row or (name == "bias" and self.writing.no_bias)
             if values.get(name, usual) != usual and not is_said:
                 raise UnreadableError(f"{self.tables.title} has no {other}")
-        more = self.writing.values.get(layer.kind)
-        return {**values, **more(settings)} if more is not None else values
+        if layer.kind in self.writing.values:
+            values |= self.writing.values[layer.kind](settings)
+        return values
 
     def _norm_rank(self, layer: Layer) -> int:
         """Return the axes of the images that a batch normalization gets; 0 for plain rows."""
@@ -130,7 +132,7 @@ class LayerCode:
         )
 
     def _is_default(self, layer: Layer, name: str, initial: Initial) -> bool:
-        if layer.kind in ("batch_norm", "layer_norm"):
+        if layer.kind in _NORMS:
             return initial == Initial("constant", 1.0 if name == "weight" else 0.0)
         default = self.tables.initials.get(layer.kind, {}).get(name)
         if default is None:

@@ -61,6 +61,8 @@ def normalized(kind: str, settings: dict[str, Any], span: Span | None) -> dict[s
     """
     rank = settings.get("rank")
     if "kernel" in settings:
+        if rank is None and isinstance(settings["kernel"], list | tuple):
+            settings["rank"] = rank = len(settings["kernel"])  # the name of the layer says none
         settings["kernel"] = sizes(settings["kernel"], rank or 1, span)
         stride = settings.get("stride")
         settings["stride"] = (

@@ -145,8 +145,9 @@ def _step(network: Network, step: Step, inputs: Sequence[str], writing: ModelWri
         values["image"] = py_literal(axes)
     if step.kind == "reshape" and not values["shape"]:
         raise UnreadableError("a shape with two sizes that are not known")
-    more = writing.values.get(step.kind)
-    return template.format(*inputs, **values, **(more(settings) if more is not None else {}))
+    if step.kind in writing.values:
+        values |= writing.values[step.kind](settings)
+    return template.format(*inputs, **values)
 
 
 def _flattened(network: Network, step: Step) -> str:
