@@ -56,6 +56,7 @@ SUPPORT = SourceSupport(
         ),
     ),
     words="crosscast_tensorflow.words:WORDS",
+    models="crosscast_tensorflow.models:MODELS",
     texts=TEXTS,
 )
 """Programs that others wrote, see `targets.source_support`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosscast.targets.source_support import Era, MigrationApi, SourceSupport
+from crosscast.targets.source_support import AllowedChange, Era, MigrationApi, SourceSupport
 
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
@@ -39,7 +39,22 @@ SUPPORT = SourceSupport(
         ),
     ),
     apis=(MigrationApi(name="torch.amp", codes="CM1", modules=("torch",), framework="torch"),),
+    changes=(
+        AllowedChange(
+            name="adam-bias-correction",
+            api="torch.amp",
+            before="FusedAdam(bias_correction=False) takes larger first steps",
+            after="torch.optim.AdamW corrects the bias of its moments",
+        ),
+        AllowedChange(
+            name="clip-once",
+            api="torch.amp",
+            before="gradients are clipped after the backward pass of every micro-batch",
+            after="the sum of the gradients is clipped once, right before the optimizer step",
+        ),
+    ),
     words="crosscast_torch.words:WORDS",
+    models="crosscast_torch.models:MODELS",
     texts=TEXTS,
 )
 """Programs that others wrote, see `targets.source_support`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from crosscast_migrate.models.known_models import ROWS
+from crosscast_paddle.models.library import LIBRARY as PADDLE
+from crosscast_torch.models.library import LIBRARY as TORCH
 from frameworks.subprocesses import run_python
 from tiers import exhaustive
 
@@ -24,5 +25,8 @@ print(json.dumps(counts))
 def test_models_of_a_name_have_as_many_weights(tmp_path: Path) -> None:
     path = tmp_path / "count.py"
     path.write_text(PROGRAM)
-    small = {row.name: row.parameters for row in ROWS if row.parameters < 3e7}
+    assert PADDLE.models.keys() == TORCH.models.keys()
+    counted = {row.name: row.parameters for row in TORCH.models.values()}
+    assert all(counted.values())
+    small = {name: number for name, number in counted.items() if number < 3e7}
     assert run_python(path, "paddle", json.dumps(list(small))) == small

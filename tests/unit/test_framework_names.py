@@ -32,8 +32,6 @@ NAMED = {
     "translator/crosscast_reading/lint/": (3, "topics of rules"),
     "translator/crosscast_reading/edits/layout.py": (1, "an expression of users' sources"),
     "translator/crosscast_reading/lift/": (37, "interfaces of readers, and libraries they tell"),
-    "translator/crosscast_migrate/models/": (119, "how models are read and written"),
-    "translator/crosscast_migrate/": (52, "what a migration copies of a program or leaves behind"),
     "translator/crosscast/state/torch_": (7, "the reader of what torch.save wrote"),
     "translator/crosscast/state/outline.py": (1, "the reader of what torch.save wrote"),
     "translator/crosscast/state/sources.py": (2, "the default of a flag"),

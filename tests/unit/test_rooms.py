@@ -118,6 +118,7 @@ BACKEND = {
     "answers": "reading",
     "rules": "reading answers",
     "migration": "reading answers rules",
+    "models": "",
     "target": "",
     "inside": "",
     "stand_ins": "",
@@ -217,6 +218,7 @@ def allowed() -> dict[str, set[str]]:
             )
         found[f"{backend}.target"].add(backend)
         found[f"{backend}.migration"].add("crosscast_migrate")
+        found[f"{backend}.models"].add("crosscast_migrate")
         found[f"{backend}.inside"].add("crosscast_parity.inside")
     for room in PARITY:
         found[f"crosscast_parity.{room}"] |= _named("crosscast", CORE_FOR_PARITY)

@@ -24,7 +24,10 @@ from crosscast.targets.source_support import (
     migration_apis,
     support_problems,
 )
+from crosscast_migrate import allowed_changes
 from crosscast_migrate import registry as codemods
+from crosscast_migrate.across_frameworks import migrate_across
+from crosscast_migrate.models import installed as models
 from crosscast_reading.lint import registry as rules
 from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.pysource.libraries import public_names, roles, signatures, words
@@ -42,6 +45,8 @@ CACHES = (
     words._found,
     roles._pattern,
     roles.has_role,
+    models._found,
+    allowed_changes.all_changes,
     signatures.table,
     chinese._entries,
     chinese.hints,
@@ -166,6 +171,7 @@ def test_rules_that_do_not_load_are_said(install: Install) -> None:
 WRONG: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (SourceSupport, {"eras": ("their.codemods",)}),
     (SourceSupport, {"apis": ("their2",)}),
+    (SourceSupport, {"changes": ("clip-twice",)}),
     (SourceSupport, {"python_readers": ("their.reader:READER",)}),
     (words.Words, {"packages": ("their",)}),
     (words.Words, {"signatures": ("their.f",)}),
@@ -274,6 +280,66 @@ def test_rules_know_the_classes_of_a_package_by_their_roles(install: Install) ->
     ]
 
 
+MODELS = """
+from crosscast_migrate.models.tables import ModelTables
+
+MODELS = ModelTables(backend="their", title="Their", channels="last")
+AGAIN = ModelTables(backend="their", title="Their", channels="last")
+"""
+
+
+def test_models_that_do_not_load_are_said(install: Install) -> None:
+    text = f"{MODELS}\nOTHER = object()\n"
+    install(
+        {"models.py": text, "bad.py": MODELS.replace('"last"', '"last", reading=1')},
+        one=SourceSupport(models="their.models:MODELS"),
+        two=SourceSupport(models="their.models:OTHER"),
+        three=SourceSupport(models="their.models:AGAIN"),
+        four=SourceSupport(models="their.bad:MODELS"),
+    )
+    assert list(models.model_tables()) == ["their"]
+    assert _said(models.model_problems()) == [
+        "models their.bad:MODELS does not load: reading is no ModelReading",
+        "models their.models:AGAIN does not load: the models of their are taken",
+        "models their.models:OTHER does not load: it is no ModelTables",
+    ]
+
+
+TORCH = """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, labels in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), labels)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_migration_across_frameworks_says_what_does_not_load(install: Install) -> None:
+    install(**dict(installed_support()), gone=SourceSupport(models="their.gone:MODELS"))
+    moved = migrate_across([Source("a.py", TORCH)], ["paddle"])
+    said = [problem.message for problem in moved.diagnostics if problem.code == "CC955"]
+    assert said == ["models their.gone:MODELS does not load: No module named 'their.gone'"]
+    assert "nn.Linear(" in moved.files["paddle/own_model.py"].text
+
+
+def test_without_its_tables_a_framework_has_no_models(install: Install) -> None:
+    own = dict(installed_support())
+    for name, reason in (
+        ("paddle", "models are not written for this framework"),
+        ("torch", "models of this framework are not read"),
+    ):
+        install(**own | {name: replace(own[name], models="")})
+        moved = migrate_across([Source("a.py", TORCH)], ["paddle"])
+        text = moved.files["paddle/own_model.py"].text
+        assert reason in text
+        assert "NotImplementedError" in text
+
+
 def test_a_package_brings_its_translations(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +411,8 @@ def test_what_crosscast_brings_loads() -> None:
         *rules.rule_problems(),
         *codemods.codemod_problems(),
         *words.words_problems(),
+        *models.model_problems(),
     )
     assert _said(problems) == []
+    assert list(models.model_tables())[:3] == ["paddle", "tensorflow", "torch"]
     assert list(migration_apis())[:4] == ["torch.amp", "keras3", "paddle3", "tf.compat.v1"]

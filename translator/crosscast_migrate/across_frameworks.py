@@ -20,11 +20,12 @@ from crosscast.targets.backend import find_target
 from crosscast_migrate.bugs import Fate, changed, diagnostics_of, fates_of
 from crosscast_migrate.carried_model import CarriedModel, OwnModelText, carried_model, model_text
 from crosscast_migrate.encoders import Encoder, encoder_of
-from crosscast_migrate.keras_fits import phases, with_class_weights
+from crosscast_migrate.fit_methods import phases, with_class_weights
 from crosscast_migrate.label_axes import with_labels
 from crosscast_migrate.left_open import to_fill_in, undone
 from crosscast_migrate.losses import FILE as LOSS_FILE
 from crosscast_migrate.losses import CarriedLoss, carried_loss
+from crosscast_migrate.models.installed import model_problems
 from crosscast_migrate.other_steps import other_steps, with_sums
 from crosscast_migrate.own_model import FACTORY, FILE, TEST_FILE, stub, stub_test
 from crosscast_migrate.own_rows import FILE as ROWS_FILE
@@ -197,6 +198,7 @@ def migrate_across(
         files=files,
         diagnostics=(
             *dict.fromkeys((*lifted.diagnostics, *_unchecked(results))),
+            *model_problems(),
             *diagnostics_of(fates),
             *to_fill_in(fields, own_models, rows),
             *undone(rows),

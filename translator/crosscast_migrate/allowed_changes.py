@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import cache
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.targets.source_support import AllowedChange, installed_support
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllowedChange:
-    """A change of meaning that a person may allow by its name."""
-
-    name: str
-    """In kebab case: `clip-once`."""
-    api: str
-    before: str
-    """What the old program does."""
-    after: str
-    """What the migrated program does instead."""
-
-
-_CHANGES = (
-    AllowedChange(
-        name="adam-bias-correction",
-        api="torch.amp",
-        before="FusedAdam(bias_correction=False) takes larger first steps",
-        after="torch.optim.AdamW corrects the bias of its moments",
-    ),
-    AllowedChange(
-        name="clip-once",
-        api="torch.amp",
-        before="gradients are clipped after the backward pass of every micro-batch",
-        after="the sum of the gradients is clipped once, right before the optimizer step",
-    ),
-)
-CHANGES: Mapping[str, AllowedChange] = {change.name: change for change in _CHANGES}
-"""Name to change."""
+@cache
+def all_changes() -> Mapping[str, AllowedChange]:
+    """Return name to change, for all packages, crosscast's own first."""
+    found: dict[str, AllowedChange] = {}
+    for support in installed_support().values():
+        for change in support.changes:
+            found.setdefault(change.name, change)
+    return found
 
 
 def allowed(names: Iterable[str], api: str) -> frozenset[str]:
@@ -48,13 +28,13 @@ def allowed(names: Iterable[str], api: str) -> frozenset[str]:
     """
     found = frozenset(names)
     for name in sorted(found):
-        change = CHANGES.get(name)
+        change = all_changes().get(name)
         if change is not None and change.api == api:
             continue
         if change is not None:
             message = f"--allow {name} applies to --to {change.api}"
             raise DiagnosticError(Diagnostic(code="CC970", message=message))
-        near = difflib.get_close_matches(name, CHANGES, n=1)
+        near = difflib.get_close_matches(name, all_changes(), n=1)
         hint = f"did you mean {near[0]}?" if near else "see --list-changes"
         message = f"--allow {name}: unknown change"
         raise DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
@@ -63,4 +43,4 @@ def allowed(names: Iterable[str], api: str) -> frozenset[str]:
 
 def or_allow(name: str, hint: str) -> str:
     """Return a hint of a refusal that also names the change to allow."""
-    return f"{hint}; or allow it: --allow {CHANGES[name].name}"
+    return f"{hint}; or allow it: --allow {all_changes()[name].name}"

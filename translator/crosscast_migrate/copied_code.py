@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models.installed import scripts
 from crosscast_reading.edits.node_edits import replace_node
 from crosscast_reading.edits.text_edits import apply_edits
 from crosscast_reading.pysource.libraries.packages import OWN, is_of_framework
@@ -16,25 +17,6 @@ from crosscast_reading.pysource.libraries.packages import OWN, is_of_framework
 if TYPE_CHECKING:
     from crosscast_reading.edits.edit import Edit
     from crosscast_reading.pysource.programs.module import Module
-
-_ROWS = ("torch.utils.data.Dataset", "paddle.io.Dataset", "torch.utils.data.dataset.Dataset")
-"""Bases that a class of rows does not need."""
-_ARRAYS = {
-    "torch.tensor": "np.asarray",
-    "torch.as_tensor": "np.asarray",
-    "torch.from_numpy": "np.asarray",
-    "paddle.to_tensor": "np.asarray",
-    "torch.float32": "np.float32",
-    "torch.float": "np.float32",
-    "torch.long": "np.int64",
-    "torch.int64": "np.int64",
-    "torch.bool": "np.bool_",
-    "paddle.float32": "np.float32",
-    "paddle.int64": "np.int64",
-}
-"""Names of frameworks and what they are in NumPy."""
-_TYPED = {"torch.FloatTensor": "np.float32", "torch.LongTensor": "np.int64"}
-"""Functions that make an array of one type."""
 
 
 class ForeignError(Exception):
@@ -71,6 +53,10 @@ class _Copier:
         self.imports: set[str] = {"import numpy as np"}
         self.definitions: dict[ast.AST, str] = {}
         self._open: set[ast.AST] = set()
+        known = scripts()
+        self._row_classes = tuple(name for script in known for name in script.row_classes)
+        self._arrays = {name: own for script in known for name, own in script.arrays.items()}
+        self._typed = {name: own for script in known for name, own in script.typed_arrays.items()}
 
     def add(self, module: Module, node: ast.AST) -> None:
         """Add a definition after those that it needs."""
@@ -88,7 +74,7 @@ class _Copier:
     def _base_edits(self, module: Module, node: ast.AST) -> Iterator[Edit]:
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
-                if module.resolve(base) in _ROWS:
+                if module.resolve(base) in self._row_classes:
                     yield replace_node(module, base, "object")
 
     def _use(self, module: Module, node: ast.expr, done: set[ast.AST]) -> Iterator[Edit]:
@@ -102,17 +88,17 @@ class _Copier:
             self._define(module, node)
 
     def _replaced(self, module: Module, node: ast.expr, name: str) -> Iterator[Edit]:
-        if name.startswith(_ROWS) or name in OWN:
+        if name.startswith(self._row_classes) or name in OWN:
             return
         call = module.parent(node)
-        if name in _TYPED and isinstance(call, ast.Call) and len(call.args) == 1:
+        if name in self._typed and isinstance(call, ast.Call) and len(call.args) == 1:
             inner = module.text(call.args[0])
             if not any(word in inner for word in OWN):
-                yield replace_node(module, call, f"np.asarray({inner}, {_TYPED[name]})")
+                yield replace_node(module, call, f"np.asarray({inner}, {self._typed[name]})")
                 return
-        if name not in _ARRAYS:
+        if name not in self._arrays:
             raise ForeignError(f"the rows need {name}", module.span(node))
-        yield replace_node(module, node, _ARRAYS[name])
+        yield replace_node(module, node, self._arrays[name])
 
     def _define(self, module: Module, node: ast.Name) -> None:
         """Add the import or the definition of a name."""

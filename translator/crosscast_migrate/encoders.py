@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast_migrate.models.installed import model_tables
+from crosscast_migrate.models.tables import EncoderLibrary
 from crosscast_reading.lift.recipe_draft import Filled
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
@@ -20,13 +22,7 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.program import Program
 
-_PACKAGES = ("transformers.", "paddlenlp.transformers.", "paddleformers.transformers.")
-_CLASSIFIERS = frozenset(
-    f"{framework}{name}ForSequenceClassification"
-    for framework in ("", "TF")
-    for name in ("Bert", "AutoModel")
-)
-_LIBRARY_OF_PADDLE = ("paddlenlp.", "paddleformers.")
+_CLASSIFIERS = ("BertForSequenceClassification", "AutoModelForSequenceClassification")
 _PUBLISHED = re.compile(
     r"(?:google-bert/)?bert-(?P<size>base|large)-(?P<words>uncased|cased|chinese"
     r"|multilingual-cased|multilingual-uncased|uncased-whole-word-masking"
@@ -76,7 +72,7 @@ _ALIKE = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decod
 """Arguments that must have the value of the shipped encoder."""
 _HARMLESS = frozenset(
     {"pad_token_id", "return_dict", "output_attentions", "output_hidden_states", "cache_dir"}
-    | {"id2label", "label2id", "use_cache", "torch_dtype", "local_files_only", "revision"}
+    | {"id2label", "label2id", "use_cache", "local_files_only", "revision"}
 )
 _FLOATS = ("dropout", "layer_norm_eps", "init_std")
 
@@ -106,7 +102,20 @@ def encoder_of(program: Program) -> Encoder | None:
 
 def _is_classifier(call: Call) -> bool:
     name = call.name.removesuffix(".from_pretrained")
-    return name.startswith(_PACKAGES) and name.rpartition(".")[2] in _CLASSIFIERS
+    package, _, word = name.rpartition(".")
+    return any(
+        _is_in(package, library) and word == f"{library.prefix}{classifier}"
+        for library in _libraries()
+        for classifier in _CLASSIFIERS
+    )
+
+
+def _libraries() -> list[EncoderLibrary]:
+    return [library for tables in model_tables().values() for library in tables.encoders]
+
+
+def _is_in(package: str, library: EncoderLibrary) -> bool:
+    return f"{package}.".startswith(f"{library.package}.")
 
 
 def _published(call: Call) -> Encoder | None:
@@ -148,13 +157,17 @@ def _sizes(name: str) -> dict[str, float] | None:
 def _configured(call: Call, program: Program) -> Encoder | None:
     """Return the encoder of a configuration that the program creates."""
     made = [call for call in program.calls() if call.name.rpartition(".")[2] == "BertConfig"]
-    if len(made) != 1 or not made[0].name.startswith(_PACKAGES) or made[0].node.args:
+    if len(made) != 1 or made[0].node.args:
+        return None
+    package = made[0].name.rpartition(".")[0]
+    libraries = [library for library in _libraries() if _is_in(package, library)]
+    if not libraries:
         return None
     overrides = _arguments(made[0])
     if overrides is None or not _is_passed(call, made[0]):
         return None
-    if made[0].name.startswith(_LIBRARY_OF_PADDLE) and "type_vocab_size" not in overrides:
-        return None  # other releases have other numbers of segments
+    if not overrides.keys() >= libraries[0].stated:
+        return None
     span = made[0].module.span(made[0].node)
     note = f"default of {made[0].name}"
     usual = {
@@ -189,9 +202,10 @@ def _arguments(call: Call) -> dict[str, Filled] | None:
     values: dict[str, Filled] = {}
     span = call.module.span(call.node)
     rates = set()
+    harmless = _HARMLESS.union(*(library.harmless for library in _libraries()))
     for name, node in call.bound().items():
         value = evaluate(node, call.module)
-        if name in _HARMLESS or name == "pretrained_model_name_or_path":
+        if name in harmless or name == "pretrained_model_name_or_path":
             continue
         if not isinstance(value, Known):
             return None

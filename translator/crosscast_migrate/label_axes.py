@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import Network, Shape, Step
 from crosscast_reading.lift.recipe_draft import Filled
 
@@ -38,7 +39,7 @@ def with_labels(
             result[_BY] = replace(fields[_BY], how="assumed", note=note)
         return network, result
     several = shape is None or len(shape) > 2
-    if several and not network.is_flat and network.source == "torch" and shape is not None:
+    if several and not network.is_flat and shape is not None and _class_axis(network) == 1:
         network = _classes_last(network, shape)
     if several or ignores:
         result[_BY] = _mean_of_labels(fields)
@@ -57,8 +58,14 @@ def _mean_of_labels(fields: Mapping[str, Filled]) -> Filled:
     return found
 
 
+def _class_axis(network: Network) -> int:
+    """Return the axis on which the loss of the source takes the classes."""
+    reading = model_tables()[network.source].reading
+    return reading.class_axis if reading is not None else -1
+
+
 def _classes_last(network: Network, shape: Shape) -> Network:
-    """Return a model that PyTorch's loss takes, with the classes on the last axis."""
+    """Return a model that has the classes on axis 1, with them on the last axis."""
     axes = (0, *range(2, len(shape)), 1)
     output = 1 + max([network.output, *(step.output for step in network.steps)])
     step = Step("permute", (network.output,), output, {"axes": axes})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models.installed import scripts
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import names_in, walk
 from crosscast_reading.readers.python.library_calls import canonical, target_of
@@ -29,7 +30,7 @@ class Kind:
     what: str
     instead: str
     names: str = ""
-    """Pattern of canonical names of functions and classes."""
+    """Pattern of canonical names of functions and classes, besides those of `ScriptReading`."""
     methods: frozenset[str] = frozenset()
     """Methods of something that no file defines."""
     keywords: frozenset[str] = frozenset()
@@ -65,7 +66,6 @@ KINDS: Sequence[Kind] = (
     Kind(
         what="pretrained or saved weights",
         instead="pass them as safetensors: train.py --weights FILE; --resume continues a run",
-        names=r"(?:torch|paddle)\.load|torch\.hub\.\w+|paddle\.hub\.\w+",
         methods=frozenset(
             {"load_state_dict", "set_state_dict", "load_weights", "set_dict", "from_pretrained"}
         ),
@@ -73,10 +73,6 @@ KINDS: Sequence[Kind] = (
     Kind(
         what="checkpoints",
         instead="the new script saves its own: train.py --checkpoint-every N",
-        names=r"(?:torch|paddle)\.save|keras\.callbacks\.ModelCheckpoint"
-        r"|paddle\.callbacks\.ModelCheckpoint|tensorflow\.train\.(?:Checkpoint|CheckpointManager)"
-        r"|keras\.callbacks\.BackupAndRestore|keras\.(?:\w+\.)*(?:Model|Sequential)\.save"
-        r"|paddle\.Model\.save",
         methods=frozenset({"save_weights", "save_pretrained", "save_checkpoint"}),
     ),
     Kind(
@@ -89,33 +85,27 @@ KINDS: Sequence[Kind] = (
         instead="the new script evaluates data.eval once, at the end",
         methods=frozenset({"evaluate", "eval"}),
         keywords=frozenset({"validation_data", "validation_split"}),
-        names=r"(?:torch|paddle)\.no_grad|torch\.inference_mode",
     ),
     Kind(
         what="metrics",
         instead="the new script reports the loss and the accuracy: name others in metrics.custom",
-        names=r"(?:torchmetrics|keras\.metrics|paddle\.metric|sklearn\.metrics)\.\w+(?:\.\w+)*",
+        names=r"sklearn\.metrics\.\w+(?:\.\w+)*",
         keywords=frozenset({"metrics", "weighted_metrics"}),
     ),
     Kind(
         what="logging",
         instead="the new script prints a line and writes a journal: train.py --log-every N",
         names=r"(?:wandb|mlflow|neptune|comet_ml|swanlab|clearml)\.\w+(?:\.\w+)*"
-        r"|(?:\w+\.)*(?:SummaryWriter|LogWriter|TensorBoard|CSVLogger|VisualDL)"
-        r"|tensorflow\.summary\.\w+",
+        r"|(?:\w+\.)*(?:SummaryWriter|LogWriter|TensorBoard|CSVLogger|VisualDL)",
     ),
     Kind(
         what="schedule by a callback",
         instead="write it as schedule.name; a recipe counts updates, not epochs",
-        names=r"keras\.callbacks\.(?:LearningRateScheduler|ReduceLROnPlateau)"
-        r"|(?:torch|paddle)\.optim(?:izer)?\.(?:lr_scheduler|lr)\.(?:ReduceLROnPlateau"
-        r"|ReduceOnPlateau)",
     ),
     Kind(
         what="preparation of the data",
         instead="your rows must come prepared: do it in the class of your rows",
-        names=r"(?:torchvision|torchaudio|paddle\.vision|albumentations)\.transforms\.(?:\w+\.)*\w+"
-        r"|keras\.preprocessing\.\w+\.\w+|keras\.layers\.Random\w+|albumentations\.\w+",
+        names=r"albumentations\.(?:transforms\.(?:\w+\.)*)?\w+",
     ),
     Kind(
         what="weights of rows",
@@ -130,13 +120,9 @@ KINDS: Sequence[Kind] = (
     Kind(
         what="sampling of rows",
         instead="the new script reads every row once an epoch, in an order from the seed",
-        names=r"(?:torch\.utils\.data|paddle\.io)\.(?:\w+\.)*(?:WeightedRandomSampler"
-        r"|SubsetRandomSampler|random_split|Subset)",
     ),
 )
 """What is told, in the order of the report."""
-_READ = frozenset({"torch.load", "paddle.load"})
-_FUNCTIONS = ("paddle.fluid.layers.", "paddle.nn.functional.", "torch.nn.functional.")
 _FITS = frozenset({"fit", "compile", "fit_generator", "train_on_batch"})
 
 
@@ -151,9 +137,11 @@ def left_behind(program: Program) -> list[Left]:
 
 
 def _found(program: Program) -> Iterator[tuple[Kind, Span]]:
+    names = {kind: _names(kind) for kind in KINDS}
+    loads = frozenset[str]().union(*(script.loads for script in scripts()))
     for call in program.calls():
         for kind in KINDS:
-            if _is_of(kind, call):
+            if _is_of(kind, names[kind], call, loads):
                 yield kind, call.module.span(call.node)
                 break
     for module in program.modules:
@@ -163,11 +151,17 @@ def _found(program: Program) -> Iterator[tuple[Kind, Span]]:
                     yield kind, module.span(node)
 
 
-def _is_of(kind: Kind, call: Call) -> bool:
+def _names(kind: Kind) -> str:
+    """Return the pattern of a kind in all frameworks; empty for none."""
+    patterns = (kind.names, *(script.left_behind.get(kind.what, "") for script in scripts()))
+    return "|".join(filter(None, patterns))
+
+
+def _is_of(kind: Kind, pattern: str, call: Call, loads: frozenset[str]) -> bool:
     names = [canonical(name) for name in call.names]
-    if any(name in _READ for name in names) and _is_iterated(call):
+    if any(name in loads for name in names) and _is_iterated(call):
         return False
-    if kind.names and any(re.fullmatch(kind.names, name) for name in names if ":" not in name):
+    if pattern and any(re.fullmatch(pattern, name) for name in names if ":" not in name):
         return True
     if kind.given and any(keyword.arg in kind.given for keyword in call.node.keywords):
         return True
@@ -211,7 +205,8 @@ def _values(owner: ast.expr, module: Module) -> list[ast.expr | None]:
 def _is_result(node: ast.expr, module: Module) -> bool:
     if isinstance(node, ast.Call):
         name = canonical(module.call(node).name)
-        return name.startswith(_FUNCTIONS) and "parameter" not in name
+        packages = tuple(f"{package}." for script in scripts() for package in script.results)
+        return name.startswith(packages) and "parameter" not in name
     return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare)
 
 

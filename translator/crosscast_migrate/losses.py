@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import Network
+from crosscast_migrate.models.tables import LossWriting
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.lift.recipe_draft import Filled
 
@@ -47,24 +49,6 @@ ROWS: Mapping[str, LossRow] = {
     ),
 }
 """By the value of the fact `loss.named`."""
-_CODE: Mapping[str, Mapping[str, str]] = {
-    "torch": {
-        "l1": 'F.l1_loss(outputs, targets, reduction="none")',
-        "smooth_l1": 'F.smooth_l1_loss(outputs, targets, reduction="none")',
-        "one_hot": "-targets * F.log_softmax(outputs, dim=-1)",
-    },
-    "paddle": {
-        "l1": 'F.l1_loss(outputs, targets, reduction="none")',
-        "smooth_l1": 'F.smooth_l1_loss(outputs, targets, reduction="none")',
-        "one_hot": "-targets * F.log_softmax(outputs, axis=-1)",
-    },
-    "tensorflow": {
-        "l1": "tf.abs(outputs - targets)",
-        "smooth_l1": "tf.where(size < 1.0, 0.5 * size * size, size - 0.5)",
-        "one_hot": "-targets * tf.nn.log_softmax(outputs)",
-    },
-}
-"""Backend and loss to the loss of every element."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +93,7 @@ def carried_loss(
         if ready is None:
             return None
         network = ready
-    if row.kind == "custom" and not set(backends) <= _CODE.keys():
+    if row.kind == "custom" and not all(_element(str(fact.value), each) for each in backends):
         return None
     meant = Filled(
         value=row.kind, how="derived", places=fact.places, note=f"{fact.value}, of the library"
@@ -141,44 +125,48 @@ def without_last(network: Network, kind: str) -> Network | None:
     return replace(network, steps=network.steps[:-1], output=last.inputs[0])
 
 
+def _writing(backend: str) -> LossWriting | None:
+    tables = model_tables().get(backend)
+    return tables.writing.loss if tables is not None and tables.writing is not None else None
+
+
+def _word(name: str) -> str:
+    """Return the function of a loss, which is one of several losses."""
+    return "one_hot" if name == "one_hot_probabilities" else name
+
+
+def _element(name: str, backend: str) -> tuple[str, ...]:
+    """Return statements and an expression for the loss of every element; empty for none."""
+    writing = _writing(backend)
+    return writing.elements.get(_word(name), ()) if writing is not None else ()
+
+
 def function_text(name: str, backend: str) -> str:
     """Return the file with the function of a loss.
 
     Args:
         name: of the loss; its row is a custom one.
-        backend: one of the frameworks.
+        backend: a framework that has it.
     """
-    row = ROWS[name]
-    word = "one_hot" if name == "one_hot_probabilities" else name
-    code = _CODE[backend][word]
-    total = "sum" if word == "one_hot" else "mean"
-    head = ['"""Your loss, migrated. train.py imports own_losses from here."""', ""]
-    doc = f'    """{row.meaning}."""'
-    inputs = '    inputs = {name: value for name, value in batch.items() if name != "labels"}'
-    check = [
+    writing = _writing(backend)
+    assert writing is not None  # `carried_loss` has asked
+    *before, code = _element(name, backend)
+    total = "sum" if _word(name) == "one_hot" else "mean"
+    lines = [
+        '"""Your loss, migrated. train.py imports own_losses from here."""',
+        "",
+        writing.imported,
+        "",
+        "",
+        writing.signature,
+        f'    """{ROWS[name].meaning}."""',
+        '    inputs = {name: value for name, value in batch.items() if name != "labels"}',
+        f"    outputs = {writing.outputs}",
+        f"    targets = {writing.targets}",
         "    if outputs.shape != targets.shape:  # they would be broadcast",
         '        raise ValueError(f"outputs {outputs.shape}, but targets {targets.shape}")',
+        *(f"    {statement}" for statement in before),
+        f"    losses = {code}",
+        f"    return {writing.rows.format(total=total)}",
     ]
-    if backend == "tensorflow":
-        body = [
-            "    outputs = tf.cast(model(inputs, training=training), tf.float32)",
-            '    targets = tf.cast(batch["labels"], tf.float32)',
-            *check,
-            *(["    size = tf.abs(outputs - targets)"] if "size" in code else []),
-            f"    losses = {code}",
-            f"    return tf.reduce_{total}(tf.reshape(losses, [tf.shape(losses)[0], -1]), axis=1)",
-        ]
-        signature = "def own_losses(model, batch, training):"
-        head.append("import tensorflow as tf")
-    else:
-        cast = ".float()" if backend == "torch" else '.astype("float32")'
-        body = [
-            f"    outputs = model(**inputs){cast}",
-            f'    targets = batch["labels"]{cast}',
-            *check,
-            f"    losses = {code}",
-            f"    return losses.reshape([len(losses), -1]).{total}(1)",
-        ]
-        signature = "def own_losses(model, batch):"
-        head.append(f"from {backend}.nn import functional as F")
-    return "\n".join([*head, "", "", signature, doc, inputs, *body]) + "\n"
+    return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast_migrate.models.installed import scripts
 from crosscast_reading.lift.recipe_draft import Filled
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.trainstep.events import Event, TrainingStep
 
-_OPTIMIZERS = ("torch.optim.", "paddle.optimizer.")
 _WRAPPED = frozenset({"module", "_layers"})
 """Attributes by which a parallel model gives the model in it."""
 _BY = "accumulation.normalize_by"
@@ -50,8 +50,9 @@ def other_steps(program: Program, steps: Sequence[TrainingStep]) -> list[Diagnos
 
 def _partly_trained(program: Program, models: set[str]) -> Iterator[tuple[Span, str]]:
     """Yield optimizers that get the parameters of a part of the model alone."""
+    packages = tuple(f"{script.optimizers}." for script in scripts() if script.optimizers)
     for call in program.calls():
-        if not any(canonical(name).startswith(_OPTIMIZERS) for name in call.names):
+        if not any(canonical(name).startswith(packages) for name in call.names):
             continue
         bound = call.bound()
         given = bound.get("params") or bound.get("parameters")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from crosscast.targets.backend import load_backend
 
@@ -61,31 +61,17 @@ def test_rows_become_what_the_loss_takes() -> None:
     outputs = {call}
     assert tuple(outputs.shape) == SHAPE
 '''
-_CALLS: Mapping[str, tuple[str, str, str]] = {
-    "torch": (
-        "import torch",
-        "any(weight.requires_grad for weight in build_model().parameters())",
-        "build_model()(**{name: torch.as_tensor(rows) for name, rows in ROWS.items()})",
-    ),
-    "paddle": (
-        "import paddle",
-        "any(not weight.stop_gradient for weight in build_model().parameters())",
-        "build_model()(**{name: paddle.to_tensor(rows) for name, rows in ROWS.items()})",
-    ),
-    "tensorflow": ("", "build_model().trainable_variables", "build_model()(ROWS)"),
-}
-"""Backend to an import, what is true of a model with weights, and a call of the model."""
 
 
 def stub_test(backend: str) -> str:
-    """Return a test that fails until the function is filled in; empty for another backend."""
-    if backend not in _CALLS:
+    """Return a test that fails until the function is filled in; empty where nobody wrote one."""
+    framework = load_backend(backend).framework
+    test = framework.own_model.test if framework is not None else None
+    if test is None:
         return ""
-    imported, weights, call = _CALLS[backend]
-    text = _TEST.replace("{weights}", weights).replace("{call}", call)
-    return text.replace(
-        "import numpy as np\n", f"import numpy as np\n{imported}\n".replace("\n\n", "\n")
-    )
+    text = _TEST.replace("{weights}", test.learns).replace("{call}", test.outputs)
+    numpy = "import numpy as np\n"
+    return text.replace(numpy, f"{numpy}{test.imported}\n" if test.imported else numpy)
 
 
 def _plain(text: str) -> str:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from crosscast.emit.render import py_literal
 from crosscast_migrate.batch_loops import check_order, computed, module_of
 from crosscast_migrate.copied_code import Copied, ForeignError, copied
+from crosscast_migrate.models.installed import model_tables, scripts
 from crosscast_reading.lift.recipe_draft import Filled
+from crosscast_reading.pysource.libraries.packages import package_of_name
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known, Value
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 FILE = "own_rows.py"
 _IGNORES = "loss.target"
 """The field that the label is reported for."""
-_LOADERS = ("torch.utils.data.DataLoader", "paddle.io.DataLoader")
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
 _OURS = frozenset({"NAMES", "np", "train_rows", "eval_rows"})
 _ADAPTER = '''class {adapter}:
@@ -49,7 +50,7 @@ _ADAPTER = '''class {adapter}:
 {flat}        return arrays
 '''
 _FLAT = """\
-        if arrays["labels"].shape[1:] == (1,):  # a class of every row, as Paddle takes it
+        if arrays["labels"].shape[1:] == (1,):  # a class of every row, as {title} takes it
             arrays["labels"] = arrays["labels"][:, 0]
 """
 _IGNORED = """\
@@ -119,7 +120,9 @@ def carried_rows(
         classes: whether the labels are classes.
         ignored: the label that counts for nothing in the source, if it is not -100.
     """
-    loaders = [call for call in program.calls(*_LOADERS) if _dataset(call) is not None]
+    names = [name for script in scripts() for name in script.loaders]
+    all_loaders = list(program.calls(*names)) if names else []
+    loaders = [call for call in all_loaders if _dataset(call) is not None]
     iterated = list(_iterated(steps))
     used = [call for call in iterated if call in loaders]
     try:
@@ -129,7 +132,7 @@ def carried_rows(
     undone = tuple(dict.fromkeys(computed(steps)))
     if not used:
         reason = "the class of the rows is not seen"
-        unseen = [call for call in iterated if call in program.calls(*_LOADERS)]
+        unseen = [call for call in iterated if call in all_loaders]
         place = unseen[0].module.span(unseen[0].node) if unseen else None
         shuffle = _shuffle(unseen[0]) if unseen else None
         return CarriedRows(reason=reason, place=place, shuffle=shuffle, undone=undone)
@@ -163,6 +166,15 @@ def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
             yield from _calls(expression.args[0], where)
         elif isinstance(expression.func, ast.Name) and not expression.args:
             yield from _calls(expression.func, where)  # Paddle's `loader()`
+
+
+def _flat(loader: Call) -> str:
+    """Return what makes numbers of classes that are arrays; empty where rows have numbers."""
+    for tables in model_tables().values():
+        packages = {package_of_name(name) for name in tables.script.loaders}
+        if tables.script.class_columns and package_of_name(loader.name) in packages:
+            return _FLAT.format(title=tables.title)
+    return ""
 
 
 def _dataset(call: Call) -> tuple[ast.Call, Module, Scope] | None:
@@ -211,7 +223,7 @@ def _written(
     if taken & _OURS:
         raise ForeignError(f"the name {min(taken & _OURS)} has a meaning of its own in {FILE}")
     adapter = next(name for name in ("Rows", "NumberedRows", "MigratedRows") if name not in taken)
-    flat = _FLAT if classes and train.name.startswith("paddle.") else ""
+    flat = _flat(train) if classes else ""
     if classes and ignored is not None:
         flat += _IGNORED.format(label=int(ignored))
     doc = '"""Your rows, migrated. train.py imports train_rows and eval_rows from here."""'

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import Network
 from crosscast_reading.lift.recipe_draft import Filled
 
@@ -19,8 +20,6 @@ _ONE_AXIS = re.compile(
     r"\.(?:ndim|dim\(\)|ndimension\(\)) *(?:==|<=?|>=?|!=) *[12]|len\(\w+\.shape\)"
 )
 _NORMS = frozenset({"batch_norm", "layer_norm"})
-_BY_NEW: Mapping[str, frozenset[str]] = {"tensorflow": _NORMS}
-"""Backend to the layers whose weights its script spares, where that is not layer normalization."""
 _WEIGHTLESS = frozenset({"dropout"})
 _SPARED = "the new script spares biases and the weights of layer normalization"
 
@@ -80,7 +79,8 @@ def _other(network: Network, words: set[str], program: Program, backend: str) ->
     by_axes = any(_ONE_AXIS.search(module.source.text) for module in program.modules)
     if not words and not by_axes:
         return "what it spares was not read"
-    by_new = _BY_NEW.get(backend, frozenset({"layer_norm"}))
+    tables = model_tables().get(backend)
+    by_new = tables.spared if tables is not None else frozenset({"layer_norm"})
     for layer in network.layers:
         if layer.kind == "known_model":
             return f"the weights of {layer.name} were not compared"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.targets.framework import Framework, OwnModel, Weights
+from crosscast.targets.framework import Framework, ModelTest, OwnModel, Weights
 
 FRAMEWORK = Framework(
     module="paddle",
@@ -17,6 +17,12 @@ FRAMEWORK = Framework(
         returns="nn.Layer",
         called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
         answer="a paddle.Tensor of logits [rows, classes]",
+        test=ModelTest(
+            imported="import paddle",
+            learns="any(not weight.stop_gradient for weight in build_model().parameters())",
+            outputs="build_model()"
+            "(**{name: paddle.to_tensor(rows) for name, rows in ROWS.items()})",
+        ),
     ),
     optimizers=("paddle.optimizer.{}",),
     clip="paddle.nn.ClipGradByGlobalNorm",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.targets.framework import Framework, OwnModel, Weights
+from crosscast.targets.framework import Framework, ModelTest, OwnModel, Weights
 
 FRAMEWORK = Framework(
     module="tensorflow",
@@ -18,6 +18,10 @@ FRAMEWORK = Framework(
         called='model({"input_ids": ..., ...}, training=...), the arrays but labels',
         answer="a tensor of logits [rows, classes]",
         fresh="with its weights: call it once, or Keras makes them too late",
+        test=ModelTest(
+            learns="build_model().trainable_variables",
+            outputs="build_model()(ROWS)",
+        ),
     ),
     optimizers=("keras.optimizers.{}", "tensorflow.compat.v1.train.{}"),
     groups=False,

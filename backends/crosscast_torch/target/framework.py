@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.targets.framework import Framework, OwnModel, Weights
+from crosscast.targets.framework import Framework, ModelTest, OwnModel, Weights
 
 FRAMEWORK = Framework(
     module="torch",
@@ -17,6 +17,11 @@ FRAMEWORK = Framework(
         returns="nn.Module",
         called="model(input_ids=..., ...), one keyword an array of the npz file but labels",
         answer="a torch.Tensor of logits [rows, classes]",
+        test=ModelTest(
+            imported="import torch",
+            learns="any(weight.requires_grad for weight in build_model().parameters())",
+            outputs="build_model()(**{name: torch.as_tensor(rows) for name, rows in ROWS.items()})",
+        ),
     ),
     optimizers=("torch.optim.{}",),
     tf32=(False, "1.12"),  # torch.backends.cuda.matmul.allow_tf32

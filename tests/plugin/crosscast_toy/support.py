@@ -12,5 +12,6 @@ SUPPORT = SourceSupport(
     eras=(Era(name="toygrad0", title="toygrad 0", codemods="crosscast_toy.codemods"),),
     apis=(MigrationApi(name="toygrad1", codes="CM9", modules=("toygrad",)),),
     words="crosscast_toy.words:WORDS",
+    models="crosscast_toy.models:MODELS",
     texts=Path(__file__).parent / "texts",
 )

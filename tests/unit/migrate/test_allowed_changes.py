@@ -12,7 +12,7 @@ from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
 from crosscast.targets.source_support import migration_apis
-from crosscast_migrate.allowed_changes import CHANGES, allowed, or_allow
+from crosscast_migrate.allowed_changes import all_changes, allowed, or_allow
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import all_codemods
 from migration_sources import with_experimental
@@ -30,7 +30,7 @@ def run(*words: object) -> Any:
 
 
 def test_every_change_has_an_api_and_two_sides() -> None:
-    for name, change in CHANGES.items():
+    for name, change in all_changes().items():
         assert change.name == name
         assert change.api in migration_apis()
         assert change.before
@@ -60,7 +60,7 @@ def test_bias_correction_is_added_only_if_allowed() -> None:
 def test_the_command_lists_changes_without_files() -> None:
     found = run("--list-changes")
     assert found.exit_code == 0
-    assert all(name in found.stdout for name in CHANGES)
+    assert all(name in found.stdout for name in all_changes())
 
 
 def test_the_command_needs_files_and_an_api_otherwise() -> None:

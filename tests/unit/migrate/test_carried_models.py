@@ -7,11 +7,9 @@ import ast
 import pytest
 
 from carried_models import BACKENDS, CASES, Case, network_read
-from crosscast_migrate.models import writing_rows
 from crosscast_migrate.models.graph import KEPT
-from crosscast_migrate.models.known_models import BY_NAME
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import Initial, UnreadableError
-from crosscast_migrate.models.tables import TABLES
 from crosscast_migrate.models.writing import notes, written
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
@@ -289,11 +287,15 @@ def test_what_is_written_is_python(case: Case, target: str) -> None:
 def test_every_row_of_reading_can_be_written_somewhere() -> None:
     """A kind without a row of writing would be refused everywhere."""
     elsewhere = {"swap", "reshape_rows", "permute_rows", "identity"}  # become other operations
-    for tables in TABLES.values():
-        rows = (*tables.layers.values(), *tables.functions.values(), *tables.methods.values())
+    own = [model_tables()[backend] for backend in BACKENDS]
+    for reading in (tables.reading for tables in own):
+        assert reading is not None
+        rows = (*reading.layers.values(), *reading.functions.values(), *reading.methods.values())
         for kind in {row.kind for row in rows} - elsewhere:
-            homes = writing_rows.LAYERS if kind in KEPT else writing_rows.OPERATIONS
-            assert all(kind in rows for rows in homes.values()) or kind.startswith("adaptive"), kind
+            for writing in (tables.writing for tables in own):
+                assert writing is not None
+                home = writing.layers if kind in KEPT else writing.operations
+                assert kind in home or kind.startswith("adaptive"), kind
 
 
 FINE_TUNED = f"""{HEAD}from torchvision import models
@@ -324,7 +326,29 @@ def test_a_model_of_a_library_is_its_namesake() -> None:
     other = FINE_TUNED.replace("nn.Linear(model.fc.in_features, 7)", "nn.Identity()")
     with pytest.raises(UnreadableError, match=r"resnet50.fc is replaced"):
         network_read(other, "torch")
-    assert all(row.parameters > 0 for row in BY_NAME.values())
+
+
+DENSE = """
+import paddle
+from paddle import nn
+from paddle.vision.models import densenet121
+
+model = densenet121()
+model.{head} = nn.Linear(1024, 7)
+optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+for x, labels in loader:
+    loss = paddle.nn.functional.cross_entropy(model(x), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+
+
+def test_the_last_layer_has_the_name_that_the_library_gives_it() -> None:
+    network = network_read(DENSE.format(head="out"), "paddle")
+    assert "torchvision.models.densenet121(num_classes=7)" in written(network, "torch")
+    with pytest.raises(UnreadableError, match=r"densenet121.classifier is replaced"):
+        network_read(DENSE.format(head="classifier"), "paddle")
 
 
 @pytest.mark.parametrize(

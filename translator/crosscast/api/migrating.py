@@ -34,7 +34,7 @@ from crosscast.messages.source import STDIN
 if TYPE_CHECKING:
     from crosscast.api.migrated import Migration
     from crosscast.api.migrated_in_place import InPlace
-    from crosscast_migrate.allowed_changes import AllowedChange
+    from crosscast.targets.source_support import AllowedChange
     from crosscast_migrate.interactive import Answer, Question
 
 CHANGE_COLUMNS = ("name", "to", "before", "after")
@@ -323,6 +323,6 @@ class AllowedChanges(Result):
 @public
 def migrate_changes() -> AllowedChanges:
     """Return the changes of meaning that `migrate` makes only if they are allowed."""
-    from crosscast_migrate.allowed_changes import CHANGES
+    from crosscast_migrate.allowed_changes import all_changes
 
-    return AllowedChanges(tuple(change for _, change in sorted(CHANGES.items())))
+    return AllowedChanges(tuple(change for _, change in sorted(all_changes().items())))

@@ -102,9 +102,9 @@ def complete_rules(incomplete: str) -> list[str]:
 
 def complete_changes(incomplete: str) -> list[str]:
     """Return the changes of meaning that `migrate` may be allowed to make."""
-    from crosscast_migrate.allowed_changes import CHANGES
+    from crosscast_migrate.allowed_changes import all_changes
 
-    return _listed(incomplete, sorted(CHANGES))
+    return _listed(incomplete, sorted(all_changes()))
 
 
 def complete_devices(incomplete: str) -> list[str]:

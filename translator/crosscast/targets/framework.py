@@ -18,6 +18,18 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTest:
+    """What the test of a custom model that is still to be written says of `build_model()`."""
+
+    imported: str = ""
+    """A line; empty for none."""
+    learns: str
+    """Expression: true for a model with weights that learn."""
+    outputs: str
+    """Expression: the outputs for the NumPy arrays in `ROWS`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
     """How an emitted script calls a custom model."""
 
@@ -26,6 +38,7 @@ class OwnModel:
     called: str
     answer: str
     fresh: str = "with fresh weights"
+    test: ModelTest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

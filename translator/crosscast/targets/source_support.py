@@ -39,6 +39,19 @@ class MigrationApi:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedChange:
+    """A change of meaning that a person may allow a codemod by its name."""
+
+    name: str
+    """In kebab case: `clip-once`."""
+    api: str
+    before: str
+    """What the old program does."""
+    after: str
+    """What the migrated program does instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Era:
     """A generation of an API whose programs are migrated in place, and how that went.
 
@@ -90,8 +103,12 @@ class SourceSupport:
     """The generations of APIs that programs are migrated from."""
     apis: tuple[MigrationApi, ...] = ()
     """The APIs that they are migrated to."""
+    changes: tuple[AllowedChange, ...] = ()
+    """What their codemods do only with `--allow NAME`."""
     words: str = ""
     """A `Words`: packages, signatures, public names."""
+    models: str = ""
+    """A `ModelTables`: how models are read and written, for migrations across frameworks."""
     texts: Path | None = None
     """A folder with translations, as `messages.chinese` describes them."""
 
@@ -105,6 +122,8 @@ class SourceSupport:
             raise TypeError("eras has something that is no Era")
         if not all(isinstance(api, MigrationApi) for api in self.apis):
             raise TypeError("apis has something that is no MigrationApi")
+        if not all(isinstance(change, AllowedChange) for change in self.changes):
+            raise TypeError("changes has something that is no AllowedChange")
         if not all(isinstance(each, Mapping) for each in (self.text_readers, self.python_readers)):
             raise TypeError("the readers are no mapping")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Tensor
 from crosscast_migrate.models.tensor_calls import of_row, of_tensor, part_of_tensor
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.trainstep.events import TrainingStep
 
-_FUNCTIONS = re.compile(
-    r"(?:torch|paddle)\.(?:nn\.functional\.)?\w+|tensorflow\.(?:nn\.|math\.)?\w+"
-    r"|paddle\.fluid\.layers\.\w+"
-)
 _SAME = frozenset({"float", "to", "cast", "cpu", "cuda", "contiguous", "as_tensor", "to_tensor"})
 """Functions and methods that change no number but by its type."""
 _MOST = 8
@@ -218,6 +214,13 @@ def _computation(node: ast.expr, module: Module) -> ast.expr | None:
             call = module.call(around)
             name = canonical(call.name)
             plain = loss_of_call(call) is None and "loss" not in name and "entropy" not in name
-            if plain and _FUNCTIONS.fullmatch(name) and name.rpartition(".")[2] not in _SAME:
+            package, _, word = name.rpartition(".")
+            if plain and package in _function_packages() and word not in _SAME:
                 return around
     return None
+
+
+def _function_packages() -> frozenset[str]:
+    """Return the packages whose functions compute something of an output, in any framework."""
+    readings = [tables.reading for tables in model_tables().values()]
+    return frozenset[str]().union(*(each.function_packages for each in readings if each))

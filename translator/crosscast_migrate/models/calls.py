@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
-from crosscast_migrate.models import containers, initials
+from crosscast_migrate.models import containers
 from crosscast_migrate.models.known_models import known_model
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import (
@@ -43,8 +43,6 @@ _SAME = frozenset(
     }
 )
 """Methods of a model that do not change what it computes in float32."""
-_OF_WEIGHTS = frozenset({"learning_rate", "regularizer", "trainable", "need_clip"})
-"""Arguments of `paddle.ParamAttr` that change how a weight is trained."""
 _HOOKS = "register_forward_"
 _READS = frozenset(
     {
@@ -171,7 +169,7 @@ def forward(
             return value
         case ModuleObject(scope=scope):
             own = machine.method(scope, "train")
-            if own is not None and machine.tables.forward == "forward":
+            if own is not None and machine.tables.train_selects:
                 where = own.module.span(own.node)
                 raise UnreadableError(f"{scope.qualname} has a train() of its own", where)
             for name in (machine.tables.forward, "__call__"):
@@ -303,9 +301,10 @@ def _filled(
 ) -> Any:
     """Record what a weight is filled with."""
     word = name.rpartition(".")[2]
-    values = dict(zip(initials.IN_PLACE_ARGUMENTS.get(word, ()), given, strict=False)) | dict(named)
+    row = machine.tables.fills.get(word)
+    values = dict(zip(row.arguments if row is not None else (), given, strict=False)) | dict(named)
     certain = not any(isinstance(value, Opaque) for value in values.values())
-    weight.layer.drawn[weight.name] = initials.in_place(word, values) if certain else None
+    weight.layer.drawn[weight.name] = row.of(values) if row is not None and certain else None
     return weight
 
 
@@ -332,13 +331,9 @@ def _of_library(
         begun = given[0] if given else {}
         if isinstance(begun, dict | list | tuple):
             return dict(begun, **named)
-    known = known_model(name, given, named, span)
+    known = known_model(machine.graph.source, name, given, named, span)
     if known is not None:
-        model, activation = known
-        if not activation:
-            return model
-        last = LayerObject(tables.layers["Softmax"], {"axis": -1}, span)
-        return SequenceObject([("model", model), ("softmax", last)], True)
+        return known
     row = tables.layer(name)
     if row is not None:
         return LayerObject(row, bound(row, given, named, span), span)
@@ -355,19 +350,21 @@ def _of_library(
         if values and isinstance(values[0], (*MODULES, Opaque)):
             alone = len(given) + ("optimizers" in named or "optimizer" in named) < 2
             return values[0] if alone else (values[0], machine.opaque(node, module))
-    if name.startswith("torch.nn.init.") and given and isinstance(given[0], Weight):
+    fills = bool(tables.fill_package) and name.startswith(f"{tables.fill_package}.")
+    if fills and given and isinstance(given[0], Weight):
         return _filled(machine, given[0], name, given[1:], named, node, module)
-    if name.startswith("torch.nn.init.") and given and given[0] is None:
+    if fills and given and given[0] is None:
         return None
     if name in tables.functions:
         return of_row(machine, tables.functions[name], given, named, span)
-    maker = initials.made(name, dict(named)) if not given else None
-    if maker is not None:
-        return Initializer(maker)
-    if name == "paddle.ParamAttr":
-        for word in sorted(_OF_WEIGHTS & named.keys()):
+    maker = tables.initializers.get(name) if not given else None
+    drawn = maker(named) if maker is not None else None
+    if drawn is not None:
+        return Initializer(drawn)
+    if name in tables.weight_options:
+        for word in sorted(tables.weight_options[name] & named.keys()):
             text = module.text(node)[:60]
-            machine.graph.note(f"{word} of paddle.ParamAttr is not carried: {text}")
+            machine.graph.note(f"{word} of {name} is not carried: {text}")
         return named.get("initializer", machine.opaque(node, module))
     if any(isinstance(each, Tensor) for each in (*given, *named.values())):
         raise UnreadableError(f"{name} is not in the table", span)

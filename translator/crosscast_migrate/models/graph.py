@@ -7,7 +7,6 @@ from typing import Any
 
 from crosscast_migrate.models import initials
 from crosscast_migrate.models.network import (
-    Channels,
     Initial,
     Layer,
     Network,
@@ -18,6 +17,7 @@ from crosscast_migrate.models.network import (
 from crosscast_migrate.models.objects import Initializer, LayerObject, Opaque, Tensor
 from crosscast_migrate.models.settings import normalized
 from crosscast_migrate.models.shapes import completed, inferred
+from crosscast_migrate.models.tables import ModelTables
 
 KEPT = frozenset(
     {"linear", "conv", "batch_norm", "layer_norm", "embedding", "dropout", "known_model"}
@@ -31,9 +31,9 @@ _VIEWS = frozenset({"flatten", "reshape", "permute", "unsqueeze", "squeeze", "pa
 class Graph:
     """Steps, layers and shapes of a model."""
 
-    def __init__(self, framework: str, channels: Channels) -> None:
-        self.framework = framework
-        self.channels = channels
+    def __init__(self, source: ModelTables) -> None:
+        self.source = source
+        self.channels = source.channels
         self.steps: list[Step] = []
         self.layers: list[LayerObject] = []
         self.shapes: dict[int, Shape] = {}
@@ -120,7 +120,7 @@ class Graph:
         settings = {layer.name: layer.settings for layer in layers}
         return Network(
             title=title,
-            source=self.framework,
+            source=self.source.backend,
             channels=self.channels,
             inputs=tuple(inputs),
             layers=layers,
@@ -141,19 +141,16 @@ class Graph:
 
     def _layer(self, made: LayerObject) -> Layer:
         kind, settings = made.reading.kind, dict(made.settings)
-        given = {
-            "weight": _first(settings, "weight_attr", "kernel_initializer"),
-            "bias": _first(settings, "bias_attr", "bias_initializer"),
-        }
-        for name in ("weight_attr", "kernel_initializer", "bias_attr", "bias_initializer"):
-            settings.pop(name, None)
+        given = {name: settings.pop(f"{name}_initial", None) for name in ("weight", "bias")}
         for name in ("activation", "training", "inplace", "input_shape", "input_dim"):
             settings.pop(name, None)
         if kind in ("linear", "conv"):
             settings.setdefault("bias", given["bias"] is not False)
             settings["bias"] = bool(settings["bias"])
         initial: dict[str, Initial | None] = {}
-        defaults = initials.DEFAULTS.get((self.framework, kind), {})
+        reading = self.source.reading
+        named = reading.initializer_names if reading is not None else {}
+        defaults = self.source.initials.get(kind, {})
         for name, default in defaults.items():
             if name == "bias" and not settings.get("bias", True):
                 continue
@@ -162,7 +159,7 @@ class Graph:
             if maker in (None, True, False) and name not in made.drawn:
                 maker = default
             if isinstance(maker, str):
-                maker = initials.KERAS.get(maker)
+                maker = named.get(maker)
             if maker is None or isinstance(maker, Opaque) or not callable(maker):
                 initial[name] = None
                 self.note(f"what the {name} of {made.name} starts from is not carried")
@@ -172,7 +169,3 @@ class Graph:
             for name, drawn in made.drawn.items():
                 initial[name] = drawn((1.0, 1.0)) if drawn is not None else None
         return Layer(made.name, kind, settings, initial)
-
-
-def _first(settings: Mapping[str, Any], *names: str) -> Any:
-    return next((settings[name] for name in names if name in settings), None)

@@ -1,163 +1,131 @@
-"""Models of libraries that have a counterpart in another framework, by their names."""
+"""Models of libraries: their namesakes in another framework."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import UnreadableError
-from crosscast_migrate.models.objects import LayerObject
+from crosscast_migrate.models.objects import LayerObject, SequenceObject
 from crosscast_migrate.models.rows import Reading
+from crosscast_migrate.models.tables import LibraryModel, ModelTables
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownModel:
-    """A model of torchvision and paddle.vision, where it has the same name."""
-
-    name: str
-    parameters: int
-    """That learn, for 1000 classes: the same in both."""
-    head: str = ""
-    """The attribute with its last layer in torchvision, where that is one layer."""
-    features: int = 0
-    """Inputs of the last layer."""
-    keras: str = ""
-    """The model of keras.applications that comes nearest; empty for none."""
-
-
-ROWS: Sequence[KnownModel] = (
-    KnownModel(name="resnet18", parameters=11689512, head="fc", features=512),
-    KnownModel(name="resnet34", parameters=21797672, head="fc", features=512),
-    KnownModel(name="resnet50", parameters=25557032, head="fc", features=2048, keras="ResNet50"),
-    KnownModel(name="resnet101", parameters=44549160, head="fc", features=2048, keras="ResNet101"),
-    KnownModel(name="resnet152", parameters=60192808, head="fc", features=2048, keras="ResNet152"),
-    KnownModel(name="resnext50_32x4d", parameters=25028904, head="fc", features=2048),
-    KnownModel(name="wide_resnet50_2", parameters=68883240, head="fc", features=2048),
-    KnownModel(name="vgg11", parameters=132863336),
-    KnownModel(name="vgg13", parameters=133047848),
-    KnownModel(name="vgg16", parameters=138357544),
-    KnownModel(name="vgg19", parameters=143667240),
-    KnownModel(name="alexnet", parameters=61100840),
-    KnownModel(name="squeezenet1_0", parameters=1248424),
-    KnownModel(name="squeezenet1_1", parameters=1235496),
-    KnownModel(name="mobilenet_v2", parameters=3504872, keras="MobileNetV2"),
-    KnownModel(name="mobilenet_v3_small", parameters=2542856),
-    KnownModel(name="mobilenet_v3_large", parameters=5483032),
-    KnownModel(name="shufflenet_v2_x1_0", parameters=2278604, head="fc", features=1024),
-    KnownModel(
-        name="densenet121",
-        parameters=7978856,
-        head="classifier",
-        features=1024,
-        keras="DenseNet121",
-    ),
-    KnownModel(
-        name="densenet169",
-        parameters=14149480,
-        head="classifier",
-        features=1664,
-        keras="DenseNet169",
-    ),
-)
-BY_NAME: Mapping[str, KnownModel] = {row.name: row for row in ROWS}
-_BY_KERAS: Mapping[str, KnownModel] = {row.keras: row for row in ROWS if row.keras}
-_PACKAGES = re.compile(r"(torchvision\.models|paddle\.vision\.models|keras\.applications)\..*")
 READING = Reading("known_model")
-_NEAR = (
-    "{name} of keras.applications comes nearest to that of the source, but is not the same function"
-    " (strides, biases and epsilons differ): train it, do not convert weights"
-)
+_SOFTMAX = Reading("softmax")
 
 
 def known_model(
-    name: str, given: Sequence[Any], named: Mapping[str, Any], span: Span | None
-) -> tuple[LayerObject, str] | None:
-    """Return the model that a function of a library creates, and its activation.
+    tables: ModelTables,
+    name: str,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    span: Span | None,
+) -> LayerObject | SequenceObject | None:
+    """Return the model that a function of a framework's library creates; None for another name.
 
     Raises:
         UnreadableError: the library has the model, but not with these arguments.
     """
-    found = _PACKAGES.fullmatch(name)
-    if found is None:
+    library = tables.library
+    if library is None or not name.startswith(f"{library.package}."):
         return None
-    word, is_keras = name.rpartition(".")[2], found[1] == "keras.applications"
-    row = (_BY_KERAS if is_keras else BY_NAME).get(word)
+    word = name.rpartition(".")[2]
+    row = library.models.get(word)
     if row is None:
         raise UnreadableError(f"{name} has no counterpart in the table", span)
     values = dict(named)
-    first = "include_top" if is_keras else "pretrained"
-    values |= dict(zip((first, "weights"), given, strict=False))
-    usual = {"include_top": (True,), "input_tensor": (None,), "pooling": (None,)}
-    loads = _loads(values.pop("pretrained", False)) or _loads(
-        values.pop("weights", "imagenet" if is_keras else None)
-    )
-    classes = values.pop("classes" if is_keras else "num_classes", 1000)
-    activation = values.pop("classifier_activation", "softmax" if is_keras else "")
-    for ignored in ("progress", "input_shape", "name"):
-        values.pop(ignored, None)
+    values |= dict(zip(library.positional, given, strict=False))
+    loads = any(_loads(values.pop(each, usual)) for each, usual in library.loads.items())
+    classes = values.pop(library.classes, 1000)
+    activation = values.pop(library.activation, "softmax") if library.activation else None
     for argument, value in values.items():
-        if value not in usual.get(argument, ()):
+        usual = argument in library.must and value == library.must[argument]
+        if not usual and argument not in library.ignored:
             raise UnreadableError(f"{argument} of {word} is not carried", span)
     if not isinstance(classes, int) or activation not in ("softmax", "", None):
         raise UnreadableError(f"the arguments of {word} are not known", span)
-    source = "tensorflow" if is_keras else found[1].partition(".")[0].removesuffix("vision")
-    settings = {"model": row.name, "classes": classes, "rank": 2, "source": source, "loads": loads}
-    return LayerObject(READING, settings, span), activation or ""
+    settings = {"model": row.name, "classes": classes, "rank": 2, "loads": loads}
+    model = LayerObject(READING, settings, span)
+    if not activation:
+        return model
+    last = LayerObject(_SOFTMAX, {"axis": -1}, span)
+    return SequenceObject([("model", model), ("softmax", last)], True)
 
 
 def _loads(value: Any) -> bool:
     return value is not None and value is not False
 
 
-def with_head(model: LayerObject, attribute: str, layer: Any, span: Span | None) -> None:
+def last_layer(tables: ModelTables, model: LayerObject, attribute: str) -> LayerObject | None:
+    """Return the last layer of a model, if an attribute is that."""
+    row, reading = _row(tables, model.settings), tables.reading
+    if reading is None or attribute != row.head:
+        return None
+    linear = next(row for row in reading.layers.values() if row.kind == "linear")
+    return LayerObject(linear, {"inputs": row.features})
+
+
+def with_head(
+    tables: ModelTables, model: LayerObject, attribute: str, layer: Any, span: Span | None
+) -> None:
     """Replace the last layer of a model.
 
     Raises:
         UnreadableError: it is not one layer, or is replaced by another kind of layer.
     """
-    row = BY_NAME[model.settings["model"]]
+    row = _row(tables, model.settings)
     is_linear = isinstance(layer, LayerObject) and layer.reading.kind == "linear"
     if attribute != row.head or not is_linear or layer.settings["inputs"] != row.features:
         raise UnreadableError(f"{row.name}.{attribute} is replaced", span)
     model.settings["classes"] = layer.settings["units"]
 
 
-def notes(settings: Mapping[str, Any], backend: str) -> list[str]:
-    """Return what is to be told of a model."""
-    row, found = BY_NAME[settings["model"]], []
+def _row(tables: ModelTables, settings: Mapping[str, Any]) -> LibraryModel:
+    """Return the row of a model that was read with the same tables."""
+    assert tables.library is not None
+    rows = tables.library.models.values()
+    return next(row for row in rows if row.name == settings["model"])
+
+
+def notes(settings: Mapping[str, Any], source: str, backend: str) -> list[str]:
+    """Return what is to be told of a model.
+
+    Args:
+        settings: of the layer.
+        source: the backend that it was read from.
+        backend: the one that it is written for.
+    """
+    found = []
     if settings["loads"]:
-        found.append(f"the pretrained weights of {row.name}: it starts from random ones")
-    if settings["source"] != backend and "tensorflow" in (backend, settings["source"]):
-        found.append(_NEAR.format(name=row.keras))
+        name = settings["model"]
+        found.append(f"the pretrained weights of {name}: it starts from random ones")
+    libraries = [model_tables()[each].library for each in (backend, source)]
+    if len({library.family for library in libraries if library is not None}) > 1:
+        for library in libraries:
+            if library is not None and library.difference:
+                name = _function(library.models, settings)
+                return [*found, library.difference.format(name=name)]
     return found
 
 
-def written(settings: Mapping[str, Any], backend: str) -> list[str]:
+def _function(models: Mapping[str, LibraryModel], settings: Mapping[str, Any]) -> str:
+    """Return the function that creates a model; empty if there is none."""
+    names = (name for name, row in models.items() if row.name == settings["model"])
+    return next(names, "")
+
+
+def written(settings: Mapping[str, Any], tables: ModelTables) -> list[str]:
     """Return the lines of code that create a model.
 
     Raises:
-        UnreadableError: the backend has no such model.
+        UnreadableError: the framework has no such model.
     """
-    row, classes = BY_NAME[settings["model"]], settings["classes"]
-    if backend == "torch":
-        return [f"torchvision.models.{row.name}(num_classes={classes})"]
-    if backend == "paddle":
-        return [f"paddle.vision.models.{row.name}(num_classes={classes})"]
-    if not row.keras:
-        raise UnreadableError(f"keras.applications has no {row.name}")
-    return [
-        "keras.Sequential(",
-        "    [",
-        f"        keras.applications.{row.keras}(",
-        "            include_top=False,",
-        "            weights=None,",
-        "            input_shape=(None, None, 3),",
-        '            pooling="avg",',
-        "        ),",
-        f"        layers.Dense({classes}),",
-        "    ]",
-        ")",
-    ]
+    library = tables.library
+    if library is None:
+        raise UnreadableError(f"{tables.title} has no {settings['model']}")
+    name = _function(library.models, settings)
+    if not name:
+        raise UnreadableError(f"{library.package} has no {settings['model']}")
+    return [line.format(name=name, classes=settings["classes"]) for line in library.code]

@@ -29,7 +29,7 @@ from crosscast_migrate.models.objects import (
     Training,
     Weight,
 )
-from crosscast_migrate.models.tables import Tables
+from crosscast_migrate.models.tables import ModelReading
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Instance, Known, Symbol, Value
 from crosscast_reading.readers.python.library_calls import canonical
@@ -48,7 +48,7 @@ Names = dict[str, Any]
 class Machine:
     """Computes with the names of one function after the other."""
 
-    def __init__(self, program: Program, tables: Tables, graph: Graph) -> None:
+    def __init__(self, program: Program, tables: ModelReading, graph: Graph) -> None:
         self.program = program
         self.tables = tables
         self.graph = graph
@@ -237,14 +237,13 @@ class Machine:
                 return method or self._of_class(scope, name, node, module)
             case Tensor() if name == "shape":
                 return Sizes(held)
-            case LayerObject(reading=known_models.READING, settings=settings):
-                row = known_models.BY_NAME[settings["model"]]
-                if name == row.head:
-                    return LayerObject(self.tables.layers["Linear"], {"inputs": row.features})
+            case LayerObject(reading=known_models.READING):
+                last = known_models.last_layer(self.graph.source, held, name)
+                return last or self.opaque(node, module)
             case LayerObject(settings=settings) if name in ("weight", "bias"):
                 absent = name == "bias" and False in (
                     settings.get("bias"),
-                    settings.get("bias_attr"),
+                    settings.get("bias_initial"),
                 )
                 return None if absent else Weight(held, name)
             case LayerObject(settings=settings, reading=reading):

@@ -2,7 +2,7 @@
 
 Sizes are those of the source, whose layout of images (`channels`) says on which axis channels are.
 A setting has one meaning for all frameworks; what each framework calls it, and with which default,
-is in the tables `*_reading.py` and `*_writing.py`.
+is in its `ModelTables`.
 """
 
 from __future__ import annotations

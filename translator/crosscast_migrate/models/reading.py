@@ -17,6 +17,7 @@ from crosscast_migrate.models.after_model import (
 )
 from crosscast_migrate.models.calls import forward
 from crosscast_migrate.models.graph import Graph
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.machine import Machine
 from crosscast_migrate.models.network import Network, UnreadableError
 from crosscast_migrate.models.objects import (
@@ -30,7 +31,7 @@ from crosscast_migrate.models.objects import (
 )
 from crosscast_migrate.models.pruning import pruned
 from crosscast_migrate.models.scripts import run_before
-from crosscast_migrate.models.tables import TABLES
+from crosscast_migrate.models.tables import ModelReading, ModelTables
 from crosscast_reading.pysource.names.containers import chase
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         UnreadableError: there is none, there are several, or it is not a composition of layers of
             the tables.
     """
-    if framework not in TABLES:
+    tables = model_tables().get(framework)
+    if tables is None or tables.reading is None:
         raise UnreadableError("models of this framework are not read")
     failures: list[UnreadableError] = []
     found: list[Network] = []
@@ -63,7 +65,7 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         where, after = use[1], _computed(use, steps)
         for node, module in _sources(*use):
             try:
-                network = _read(program, framework, (node, module), (after, where))
+                network = _read(program, tables, tables.reading, (node, module), (after, where))
                 found.append(_as_used(network, use))
             except UnreadableError as error:
                 failures.append(error)
@@ -150,12 +152,13 @@ def _is_assigned(node: ast.Name, module: Module) -> bool:
     return any(binding.kind == "assign" for binding in bindings)
 
 
-def _read(program: Program, framework: str, place: Place, after: After) -> Network:
+def _read(
+    program: Program, tables: ModelTables, reading: ModelReading, place: Place, after: After
+) -> Network:
     """Return the model that a name holds at its place, or that a call creates."""
     node, module = place
-    tables = TABLES[framework]
-    graph = Graph(framework, tables.channels)
-    machine = Machine(program, tables, graph)
+    graph = Graph(tables)
+    machine = Machine(program, reading, graph)
     scope = module.scope_of(node)
     if isinstance(node, ast.Name):
         scope = scope.lookup(node.id) or scope

@@ -49,3 +49,14 @@ def ignored(*names: str) -> tuple[Argument, ...]:
 def must(name: str, default: Any) -> Argument:
     """Return an argument that must have its default."""
     return Argument(name, "", default)
+
+
+ARITHMETIC: Mapping[str, str] = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "part": "{0}[{part}]",
+    "scale": "{0}{scaled}",
+}
+"""Operations that are written with operators, where a framework's tensors have them."""

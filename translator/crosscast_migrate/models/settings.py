@@ -10,7 +10,7 @@ from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Opaque, Training
 from crosscast_migrate.models.rows import REQUIRED, Argument, Reading
 
-_FREE = frozenset({"weight_attr", "bias_attr", "kernel_initializer", "bias_initializer"})
+_FREE = frozenset({"weight_initial", "bias_initial"})
 """Settings that may have any value: what cannot be read of them is told."""
 _OBJECTS = frozenset({*_FREE, "activation", "training"})
 
@@ -61,6 +61,8 @@ def normalized(kind: str, settings: dict[str, Any], span: Span | None) -> dict[s
     """
     rank = settings.get("rank")
     if "kernel" in settings:
+        if rank is None and isinstance(settings["kernel"], list | tuple):
+            settings["rank"] = rank = len(settings["kernel"])  # the name of the layer says none
         settings["kernel"] = sizes(settings["kernel"], rank or 1, span)
         stride = settings.get("stride")
         settings["stride"] = (

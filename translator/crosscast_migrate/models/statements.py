@@ -115,7 +115,7 @@ def _augment(machine: Machine, node: ast.AugAssign, module: Module, names: Names
     left = machine.value(place, module, names)
     right = machine.value(node.value, module, names)
     value = combined(machine, type(node.op), left, right, node, module)
-    if isinstance(left, Tensor) and machine.graph.framework == "torch":
+    if isinstance(left, Tensor) and machine.tables.adds_in_place:
         machine.graph.overwrite(left)
     assign(machine, node.target, value, module, names)
 
@@ -143,7 +143,7 @@ def assign(machine: Machine, target: ast.expr, value: Any, module: Module, names
             if isinstance(held, ModuleObject):
                 held.attributes[attr] = value
             elif isinstance(held, LayerObject) and held.reading is known_models.READING:
-                known_models.with_head(held, attr, value, module.span(target))
+                known_models.with_head(machine.graph.source, held, attr, value, module.span(target))
             elif isinstance(held, LayerObject | SequenceObject | Weight | Tensor):
                 text = module.text(target)[:60]
                 raise UnreadableError(f"{text} is assigned to", module.span(target))

@@ -56,12 +56,12 @@ def of_row(
     rest: Sequence[Any]
     if row.inputs == 0:
         inputs, rest = list(given[0]) if given else [], given[1:]
-        for word in ("tensors", "x", "values", "inputs", "xs"):
+        for word in machine.tables.list_names:
             if not inputs and word in named:
                 inputs = list(named.pop(word))
     else:
         inputs, rest = list(given[: row.inputs]), given[row.inputs :]
-        for word in ("input", "x", "y", "other", "tensor", "logits", "features", "input_tensor"):
+        for word in machine.tables.tensor_names:
             if len(inputs) < row.inputs and word in named:
                 inputs.append(named.pop(word))
     if row.inputs == 2 and len(inputs) == 2 and any(isinstance(i, int | float) for i in inputs):

@@ -1,4 +1,4 @@
-"""What names of Keras mean as neutral layers and operations."""
+"""What names of Keras and TensorFlow mean as neutral layers and operations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from crosscast_migrate.models.rows import Argument, Reading, ignored, must
 
 _WEIGHTS = (
-    Argument("kernel_initializer", "kernel_initializer", "glorot_uniform"),
-    Argument("bias_initializer", "bias_initializer", "zeros"),
+    Argument("kernel_initializer", "weight_initial", "glorot_uniform"),
+    Argument("bias_initializer", "bias_initial", "zeros"),
     must("kernel_regularizer", None),
     must("bias_regularizer", None),
     must("activity_regularizer", None),
@@ -115,7 +115,7 @@ LAYERS: Mapping[str, Reading] = {
         (
             Argument("input_dim", "count"),
             Argument("output_dim", "width"),
-            Argument("embeddings_initializer", "kernel_initializer", "uniform"),
+            Argument("embeddings_initializer", "weight_initial", "uniform"),
             must("embeddings_regularizer", None),
             must("embeddings_constraint", None),
             must("mask_zero", False),
@@ -177,7 +177,6 @@ NAMED_ACTIVATIONS: Mapping[str, Reading] = {
     "linear": Reading("identity"),
 }
 """What `activation` takes."""
-METHODS: Mapping[str, Reading] = {}
 _TENSORFLOW = {
     **{name: NAMED_ACTIVATIONS[name] for name in ("relu", "relu6", "selu", "elu", "silu", "swish")},
     **{name: NAMED_ACTIVATIONS[name] for name in ("softplus", "sigmoid", "tanh")},

@@ -1,31 +1,33 @@
-"""What `fit` and `compile` of Keras say besides the training step: weights of classes, phases."""
+"""What models that train themselves are told besides the step: weights of classes, phases."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast_migrate.models.installed import model_tables
 from crosscast_reading.lift.recipe_draft import Filled
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical
 
 if TYPE_CHECKING:
+    from crosscast_migrate.models.tables import FitMethods
     from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.program import Program
 
 _WEIGHTS = "loss.class_weights"
-_KERAS = "keras."
 
 
 def with_class_weights(program: Program, fields: Mapping[str, Filled]) -> dict[str, Filled]:
-    """Return fields with the weights of classes that `fit` is given; Keras divides by the rows."""
+    """Return fields with the weights of classes that `fit` is given; its loss is a mean of rows."""
     result = dict(fields)
-    for call in _calls(program, "fit"):
-        node = next((k.value for k in call.node.keywords if k.arg == "class_weight"), None)
+    for call, methods in _calls(program, lambda methods: methods.fits):
+        name = methods.class_weights
+        node = next((k.value for k in call.node.keywords if k.arg == name), None)
         if node is None or (isinstance(node, ast.Constant) and node.value is None):
             continue
         places = (call.module.span(node),)
@@ -35,7 +37,7 @@ def with_class_weights(program: Program, fields: Mapping[str, Filled]) -> dict[s
         if weights and of_classes:
             result[_WEIGHTS] = Filled(value=weights, places=places)
             continue
-        note = f"class_weight={call.module.text(node)[:40]} of the source"
+        note = f"{name}={call.module.text(node)[:40]} of the source"
         open_ = _WEIGHTS if of_classes else "loss.kind"
         if open_ in fields:
             result[open_] = replace(fields[open_], how="assumed", places=places, note=note)
@@ -57,11 +59,11 @@ def _weights(value: object) -> list[float]:
 
 def phases(program: Program) -> list[Diagnostic]:
     """Return a warning if a model is compiled and trained again with other settings."""
-    compiled = list(_calls(program, "compile"))
+    compiled = [call for call, _ in _calls(program, lambda methods: methods.compiles)]
     texts = {(c.receiver_text, c.module.text(c.node)) for c in compiled}
     by_model = [text for text, _ in texts]
     several = [c for c in compiled if by_model.count(c.receiver_text) > 1]
-    if not several or len(list(_calls(program, "fit"))) < 2:
+    if not several or len(list(_calls(program, lambda methods: methods.fits))) < 2:
         return []
     last = several[-1]
     return [
@@ -76,8 +78,14 @@ def phases(program: Program) -> list[Diagnostic]:
     ]
 
 
-def _calls(program: Program, method: str) -> Iterator[Call]:
+def _calls(
+    program: Program, method: Callable[[FitMethods], str]
+) -> Iterator[tuple[Call, FitMethods]]:
+    """Yield the calls of a method of such models, with the methods that they have."""
+    all_methods = [tables.fitting for tables in model_tables().values() if tables.fitting]
     for call in program.calls():
-        named = any(canonical(name).startswith(_KERAS) for name in call.names)
-        if call.method == method and call.receiver is not None and named:
-            yield call
+        for methods in all_methods:
+            package = f"{methods.package}."
+            named = any(canonical(name).startswith(package) for name in call.names)
+            if call.method == method(methods) and call.receiver is not None and named:
+                yield call, methods

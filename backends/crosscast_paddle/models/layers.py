@@ -8,8 +8,8 @@ from crosscast_migrate.models.rows import Argument, Reading, ignored, must
 
 _NAME = ignored("name")
 _WEIGHTS = (
-    Argument("weight_attr", "weight_attr", None),
-    Argument("bias_attr", "bias_attr", None),
+    Argument("weight_attr", "weight_initial", None),
+    Argument("bias_attr", "bias_initial", None),
 )
 
 
@@ -129,7 +129,7 @@ LAYERS: Mapping[str, Reading] = {
             Argument("embedding_dim", "width"),
             Argument("padding_idx", "padding_index", None),
             must("sparse", False),
-            Argument("weight_attr", "weight_attr", None),
+            Argument("weight_attr", "weight_initial", None),
             *_NAME,
         ),
     ),

@@ -1,0 +1,115 @@
+"""How models are written with Paddle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crosscast_migrate.models.network import Settings
+from crosscast_migrate.models.rows import ARITHMETIC
+from crosscast_migrate.models.tables import LossWriting, ModelWriting
+
+
+def _average(settings: Settings) -> Mapping[str, str]:
+    return {"exclusive": str(not settings["counts_padding"])}
+
+
+WRITING = ModelWriting(
+    imports=("import paddle", "from paddle import nn", "from paddle.nn import functional as F"),
+    base="nn.Layer",
+    signature="def forward(self, {inputs}) -> paddle.Tensor:",
+    parameter="{name}: paddle.Tensor",
+    layers={
+        "linear": ("nn.Linear", "{inputs}", "{units}", "weight_attr={weight}", "bias_attr={b}"),
+        "conv": (
+            "nn.Conv{rank}D",
+            "{inputs}",
+            "{filters}",
+            "{kernel}",
+            "stride={stride}|1",
+            "padding={padding}|0",
+            "dilation={dilation}|1",
+            "groups={groups}|1",
+            "weight_attr={weight}",
+            "bias_attr={b}",
+        ),
+        "batch_norm": (
+            "nn.BatchNorm{norm_rank}D",
+            "{features}",
+            "momentum={keep}|0.9",
+            "epsilon={eps}|1e-05",
+            "weight_attr={affine}|True",
+            "bias_attr={affine}|True",
+        ),
+        "layer_norm": (
+            "nn.LayerNorm",
+            "{shape}",
+            "epsilon={eps}|1e-05",
+            "weight_attr={affine}|True",
+            "bias_attr={shift}|True",
+        ),
+        "embedding": (
+            "nn.Embedding",
+            "{count}",
+            "{width}",
+            "padding_idx={padding_index}|None",
+            "weight_attr={weight}",
+        ),
+        "dropout": ("nn.Dropout", "{rate}"),
+    },
+    operations={
+        **ARITHMETIC,
+        "relu": "F.relu({0})",
+        "relu6": "F.relu6({0})",
+        "leaky_relu": "F.leaky_relu({0}, {slope})",
+        "elu": "F.elu({0}, {alpha})",
+        "selu": "F.selu({0})",
+        "silu": "F.silu({0})",
+        "softplus": "F.softplus({0})",
+        "gelu": "F.gelu({0}, approximate={tanh})",
+        "sigmoid": "F.sigmoid({0})",
+        "tanh": "paddle.tanh({0})",
+        "softmax": "F.softmax({0}, axis={axis})",
+        "log_softmax": "F.log_softmax({0}, axis={axis})",
+        "exp": "paddle.exp({0})",
+        "abs": "paddle.abs({0})",
+        "sqrt": "paddle.sqrt({0})",
+        "flatten": "paddle.flatten({0}, {start}, {end})",
+        "reshape": "{0}.reshape({shape})",
+        "permute": "{0}.transpose({axes})",
+        "unsqueeze": "{0}.unsqueeze({axis})",
+        "squeeze": "{0}.squeeze({axis})",
+        "mean": "{0}.mean(axis={axis}, keepdim={keepdims})",
+        "sum": "{0}.sum(axis={axis}, keepdim={keepdims})",
+        "concat": "paddle.concat([{all}], axis={axis})",
+        "stack": "paddle.stack([{all}], axis={axis})",
+        "matmul": "paddle.matmul({0}, {1})",
+        "max_pool": "F.max_pool{rank}d({0}, {kernel}, stride={stride}, padding={padding})",
+        "avg_pool": "F.avg_pool{rank}d({0}, {kernel}, stride={stride}, padding={padding}, "
+        "exclusive={exclusive})",
+        "adaptive_avg": "F.adaptive_avg_pool{rank}d({0}, {size})",
+        "adaptive_max": "F.adaptive_max_pool{rank}d({0}, {size})",
+        "global_avg": "{0}.mean(axis={image}, keepdim={keepdims})",
+        "global_max": "{0}.amax(axis={image}, keepdim={keepdims})",
+        "zero_pad": "F.pad({0}, {flat_pairs}, value={value})",
+    },
+    values={"avg_pool": _average},
+    initials={
+        "uniform": "nn.initializer.Uniform(-{n}, {n})",
+        "normal": "nn.initializer.Normal(std={n})",
+        "truncated_normal": "nn.initializer.TruncatedNormal(std={n})",
+        "constant": "nn.initializer.Constant({n})",
+    },
+    no_bias="False",
+    loss=LossWriting(
+        imported="from paddle.nn import functional as F",
+        signature="def own_losses(model, batch):",
+        outputs='model(**inputs).astype("float32")',
+        targets='batch["labels"].astype("float32")',
+        elements={
+            "l1": ('F.l1_loss(outputs, targets, reduction="none")',),
+            "smooth_l1": ('F.smooth_l1_loss(outputs, targets, reduction="none")',),
+            "one_hot": ("-targets * F.log_softmax(outputs, axis=-1)",),
+        },
+        rows="losses.reshape([len(losses), -1]).{total}(1)",
+    ),
+)

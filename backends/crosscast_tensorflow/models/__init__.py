@@ -1,0 +1,58 @@
+"""How Keras' models are read and written, for migrations across frameworks."""
+
+from __future__ import annotations
+
+from crosscast_migrate.models.tables import (
+    EncoderLibrary,
+    FitMethods,
+    ModelReading,
+    ModelTables,
+    ScriptReading,
+)
+from crosscast_tensorflow.models.initial_values import CLASSES, DEFAULTS, NAMES
+from crosscast_tensorflow.models.layers import FUNCTIONS, LAYERS, NAMED_ACTIVATIONS
+from crosscast_tensorflow.models.library import LIBRARY
+from crosscast_tensorflow.models.writing import WRITING
+
+MODELS = ModelTables(
+    backend="tensorflow",
+    title="Keras",
+    channels="last",
+    initials=DEFAULTS,
+    reading=ModelReading(
+        package="keras.layers",
+        layers=LAYERS,
+        functions=FUNCTIONS,
+        tensor_names=("x", "y", "tensor", "logits", "features", "input_tensor"),
+        list_names=("values", "inputs", "xs"),
+        function_packages=frozenset({"tensorflow", "tensorflow.nn", "tensorflow.math"}),
+        sequential=frozenset({"keras.Sequential", "keras.models.Sequential"}),
+        forward="call",
+        train_selects=False,
+        models=frozenset({"keras.Model", "keras.models.Model"}),
+        inputs=frozenset({"keras.Input", "keras.layers.Input", "keras.layers.InputLayer"}),
+        activations=NAMED_ACTIVATIONS,
+        initializers=CLASSES,
+        initializer_names=NAMES,
+    ),
+    writing=WRITING,
+    library=LIBRARY,
+    encoders=(EncoderLibrary(package="transformers", prefix="TF"),),
+    fitting=FitMethods(
+        package="keras", compiles="compile", fits="fit", class_weights="class_weight"
+    ),
+    script=ScriptReading(
+        left_behind={
+            "checkpoints": r"keras\.callbacks\.(?:ModelCheckpoint|BackupAndRestore)"
+            r"|tensorflow\.train\.(?:Checkpoint|CheckpointManager)"
+            r"|keras\.(?:\w+\.)*(?:Model|Sequential)\.save",
+            "metrics": r"keras\.metrics\.\w+(?:\.\w+)*",
+            "logging": r"tensorflow\.summary\.\w+",
+            "schedule by a callback": (
+                r"keras\.callbacks\.(?:LearningRateScheduler|ReduceLROnPlateau)"
+            ),
+            "preparation of the data": r"keras\.preprocessing\.\w+\.\w+|keras\.layers\.Random\w+",
+        },
+    ),
+    spared=frozenset({"batch_norm", "layer_norm"}),
+)
