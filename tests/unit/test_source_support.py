@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,9 @@ import pytest
 
 import crosscast
 from crosscast.messages import chinese
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
-from crosscast.targets import backend, source_support
+from crosscast.targets import backend
 from crosscast.targets.source_support import (
     Era,
     MigrationApi,
@@ -24,83 +23,25 @@ from crosscast.targets.source_support import (
     migration_apis,
     support_problems,
 )
-from crosscast_migrate import allowed_changes
 from crosscast_migrate import registry as codemods
-from crosscast_migrate.across_frameworks import migrate_across
 from crosscast_migrate.models import installed as models
 from crosscast_reading.lint import registry as rules
 from crosscast_reading.lint.engine import lint_sources
-from crosscast_reading.pysource.libraries import public_names, roles, signatures, words
+from crosscast_reading.pysource.libraries import words
 from crosscast_reading.readers import registry as readers
-
-assert public_names.INSTALLED  # is made when it is imported: of what is really installed
-Install = Callable[..., None]
-CACHES = (
-    source_support._found,
-    migration_apis,
-    rules._load,
-    codemods._load,
-    readers._text,
-    readers._python,
-    words._found,
-    roles._pattern,
-    roles.has_role,
-    models._found,
-    allowed_changes.all_changes,
-    signatures.table,
-    chinese._entries,
-    chinese.hints,
-    chinese._patterns,
-)
+from installed_packages import Install, installing, messages_of
 
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install]:
-    """Return a function that replaces what is installed by some entry points, by name."""
-    package = tmp_path / "their"
-    for folder in ("rules/launch", "codemods"):
-        (package / folder).mkdir(parents=True)
-    for folder in (".", "rules", "codemods"):
-        (package / folder / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def put(files: dict[str, str] | None = None, **supports: object) -> None:
-        for name, text in (files or {}).items():
-            (package / name).write_text(text)
-        entries = [
-            SimpleNamespace(name=name, dist=None, load=lambda support=support: _loaded(support))
-            for name, support in supports.items()
-        ]
-        monkeypatch.setattr(source_support, "entry_points", lambda group: entries)
-        _forget()
-
-    yield put
-    monkeypatch.undo()
-    _forget()
+    """Replace what is installed by some entry points, by name."""
+    yield from installing(monkeypatch, tmp_path)
 
 
-def _loaded(support: object) -> object:
-    if isinstance(support, Exception):
-        raise support
-    return support
-
-
-def _forget() -> None:
-    for cache in CACHES:
-        cache.cache_clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "their"]:
-        del sys.modules[name]
-
-
-def _said(problems: tuple[Diagnostic, ...]) -> list[str]:
-    assert {problem.code for problem in problems} <= {"CC955"}
-    return [problem.message for problem in problems]
-
-
-def test_a_package_that_does_not_load_is_said(install: Install) -> None:
+def test_a_package_that_does_not_load_ismessages_of(install: Install) -> None:
     install(good=SourceSupport(), gone=ImportError("no"), other=object())
     assert list(installed_support()) == ["good"]
-    assert _said(support_problems()) == [
+    assert messages_of(support_problems()) == [
         "'gone' of crosscast.source_support does not load: no",
         "'other' of crosscast.source_support does not load: it is no SourceSupport",
     ]
@@ -108,7 +49,7 @@ def test_a_package_that_does_not_load_is_said(install: Install) -> None:
     assert [result.code for result in results].count("CC955") == 2
 
 
-def test_readers_that_do_not_load_are_said(install: Install) -> None:
+def test_readers_that_do_not_load_aremessages_of(install: Install) -> None:
     text = (
         "class Reader:\n    name, hints = 'good', ()\n"
         "    def read(self, program):\n        return ()\nREADER = Reader()\nBAD = object()\n"
@@ -120,13 +61,13 @@ def test_readers_that_do_not_load_are_said(install: Install) -> None:
     )
     install({"reader.py": text}, one=support)
     assert [reader.name for reader in readers.python_readers()] == ["good"]
-    assert _said(readers.python_problems()) == [
+    assert messages_of(readers.python_problems()) == [
         "reader 'absent' (their.reader:ABSENT) does not load: "
         "module 'their.reader' has no attribute 'ABSENT'",
         "reader 'bad' (their.reader:BAD) does not load: it has no 'read'",
     ]
     assert readers.text_readers() == ()
-    assert _said(readers.text_problems()) == [
+    assert messages_of(readers.text_problems()) == [
         "reader 'broken' (their.none:READER) does not load: No module named 'their.none'"
     ]
 
@@ -144,7 +85,7 @@ RULE = Rule(
 """
 
 
-def test_rules_that_do_not_load_are_said(install: Install) -> None:
+def test_rules_that_do_not_load_aremessages_of(install: Install) -> None:
     files = {
         "rules/launch/a_good.py": RULE.format(code="CL997", name="good"),
         "rules/launch/b_same.py": RULE.format(code="CL997", name="same"),
@@ -157,7 +98,7 @@ def test_rules_that_do_not_load_are_said(install: Install) -> None:
     }
     install(files, one=SourceSupport(rules="their.rules"), two=SourceSupport(rules="their.none"))
     assert list(rules.all_rules()) == ["CL997"]
-    assert _said(rules.rule_problems()) == [
+    assert messages_of(rules.rule_problems()) == [
         "rule their.rules.launch.b_same does not load: CL997 same is malformed or taken",
         "rule their.rules.launch.c_code does not load: X1 code is malformed or taken",
         "rule their.rules.launch.d_broken does not load: No module named 'absent_package'",
@@ -186,7 +127,7 @@ def test_what_has_another_type_is_refused_at_once(
         kind(**arguments)
 
 
-def test_a_failure_of_an_experimental_migration_is_said(
+def test_a_failure_of_an_experimental_migration_ismessages_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(subject: object) -> tuple[()]:
@@ -214,7 +155,7 @@ CODEMOD = Codemod(
 """
 
 
-def test_codemods_that_do_not_load_are_said(install: Install) -> None:
+def test_codemods_that_do_not_load_aremessages_of(install: Install) -> None:
     files = {
         "codemods/a_good.py": CODEMOD.format(code="CM901", api="their2"),
         "codemods/b_other.py": CODEMOD.format(code="CM902", api="their3"),
@@ -227,117 +168,11 @@ def test_codemods_that_do_not_load_are_said(install: Install) -> None:
         two=SourceSupport(eras=(era("their.none"),)),
     )
     assert [codemod.code for codemod in codemods.codemods_to("their2")] == ["CM901"]
-    assert _said(codemods.codemod_problems()) == [
+    assert messages_of(codemods.codemod_problems()) == [
         "codemod their.codemods.b_other does not load: CM902 migrates to an unknown API, 'their3'",
         "codemod their.codemods.c_broken does not load: No module named 'absent_package'",
         "codemods their.none does not load: No module named 'their.none'",
     ]
-
-
-def test_words_that_do_not_load_are_said(install: Install) -> None:
-    text = (
-        "from crosscast_reading.pysource.libraries.words import Words\n"
-        "WORDS = Words(signatures={'their.f': 'a b'})\n"
-    )
-    install(
-        {"names.py": text},
-        one=SourceSupport(words="their.names:WORDS"),
-        two=SourceSupport(words="their.names:OTHER"),
-    )
-    assert words.merged(lambda found: found.signatures) == {"their.f": "a b"}
-    assert _said(words.words_problems()) == [
-        "words their.names:OTHER does not load: module 'their.names' has no attribute 'OTHER'"
-    ]
-
-
-def test_rules_know_the_classes_of_a_package_by_their_roles(install: Install) -> None:
-    text = (
-        "from crosscast_reading.pysource.libraries.words import FrameworkPackages, Words\n"
-        "PACKAGES = (FrameworkPackages('their', own=('their',)),)\n"
-        "WORDS = Words(packages=PACKAGES, roles={'optimizer': r'their\\.Opt'})\n"
-    )
-    head, _ = text.split("PACKAGES", 1)
-    install(
-        {
-            "names.py": text,
-            "unknown.py": f"{head}WORDS = Words(roles={{'optimiser': 'their.Opt'}})\n",
-            "broken.py": f"{head}WORDS = Words(roles={{'saves': '('}})\n",
-        },
-        one=SourceSupport(words="their.names:WORDS"),
-        two=SourceSupport(words="their.unknown:WORDS"),
-        three=SourceSupport(words="their.broken:WORDS"),
-    )
-    assert roles.has_role("their.Opt", "scaler", "optimizer")
-    assert not any(
-        roles.has_role(name, "optimizer")
-        for name in ("their.Opt.step", "my.their.Opt", "theirs.Opt")
-    )
-    assert not roles.has_role("their.Opt", "schedule", "saves")
-    assert not roles.has_role("torch.optim.AdamW", "optimizer")  # its package is not installed here
-    assert _said(words.words_problems()) == [
-        "words their.broken:WORDS does not load: missing ), unterminated subpattern at position 0",
-        "words their.unknown:WORDS does not load: roles has 'optimiser', which is no role",
-    ]
-
-
-MODELS = """
-from crosscast_migrate.models.tables import ModelTables
-
-MODELS = ModelTables(backend="their", title="Their", channels="last")
-AGAIN = ModelTables(backend="their", title="Their", channels="last")
-"""
-
-
-def test_models_that_do_not_load_are_said(install: Install) -> None:
-    text = f"{MODELS}\nOTHER = object()\n"
-    install(
-        {"models.py": text, "bad.py": MODELS.replace('"last"', '"last", reading=1')},
-        one=SourceSupport(models="their.models:MODELS"),
-        two=SourceSupport(models="their.models:OTHER"),
-        three=SourceSupport(models="their.models:AGAIN"),
-        four=SourceSupport(models="their.bad:MODELS"),
-    )
-    assert list(models.model_tables()) == ["their"]
-    assert _said(models.model_problems()) == [
-        "models their.bad:MODELS does not load: reading is no ModelReading",
-        "models their.models:AGAIN does not load: the models of their are taken",
-        "models their.models:OTHER does not load: it is no ModelTables",
-    ]
-
-
-TORCH = """
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 3))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for x, labels in loader:
-    optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(model(x), labels)
-    loss.backward()
-    optimizer.step()
-"""
-
-
-def test_a_migration_across_frameworks_says_what_does_not_load(install: Install) -> None:
-    install(**dict(installed_support()), gone=SourceSupport(models="their.gone:MODELS"))
-    moved = migrate_across([Source("a.py", TORCH)], ["paddle"])
-    said = [problem.message for problem in moved.diagnostics if problem.code == "CC955"]
-    assert said == ["models their.gone:MODELS does not load: No module named 'their.gone'"]
-    assert "nn.Linear(" in moved.files["paddle/own_model.py"].text
-
-
-def test_without_its_tables_a_framework_has_no_models(install: Install) -> None:
-    own = dict(installed_support())
-    for name, reason in (
-        ("paddle", "models are not written for this framework"),
-        ("torch", "models of this framework are not read"),
-    ):
-        install(**own | {name: replace(own[name], models="")})
-        moved = migrate_across([Source("a.py", TORCH)], ["paddle"])
-        text = moved.files["paddle/own_model.py"].text
-        assert reason in text
-        assert "NotImplementedError" in text
 
 
 def test_a_package_brings_its_translations(
@@ -413,6 +248,6 @@ def test_what_crosscast_brings_loads() -> None:
         *words.words_problems(),
         *models.model_problems(),
     )
-    assert _said(problems) == []
+    assert messages_of(problems) == []
     assert list(models.model_tables())[:3] == ["paddle", "tensorflow", "torch"]
     assert list(migration_apis())[:4] == ["torch.amp", "keras3", "paddle3", "tf.compat.v1"]
