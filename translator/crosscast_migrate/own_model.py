@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from crosscast.targets.backend import load_backend
+from crosscast_migrate.written_code import written_text
 
 MODULE = "own_model"
 FILE = f"{MODULE}.py"
@@ -42,25 +43,6 @@ def stub(backend: str, seen: Sequence[tuple[str, str]], reason: str = "") -> str
     return "\n".join(lines) + "\n"
 
 
-_TEST = '''\
-"""Fails until build_model() in own_model.py is written: run it with pytest in this folder."""
-
-import numpy as np
-from own_model import build_model
-
-ROWS = {}  # fill in two rows: {"x": np.zeros((2, 16), np.float32)}, every array but the labels
-SHAPE = (2,)  # of what the loss takes for them: (2, 10) for logits of 10 classes
-
-
-def test_the_model_learns_something() -> None:
-    assert {weights}
-
-
-def test_rows_become_what_the_loss_takes() -> None:
-    assert ROWS, "fill in two rows"
-    outputs = {call}
-    assert tuple(outputs.shape) == SHAPE
-'''
 _CALLS: Mapping[str, tuple[str, str, str]] = {
     "torch": (
         "import torch",
@@ -82,10 +64,8 @@ def stub_test(backend: str) -> str:
     if backend not in _CALLS:
         return ""
     imported, weights, call = _CALLS[backend]
-    text = _TEST.replace("{weights}", weights).replace("{call}", call)
-    return text.replace(
-        "import numpy as np\n", f"import numpy as np\n{imported}\n".replace("\n\n", "\n")
-    )
+    values = {"imported": imported, "weights": weights, "call": call}
+    return written_text("own_model_test.py.j2", values)
 
 
 def _plain(text: str) -> str:

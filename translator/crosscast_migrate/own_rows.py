@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from crosscast.emit.render import py_literal
 from crosscast_migrate.batch_loops import check_order, computed, module_of
 from crosscast_migrate.copied_code import Copied, ForeignError, copied
+from crosscast_migrate.written_code import written_text
 from crosscast_reading.lift.recipe_draft import Filled
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.evaluate import evaluate
@@ -33,31 +34,6 @@ _IGNORES = "loss.target"
 _LOADERS = ("torch.utils.data.DataLoader", "paddle.io.DataLoader")
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
 _OURS = frozenset({"NAMES", "np", "train_rows", "eval_rows"})
-_ADAPTER = '''class {adapter}:
-    """The rows of a data set, by number."""
-
-    def __init__(self, items):
-        self.items = items
-
-    def __len__(self):
-        return len(self.items)
-
-    def rows(self, indices):
-        found = [self.items[int(index)] for index in indices]
-        columns = {columns}
-        arrays = {{name: np.stack([np.asarray(v) for v in c]) for name, c in columns.items()}}
-{flat}        return arrays
-'''
-_FLAT = """\
-        if arrays["labels"].shape[1:] == (1,):  # a class of every row, as Paddle takes it
-            arrays["labels"] = arrays["labels"][:, 0]
-"""
-_IGNORED = """\
-        labels = np.asarray(arrays["labels"], np.int64)
-        arrays["labels"] = np.where(labels == {label}, -100, labels)  # they count for nothing
-"""
-_TUPLES = "dict(zip(NAMES, zip(*found)))"
-_DICTS = "{name: [row[name] for row in found] for name in NAMES}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,26 +187,21 @@ def _written(
     if taken & _OURS:
         raise ForeignError(f"the name {min(taken & _OURS)} has a meaning of its own in {FILE}")
     adapter = next(name for name in ("Rows", "NumberedRows", "MigratedRows") if name not in taken)
-    flat = _FLAT if classes and train.name.startswith("paddle.") else ""
-    if classes and ignored is not None:
-        flat += _IGNORED.format(label=int(ignored))
-    doc = '"""Your rows, migrated. train.py imports train_rows and eval_rows from here."""'
-    parts = [
-        "\n".join([doc, "", *code.imports]),
-        f"NAMES = {py_literal(tuple(names))}",
-        *code.definitions,
-        _ADAPTER.format(
-            adapter=adapter, columns=_TUPLES if by_place else _DICTS, flat=flat
-        ).rstrip(),
-    ]
-    for function, made, where, owner in functions:
-        arguments = _arguments(made, where)
+    made = []
+    for function, call, where, owner in functions:
         assert isinstance(owner.node, ast.ClassDef)
-        parts.append(
-            f'def {function}():\n    """Return the rows."""\n'
-            f"    return {adapter}({owner.node.name}({arguments}))"
-        )
-    text = "\n\n\n".join(parts) + "\n"
+        made.append((function, f"{owner.node.name}({_arguments(call, where)})"))
+    values = {
+        "imports": code.imports,
+        "names": tuple(names),
+        "definitions": code.definitions,
+        "adapter": adapter,
+        "by_place": by_place,
+        "flat": classes and train.name.startswith("paddle."),
+        "ignored": int(ignored) if classes and ignored is not None else None,
+        "functions": made,
+    }
+    text = written_text("own_rows.py.j2", values)
     ast.parse(text)
     return CarriedRows(
         text=text,
