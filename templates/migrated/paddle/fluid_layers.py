@@ -224,26 +224,23 @@ def fluid_is_empty(x, cond=None):
 def fluid_fill_constant_batch_size_like(
     input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False
 ):
-    from paddle.base.framework import convert_np_dtype_to_dtype_
-
-    return fluid_op(
+    filled = fluid_op(
         "fill_constant_batch_size_like",
         {"Input": input},
-        dtype=dtype,
         shape=list(shape),
         value=float(value),
         input_dim_idx=input_dim_idx,
         output_dim_idx=output_dim_idx,
     )
+    return paddle.cast(filled, dtype)
 
 
 def fluid_uniform_random_batch_size_like(
     input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0, seed=0
 ):
-    return fluid_op(
+    drawn = fluid_op(
         "uniform_random_batch_size_like",
         {"Input": input},
-        dtype=dtype,
         shape=list(shape),
         input_dim_idx=input_dim_idx,
         output_dim_idx=output_dim_idx,
@@ -251,6 +248,7 @@ def fluid_uniform_random_batch_size_like(
         max=max,
         seed=seed,
     )
+    return paddle.cast(drawn, dtype)
 
 
 def fluid_layers_data(
