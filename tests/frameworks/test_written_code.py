@@ -22,7 +22,7 @@ def imported(framework: str, folder: Path) -> None:
     here = folder / "written"
     here.mkdir()
     texts = {
-        path.name.removesuffix(".j2"): written_text(f"{framework}/{path.name}", template_values())
+        path.name.removesuffix(".j2"): written_text(f"{framework}/{path.name}", **template_values())
         for path in (FILES / framework).iterdir()
         if path.is_file()
     }

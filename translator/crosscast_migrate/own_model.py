@@ -64,8 +64,7 @@ def stub_test(backend: str) -> str:
     if backend not in _CALLS:
         return ""
     imported, weights, call = _CALLS[backend]
-    values = {"imported": imported, "weights": weights, "call": call}
-    return written_text("own_model_test.py.j2", values)
+    return written_text("own_model_test.py.j2", imported=imported, weights=weights, call=call)
 
 
 def _plain(text: str) -> str:

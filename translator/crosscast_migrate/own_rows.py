@@ -191,17 +191,17 @@ def _written(
     for function, call, where, owner in functions:
         assert isinstance(owner.node, ast.ClassDef)
         made.append((function, f"{owner.node.name}({_arguments(call, where)})"))
-    values = {
-        "imports": code.imports,
-        "names": tuple(names),
-        "definitions": code.definitions,
-        "adapter": adapter,
-        "by_place": by_place,
-        "flat": classes and train.name.startswith("paddle."),
-        "ignored": int(ignored) if classes and ignored is not None else None,
-        "functions": made,
-    }
-    text = written_text("own_rows.py.j2", values)
+    text = written_text(
+        "own_rows.py.j2",
+        imports=code.imports,
+        names=tuple(names),
+        definitions=code.definitions,
+        adapter=adapter,
+        by_place=by_place,
+        flat=classes and train.name.startswith("paddle."),
+        ignored=int(ignored) if classes and ignored is not None else None,
+        functions=made,
+    )
     ast.parse(text)
     return CarriedRows(
         text=text,

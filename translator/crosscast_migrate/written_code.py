@@ -8,8 +8,11 @@ is a template (`.py.j2`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
 
 from crosscast.emit.render import render, template_root
 
@@ -25,7 +28,7 @@ class Definition:
     """Names of the other definitions that it uses, in their order."""
 
 
-def written_text(path: str, values: Mapping[str, object] | None = None) -> str:
+def written_text(path: str, **values: object) -> str:
     """Return the text of a file.
 
     Args:
@@ -33,14 +36,16 @@ def written_text(path: str, values: Mapping[str, object] | None = None) -> str:
         values: what a template reads.
     """
     folder = template_root() / "migrated"
-    if path.endswith(".j2"):
-        return render(folder, path, values or {})
-    return (folder / path).read_text(encoding="utf-8")
+    return render(folder, path, values) if path.endswith(".j2") else _read(folder / path)
 
 
-def definitions(
-    paths: Iterable[str], values: Mapping[str, object] | None = None
-) -> dict[str, Definition]:
+@cache
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+@cache
+def definitions(*paths: str, **values: Hashable) -> Mapping[str, Definition]:
     """Return name to definition, in the order of files and lines.
 
     Args:
@@ -49,16 +54,18 @@ def definitions(
     """
     found: dict[str, tuple[str, ast.stmt]] = {}
     for path in paths:
-        text = written_text(path, values)
+        text = written_text(path, **values)
         lines = text.splitlines(keepends=True)
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
                 found[node.name] = "".join(lines[first - 1 : node.end_lineno]), node
-    return {
-        name: Definition(name=name, text=text, needs=_needs(name, node, found))
-        for name, (text, node) in found.items()
-    }
+    return MappingProxyType(
+        {
+            name: Definition(name=name, text=text, needs=_needs(name, node, found))
+            for name, (text, node) in found.items()
+        }
+    )
 
 
 def _needs(name: str, node: ast.stmt, known: Iterable[str]) -> tuple[str, ...]:

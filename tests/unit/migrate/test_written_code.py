@@ -163,7 +163,7 @@ def _is_code(text: str) -> bool:
 
 
 def test_definitions_have_their_decorators_and_what_they_need() -> None:
-    known = definitions(["tensorflow/keras_additions.py", "tensorflow/keras_optimizers.py"])
+    known = definitions("tensorflow/keras_additions.py", "tensorflow/keras_optimizers.py")
     assert known["old_hard_sigmoid"].text.startswith(
         "@tf.keras.utils.register_keras_serializable()"
     )
@@ -199,4 +199,4 @@ def test_printed_modules_are_lint_clean(tmp_path: Path) -> None:
 
 
 def rendered(path: str) -> str:
-    return written_text(path, template_values())
+    return written_text(path, **template_values())

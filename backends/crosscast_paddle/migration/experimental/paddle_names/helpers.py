@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Hashable, Mapping
 
 from crosscast_migrate.written_code import Definition, definitions
 
@@ -16,31 +15,36 @@ OPTIMIZERS = {
     "RMSProp": "learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False",
 }
 """Optimizer and the parameters that have a place in every release."""
-_OPERATIONS = ("fluid_operations.py", "fluid_operation_kinds.py.j2")
+_OPERATIONS = ("paddle/fluid_operations.py", "paddle/fluid_operation_kinds.py.j2")
 _FILES = (
-    *("dynamic_layers.py", "dynamic_schedules.py.j2"),
-    *("dynamic_operations.py", "dynamic_operation_kinds.py.j2"),
+    "paddle/dynamic_layers.py",
+    "paddle/dynamic_schedules.py.j2",
+    "paddle/dynamic_operations.py",
+    "paddle/dynamic_operation_kinds.py.j2",
     *_OPERATIONS,
-    *("fluid_graphs.py", "fluid_variables.py.j2", "fluid_images.py", "fluid_layers.py"),
-    *("fluid_training.py", "fluid_optimizers.py.j2"),
+    "paddle/fluid_graphs.py",
+    "paddle/fluid_variables.py.j2",
+    "paddle/fluid_images.py",
+    "paddle/fluid_layers.py",
+    "paddle/fluid_training.py",
+    "paddle/fluid_optimizers.py.j2",
 )
 
 
-@cache
 def all_helpers() -> Mapping[str, Definition]:
     """Return name to function."""
-    return definitions([f"paddle/{file}" for file in _FILES], template_values())
+    return definitions(*_FILES, **template_values())
 
 
-def template_values() -> Mapping[str, object]:
+def template_values() -> Mapping[str, Hashable]:
     """Return what the templates of the functions read."""
-    optimizers = [(kind, text, names_of(text)) for kind, text in OPTIMIZERS.items()]
-    return {"optimizers": optimizers}
+    rows = OPTIMIZERS.items()
+    return {"optimizers": tuple((kind, text, tuple(names_of(text))) for kind, text in rows)}
 
 
 def operations() -> list[str]:
     """Return the names of functions that append one operation of Paddle 1, or a few."""
-    return list(definitions(f"paddle/{file}" for file in _OPERATIONS))
+    return list(definitions(*_OPERATIONS))
 
 
 def names_of(parameters: str) -> list[str]:

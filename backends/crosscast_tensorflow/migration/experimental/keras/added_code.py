@@ -36,7 +36,7 @@ UPDATES = "Keras2Updates"
 OWN = "Keras2Optimizer"
 
 _FILES = ("tensorflow/keras_additions.py", "tensorflow/keras_optimizers.py")
-TEXTS = {name: found.text for name, found in definitions(_FILES).items()}
+TEXTS = {name: found.text for name, found in definitions(*_FILES).items()}
 """Name to definition, in the order of a module."""
 _ORDER = tuple(TEXTS)
 _NAME = "tf"

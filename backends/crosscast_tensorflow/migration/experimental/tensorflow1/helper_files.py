@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import PurePath
 
 from crosscast.messages.source import Source
@@ -19,7 +18,6 @@ _IMPORT = re.compile(
 )
 
 
-@cache
 def helper_text(name: str) -> str:
     """Return the text of a helper module."""
     return written_text(f"tensorflow/{name}.py")

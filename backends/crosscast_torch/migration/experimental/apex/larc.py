@@ -46,7 +46,7 @@ def write(name: Name, draft: Draft, torch: str) -> None:
         draft: of its module.
         torch: the name of torch there.
     """
-    text = definitions(["torch/larc.py"])[NAME].text
+    text = definitions("torch/larc.py")[NAME].text
     lines = text.replace("torch.n", f"{torch}.n").splitlines()
     draft.before(_first(name.module), "", *lines, "", "")
     for use in name.uses:
