@@ -42,6 +42,7 @@ def fluid_load_inference_model(dirname, executor, model_filename=None, params_fi
     return paddle.static.load_inference_model(path, executor)
 
 
+# Programs have these line breaks.
 # fmt: off
 def fluid_py_reader(
     capacity, shapes, dtypes, lod_levels=None, name=None, use_double_buffer=True

@@ -16,6 +16,7 @@ def fluid_reshape(x, shape, actual_shape=None, act=None, inplace=False, name=Non
     return fluid_activated(paddle.reshape(x, shape if actual_shape is None else actual_shape), act)
 
 
+# Programs have these line breaks.
 # fmt: off
 def fluid_fc(
     input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None
@@ -206,6 +207,7 @@ def fluid_accuracy(input, label, k=1, correct=None, total=None):
     return paddle.reshape(share, [1])
 
 
+# Programs have these line breaks.
 # fmt: off
 def fluid_auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1):
     """The area under the curve of all batches and of this one, with the shape [1]."""
@@ -270,6 +272,7 @@ def fluid_layers_data(
     return data
 
 
+# Programs have these line breaks.
 # fmt: off
 def fluid_simple_img_conv_pool(
     input,
