@@ -32,9 +32,9 @@ TARGETS = [
     f"{backend.name}@{dialect.name}" for backend in own_backends() for dialect in backend.dialects
 ]
 FORMS: tuple[Form, ...] = ("script", "step")
-APART = ("parity/", "explore/", "_shared/starter.recipe.yaml", "tensorflow1/")
-"""Templates of what no backend emits: pages of reports, what `crosscast init` writes, and modules
-beside migrated programs."""
+APART = ("parity/", "explore/", "_shared/starter.recipe.yaml", "migrated/")
+"""Templates of what no backend emits: pages of reports, what `crosscast init` writes, and parts of
+migrated programs."""
 CODE = ("backends", "translator/crosscast/emit")
 
 
@@ -117,9 +117,12 @@ def test_every_other_template_is_named() -> None:
     folders = [root / name for name in APART if name.endswith("/")]
     paths += [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = [path.read_text(encoding="utf-8") for path in paths]
-    for path in (path for name in APART for path in root.glob(f"{name}*")):
-        names = (path.relative_to(root).as_posix(), path.name, path.name.removesuffix(".py.j2"))
-        assert any(f'"{name}"' in text for name in names for text in texts), path
+    files = [path for path in root.rglob("*") if path.is_file()]
+    for path in files:
+        whole = path.relative_to(root).as_posix()
+        names = (whole, whole.partition("/")[2], path.name, path.stem)
+        named = any(f'"{name}"' in text for name in names for text in texts)
+        assert named or not whole.startswith(APART), path
 
 
 def test_every_path_in_a_template_is_in_the_types(paths: list[tuple[str, Reading]]) -> None:

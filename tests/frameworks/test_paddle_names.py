@@ -26,6 +26,21 @@ HERE = Path(__file__).parent
 OLD = HERE / "paddle1" / "names.txt"
 NUMBERS = json.loads((HERE / "paddle1" / "numbers.json").read_text())
 PADDLE_1_8 = "needs Paddle 1.8: let CROSSCAST_PADDLE_1_8 name its Python (docs/testing.md)"
+FILLED = """\
+import json
+
+import numpy as np
+import paddle.fluid as fluid
+
+x = fluid.data("x", [-1, 3])
+made = [
+    fluid.layers.fill_constant_batch_size_like(x, [-1, 2], "int64", 3),
+    fluid.layers.uniform_random_batch_size_like(x, [-1, 2], "float64"),
+]
+executor = fluid.Executor(fluid.CPUPlace())
+found = executor.run(feed={"x": np.zeros((4, 3), "float32")}, fetch_list=made)
+print(json.dumps([[str(value.dtype), value.shape] for value in found]))
+"""
 NOT_RUN = {
     *(
         "nce",
@@ -88,6 +103,12 @@ def test_every_layer_has_a_case() -> None:
     }
     assert names - words == NOT_RUN & names
     assert not NOT_RUN & names & words
+
+
+def test_rows_are_filled_with_the_type_that_is_asked_for(tmp_path: Path) -> None:
+    require("paddle")
+    moved = migrate_in_place([Source("train.py", FILLED)], codemods_to("paddle3"))
+    assert run(moved.texts["train.py"], tmp_path) == [["int64", [4, 2]], ["float64", [4, 2]]]
 
 
 @exhaustive("that the names of rows without a case exist in the installed Paddle")

@@ -127,7 +127,7 @@ BACKEND = {
 CORE_FOR_BACKEND = {
     "reading": "messages targets",
     "rules": "messages",
-    "migration": "messages emit",
+    "migration": "messages",
     "target": "messages recipe plan targets emit memory",
     "inside": "reference",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosscast.targets.backend import load_backend
+from crosscast_migrate.written_code import written_text
 
 MODULE = "own_model"
 FILE = f"{MODULE}.py"
@@ -42,36 +43,15 @@ def stub(backend: str, seen: Sequence[tuple[str, str]], reason: str = "") -> str
     return "\n".join(lines) + "\n"
 
 
-_TEST = '''\
-"""Fails until build_model() in own_model.py is written: run it with pytest in this folder."""
-
-import numpy as np
-from own_model import build_model
-
-ROWS = {}  # fill in two rows: {"x": np.zeros((2, 16), np.float32)}, every array but the labels
-SHAPE = (2,)  # of what the loss takes for them: (2, 10) for logits of 10 classes
-
-
-def test_the_model_learns_something() -> None:
-    assert {weights}
-
-
-def test_rows_become_what_the_loss_takes() -> None:
-    assert ROWS, "fill in two rows"
-    outputs = {call}
-    assert tuple(outputs.shape) == SHAPE
-'''
-
-
 def stub_test(backend: str) -> str:
     """Return a test that fails until the function is filled in; empty where nobody wrote one."""
     framework = load_backend(backend).framework
     test = framework.own_model.test if framework is not None else None
     if test is None:
         return ""
-    text = _TEST.replace("{weights}", test.learns).replace("{call}", test.outputs)
-    numpy = "import numpy as np\n"
-    return text.replace(numpy, f"{numpy}{test.imported}\n" if test.imported else numpy)
+    return written_text(
+        "own_model_test.py.j2", imported=test.imported, weights=test.learns, call=test.outputs
+    )
 
 
 def _plain(text: str) -> str:

@@ -15,6 +15,7 @@ from crosscast.emit.render import py_literal
 from crosscast_migrate.batch_loops import check_order, computed, module_of
 from crosscast_migrate.copied_code import Copied, ForeignError, copied
 from crosscast_migrate.models.installed import model_tables, scripts
+from crosscast_migrate.written_code import written_text
 from crosscast_reading.lift.recipe_draft import Filled
 from crosscast_reading.pysource.libraries.packages import package_of_name
 from crosscast_reading.pysource.names.containers import chase
@@ -34,31 +35,6 @@ _IGNORES = "loss.target"
 """The field that the label is reported for."""
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
 _OURS = frozenset({"NAMES", "np", "train_rows", "eval_rows"})
-_ADAPTER = '''class {adapter}:
-    """The rows of a data set, by number."""
-
-    def __init__(self, items):
-        self.items = items
-
-    def __len__(self):
-        return len(self.items)
-
-    def rows(self, indices):
-        found = [self.items[int(index)] for index in indices]
-        columns = {columns}
-        arrays = {{name: np.stack([np.asarray(v) for v in c]) for name, c in columns.items()}}
-{flat}        return arrays
-'''
-_FLAT = """\
-        if arrays["labels"].shape[1:] == (1,):  # a class of every row, as {title} takes it
-            arrays["labels"] = arrays["labels"][:, 0]
-"""
-_IGNORED = """\
-        labels = np.asarray(arrays["labels"], np.int64)
-        arrays["labels"] = np.where(labels == {label}, -100, labels)  # they count for nothing
-"""
-_TUPLES = "dict(zip(NAMES, zip(*found)))"
-_DICTS = "{name: [row[name] for row in found] for name in NAMES}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,12 +144,12 @@ def _calls(node: ast.expr, module: Module) -> Iterator[Call]:
             yield from _calls(expression.func, where)  # Paddle's `loader()`
 
 
-def _flat(loader: Call) -> str:
-    """Return what makes numbers of classes that are arrays; empty where rows have numbers."""
+def _column_of(loader: Call) -> str:
+    """Return the framework whose rows have the class in an array; empty if it is a number."""
     for tables in model_tables().values():
         packages = {package_of_name(name) for name in tables.script.loaders}
         if tables.script.class_columns and package_of_name(loader.name) in packages:
-            return _FLAT.format(title=tables.title)
+            return tables.title
     return ""
 
 
@@ -223,26 +199,21 @@ def _written(
     if taken & _OURS:
         raise ForeignError(f"the name {min(taken & _OURS)} has a meaning of its own in {FILE}")
     adapter = next(name for name in ("Rows", "NumberedRows", "MigratedRows") if name not in taken)
-    flat = _flat(train) if classes else ""
-    if classes and ignored is not None:
-        flat += _IGNORED.format(label=int(ignored))
-    doc = '"""Your rows, migrated. train.py imports train_rows and eval_rows from here."""'
-    parts = [
-        "\n".join([doc, "", *code.imports]),
-        f"NAMES = {py_literal(tuple(names))}",
-        *code.definitions,
-        _ADAPTER.format(
-            adapter=adapter, columns=_TUPLES if by_place else _DICTS, flat=flat
-        ).rstrip(),
-    ]
-    for function, made, where, owner in functions:
-        arguments = _arguments(made, where)
+    made = []
+    for function, call, where, owner in functions:
         assert isinstance(owner.node, ast.ClassDef)
-        parts.append(
-            f'def {function}():\n    """Return the rows."""\n'
-            f"    return {adapter}({owner.node.name}({arguments}))"
-        )
-    text = "\n\n\n".join(parts) + "\n"
+        made.append((function, f"{owner.node.name}({_arguments(call, where)})"))
+    text = written_text(
+        "own_rows.py.j2",
+        imports=code.imports,
+        names=tuple(names),
+        definitions=code.definitions,
+        adapter=adapter,
+        by_place=by_place,
+        column_of=_column_of(train) if classes else "",
+        ignored=int(ignored) if classes and ignored is not None else None,
+        functions=made,
+    )
     ast.parse(text)
     return CarriedRows(
         text=text,

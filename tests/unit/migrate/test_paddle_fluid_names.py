@@ -7,13 +7,13 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import codemods_to
+from crosscast_migrate.written_code import with_needed
 from crosscast_paddle.migration.experimental.codemods.paddle_hand_made_masters import (
     CODEMOD as MASTERS,
 )
-from crosscast_paddle.migration.experimental.paddle_names.helper import texts_of
+from crosscast_paddle.migration.experimental.paddle_names.helpers import all_helpers
 from crosscast_paddle.migration.experimental.paddle_names.names import plain
 from crosscast_paddle.migration.experimental.paddle_names.table import (
-    all_helpers,
     all_rows,
     rows_for,
 )
@@ -67,7 +67,7 @@ def test_rows_are_sound() -> None:
 
 def test_functions_are_python_and_say_nothing_of_fluid() -> None:
     for name, helper in all_helpers().items():
-        text = "\n".join(texts_of([name], all_helpers()))
+        text = "".join(each.text for each in with_needed([name], all_helpers()))
         compile(text, name, "exec")
         assert f" {name}" in helper.text
         assert "paddle.fluid" not in text

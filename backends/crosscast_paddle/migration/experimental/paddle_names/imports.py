@@ -76,7 +76,7 @@ def import_edits(module: Module, mode: Mode, helpers: Sequence[str]) -> list[Edi
             tail = f"{enabled}\n" if enabled else ""
             edits.append(insert_before(module, first, f"{front}{tail}"))
     if helpers:
-        edits = _with_helpers(module, edits, _last_import(module, first), "\n\n\n".join(helpers))
+        edits = _with_helpers(module, edits, _last_import(module, first), "\n\n".join(helpers))
     return _merged(edits)
 
 
@@ -84,9 +84,9 @@ def _with_helpers(module: Module, edits: list[Edit], last: ast.stmt, text: str) 
     """Return edits that also insert functions after an import, which may be removed itself."""
     for place, edit in enumerate(edits):
         if (edit.line, edit.column, edit.end_line) == (last.lineno, 1, (last.end_lineno or 0) + 1):
-            edits[place] = replace(edit, text=f"\n\n{text}\n")
+            edits[place] = replace(edit, text=f"\n\n{text}")
             return edits
-    return [*edits, _after(module, last, f"\n\n\n{text}\n")]
+    return [*edits, _after(module, last, f"\n\n\n{text}")]
 
 
 def _head(module: Module, top: Sequence[Import], first: ast.stmt) -> str:

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from crosscast_migrate.written_code import with_needed
 from crosscast_paddle.migration.experimental.paddle_fluid import CannotError, is_bound
 from crosscast_paddle.migration.experimental.paddle_names.arguments import argument_edits
-from crosscast_paddle.migration.experimental.paddle_names.helper import texts_of
+from crosscast_paddle.migration.experimental.paddle_names.helpers import all_helpers
 from crosscast_paddle.migration.experimental.paddle_names.imports import import_edits
 from crosscast_paddle.migration.experimental.paddle_names.methods import (
     PARALLEL,
@@ -22,7 +23,7 @@ from crosscast_paddle.migration.experimental.paddle_names.methods import (
     without_data_parallel,
 )
 from crosscast_paddle.migration.experimental.paddle_names.row import Mode, NameRow
-from crosscast_paddle.migration.experimental.paddle_names.table import all_helpers, rows_for
+from crosscast_paddle.migration.experimental.paddle_names.table import rows_for
 from crosscast_paddle.migration.experimental.paddle_names.uses import Use, uses_of
 from crosscast_paddle.migration.experimental.paddle_names.whole_numbers import divided_whole_numbers
 from crosscast_reading.edits.edit import Edit
@@ -84,7 +85,7 @@ def moves_of(module: Module, mode: Mode) -> Moves:
         found.notes |= dict.fromkeys(divided_whole_numbers(module))
     if mode == "dynamic" and reads_first_elements(module):
         found.notes[SCALARS] = None
-    texts = list(texts_of(helpers, all_helpers()))
+    texts = [helper.text for helper in with_needed(helpers, all_helpers())]
     for name in helpers:
         if is_bound(module, name):
             raise CannotError(module.tree.body[0], f"{name} is another object of the program")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast_paddle.migration.experimental.paddle_names.helpers_math import HELPERS
+from crosscast_paddle.migration.experimental.paddle_names.helpers import operations
 from crosscast_paddle.migration.experimental.paddle_names.row import NameRow
 
 _F = "paddle.nn.functional"
@@ -30,13 +30,13 @@ def _static(old: str, new: str, **more: str | dict[str, str]) -> NameRow:
 
 _HELPED = tuple(
     NameRow(
-        old=(f"layers.{helper.name.removeprefix('fluid_')}",),
+        old=(f"layers.{name.removeprefix('fluid_')}",),
         mode="static",
-        helper=helper.name,
-        note=_NOTES.get(helper.name, ""),
+        helper=name,
+        note=_NOTES.get(name, ""),
     )
-    for helper in HELPERS
-    if helper.name != "fluid_op"
+    for name in operations()
+    if name != "fluid_op"
 )
 ROWS = (
     *_HELPED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from crosscast_paddle.migration.experimental.paddle_fluid import CannotError
-from crosscast_paddle.migration.experimental.paddle_names.helpers_train import OPTIMIZERS
+from crosscast_paddle.migration.experimental.paddle_names.helpers import OPTIMIZERS, names_of
 from crosscast_paddle.migration.experimental.paddle_names.row import NameRow
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.pysource.programs.module import Module
@@ -28,10 +28,6 @@ def _plain_rate(module: Module, call: ast.Call) -> list[Edit]:
         if not (isinstance(value, ast.Constant) and isinstance(value.value, float)):
             raise CannotError(value, "the learning rate may be a variable of the graph")
     return []
-
-
-def _names(parameters: str) -> str:
-    return " ".join(part.partition("=")[0] for part in parameters.split(", "))
 
 
 ROWS = (
@@ -139,7 +135,7 @@ ROWS = (
             mode="static",
             new=f"paddle.optimizer.{kind}",
             helper=f"fluid_{kind}",
-            order=_names(parameters),
+            order=" ".join(names_of(parameters)),
             renamed={"regularization": "weight_decay", "parameter_list": "parameters"},
             rewrite=_plain_rate,
             note=EPSILON if kind == "Adam" else "",

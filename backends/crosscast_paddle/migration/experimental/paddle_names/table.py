@@ -1,15 +1,14 @@
-"""The table: the rows of all modules `rows_*`, and the functions that they need."""
+"""The table: the rows of all modules `rows_*`."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from types import ModuleType
 
 from crosscast_paddle.migration.experimental import paddle_names as package
-from crosscast_paddle.migration.experimental.paddle_names.helper import Helper
 from crosscast_paddle.migration.experimental.paddle_names.names import by_name
 from crosscast_paddle.migration.experimental.paddle_names.row import Mode, NameRow
 
@@ -17,7 +16,7 @@ from crosscast_paddle.migration.experimental.paddle_names.row import Mode, NameR
 @cache
 def all_rows() -> tuple[NameRow, ...]:
     """Return the rows of every module `rows_*` of the package."""
-    return tuple(row for module in _modules("rows_") for row in module.ROWS)
+    return tuple(row for module in _modules() for row in module.ROWS)
 
 
 @cache
@@ -26,14 +25,7 @@ def rows_for(mode: Mode) -> Mapping[str, NameRow]:
     return by_name(all_rows(), mode)
 
 
-@cache
-def all_helpers() -> dict[str, Helper]:
-    """Return name to function of every module `helpers_*` of the package."""
-    return {helper.name: helper for module in _modules("helpers_") for helper in module.HELPERS}
-
-
-def _modules(start: str) -> list[ModuleType]:
-    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__))
-    return [
-        importlib.import_module(f"{package.__name__}.{n}") for n in names if n.startswith(start)
-    ]
+def _modules() -> Iterator[ModuleType]:
+    for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__)):
+        if name.startswith("rows_"):
+            yield importlib.import_module(f"{package.__name__}.{name}")

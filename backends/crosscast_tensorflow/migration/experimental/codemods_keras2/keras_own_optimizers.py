@@ -8,7 +8,7 @@ from crosscast_migrate.codemod import Codemod, Example, Outcome, Refusal
 from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.sources.subject import Subject
 from crosscast_tensorflow.migration.experimental.keras import added_code
-from crosscast_tensorflow.migration.experimental.keras.optimizer_code import OWN, TEXTS, UPDATES
+from crosscast_tensorflow.migration.experimental.keras.added_code import OWN, TEXTS, UPDATES
 from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import outcomes_of
 from crosscast_tensorflow.migration.experimental.keras_names.own_optimizers import own_optimizers

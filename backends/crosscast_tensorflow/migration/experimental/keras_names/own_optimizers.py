@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast_reading.readers.python.library_calls import canonical
+from crosscast_tensorflow.migration.experimental.keras.added_code import OWN, TEXTS, UPDATES
 from crosscast_tensorflow.migration.experimental.keras.edits import raw
-from crosscast_tensorflow.migration.experimental.keras.optimizer_code import OWN, TEXTS, UPDATES
 from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras.program import imported_as
 from crosscast_tensorflow.migration.experimental.keras_names.optimizer_table import (

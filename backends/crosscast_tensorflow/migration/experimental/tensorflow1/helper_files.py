@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import PurePath
 
-from crosscast.emit.render import render, template_root
 from crosscast.messages.source import Source
+from crosscast_migrate.written_code import written_text
 from crosscast_tensorflow.migration.experimental.tensorflow1.moved_names import HELPERS
 
 _HELPER = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(HELPERS)})\b", re.MULTILINE)
@@ -19,10 +18,9 @@ _IMPORT = re.compile(
 )
 
 
-@cache
 def helper_text(name: str) -> str:
     """Return the text of a helper module."""
-    return render(template_root() / "tensorflow1", f"{name}.py.j2", {})
+    return written_text(f"tensorflow/{name}.py")
 
 
 def helper_files(sources: Sequence[Source]) -> Mapping[str, str]:

@@ -1,23 +1,21 @@
-"""Functions written into programs with dynamic graphs."""
+"""Layers, files and readers of Paddle 1 for dynamic graphs."""
 
-from __future__ import annotations
+import paddle
 
-from crosscast_paddle.migration.experimental.paddle_names.helper import Helper
 
-_WITH_ACTIVATION = '''
+def as_tensor(value, name=None, zero_copy=None, dtype=None):
+    """Return an array as a tensor, and a tensor as it is, with its gradient."""
+    return value if isinstance(value, paddle.Tensor) else paddle.to_tensor(value, dtype)
+
+
 def with_activation(layer, act):
     """Return a layer whose output passes through an activation, or through none."""
     if act is not None:
         function = getattr(paddle.nn.functional, act)
         layer.register_forward_post_hook(lambda layer, inputs, output: function(output))
     return layer
-'''
-_ACTIVATED = '''
-def activated(x, act):
-    """Return a tensor after an activation, or after none."""
-    return x if act is None else getattr(paddle.nn.functional, act)(x)
-'''
-_POOL_LAYER = '''
+
+
 def pool_layer(
     pool_size=-1,
     pool_type="max",
@@ -37,14 +35,14 @@ def pool_layer(
     return paddle.nn.AvgPool2D(
         pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, exclusive=exclusive
     )
-'''
-_SAVE = '''
+
+
 def save_dygraph_state(state_dict, model_path):
     """Save the state of a layer as .pdparams, of an optimizer as .pdopt."""
     is_layer = any(isinstance(value, paddle.nn.Parameter) for value in state_dict.values())
     paddle.save(state_dict, model_path + (".pdparams" if is_layer else ".pdopt"))
-'''
-_LOAD = '''
+
+
 def load_dygraph_state(model_path):
     """Return the states of a layer and of its optimizer; None for what was not saved."""
     import os
@@ -57,8 +55,8 @@ def load_dygraph_state(model_path):
         raise FileNotFoundError(files[0])
     layer, optimizer = (paddle.load(file) if os.path.exists(file) else None for file in files)
     return layer, optimizer
-'''
-_LOADER = '''
+
+
 class GeneratorLoader:
     """Tensors from generators, as fluid.io.DataLoader.from_generator gave them."""
 
@@ -92,8 +90,8 @@ class GeneratorLoader:
 
         for batch in self.reader():
             yield [paddle.to_tensor(numpy.array(column)) for column in batch]
-'''
-_BATCHES = '''
+
+
 def batches_of_process(batch_reader):
     """Return the reader of every n-th batch, where n is the number of processes."""
 
@@ -107,66 +105,3 @@ def batches_of_process(batch_reader):
                 together = []
 
     return batches
-'''
-_LAMBDA = '''
-def {name}(learning_rate, {arguments}):
-    """Return the schedule that fluid.dygraph.{old} was."""
-    import math
-
-    return paddle.optimizer.lr.LambdaDecay(
-        learning_rate, lambda step: {formula}
-    )
-'''
-_STEPS = "math.floor(step / decay_steps) if staircase else step / decay_steps"
-_DECAYS = (
-    (
-        "cosine_decay",
-        "CosineDecay",
-        "step_each_epoch, epochs",
-        "0.5 * (math.cos(step // step_each_epoch * math.pi / epochs) + 1)",
-    ),
-    (
-        "exponential_decay",
-        "ExponentialDecay",
-        "decay_steps, decay_rate, staircase=False",
-        f"decay_rate ** ({_STEPS})",
-    ),
-    (
-        "natural_exp_decay",
-        "NaturalExpDecay",
-        "decay_steps, decay_rate, staircase=False",
-        f"math.exp(-decay_rate * ({_STEPS}))",
-    ),
-    (
-        "inverse_time_decay",
-        "InverseTimeDecay",
-        "decay_steps, decay_rate, staircase=False",
-        f"1 / (1 + decay_rate * ({_STEPS}))",
-    ),
-)
-
-_AS_TENSOR = '''
-def as_tensor(value, name=None, zero_copy=None, dtype=None):
-    """Return an array as a tensor, and a tensor as it is, with its gradient."""
-    return value if isinstance(value, paddle.Tensor) else paddle.to_tensor(value, dtype)
-'''
-
-HELPERS = (
-    Helper(name="as_tensor", text=_AS_TENSOR),
-    Helper(name="with_activation", text=_WITH_ACTIVATION),
-    Helper(name="activated", text=_ACTIVATED),
-    Helper(name="pool_layer", text=_POOL_LAYER),
-    Helper(name="save_dygraph_state", text=_SAVE),
-    Helper(name="load_dygraph_state", text=_LOAD),
-    Helper(name="GeneratorLoader", text=_LOADER),
-    Helper(name="batches_of_process", text=_BATCHES),
-    *(
-        Helper(
-            name=f"{name}_by_step",
-            text=_LAMBDA.format(
-                name=f"{name}_by_step", old=old, arguments=arguments, formula=formula
-            ),
-        )
-        for name, old, arguments, formula in _DECAYS
-    ),
-)

@@ -1,17 +1,8 @@
-"""Functions written into programs: operations that `paddle` offers only for other graphs.
+"""Operations of Paddle 1 for graphs with names, with their old attributes and shapes."""
 
-Paddle 3 still runs the operations of Paddle 1 in graphs with names, but many of its functions do
-not accept their variables. `fluid_op` appends an operation with its old attributes, so that
-shapes, broadcasting along `axis` and defaults stay what they were.
-"""
+import paddle
 
-from __future__ import annotations
 
-from collections.abc import Iterator
-
-from crosscast_paddle.migration.experimental.paddle_names.helper import Helper
-
-_OP = '''\
 def fluid_op(kind, inputs, out="Out", act=None, dtype=None, **attributes):
     """Append an operation of Paddle 1 to the graph; return its result."""
     from paddle.base.layer_helper import LayerHelper
@@ -25,101 +16,67 @@ def fluid_op(kind, inputs, out="Out", act=None, dtype=None, **attributes):
     result = helper.create_variable_for_type_inference(dtype or next(iter(slots.values()))[0].dtype)
     helper.append_op(type=kind, inputs=slots, outputs={out: [result]}, attrs=attributes)
     return helper.append_activation(result)
-'''
-_UNARY = """\
-def fluid_{name}(x, name=None):
-    return fluid_op("{kind}", {{"X": x}})
-"""
-_BINARY = """\
-def fluid_elementwise_{name}(x, y, axis=-1, act=None, name=None):
-    return fluid_op("elementwise_{name}", {{"X": x, "Y": y}}, act=act, axis=axis)
-"""
-_REDUCE = '''\
-def fluid_reduce_{name}(input, dim=None, keep_dim=False, name=None):
-    """Reduce axes; all of them to the shape [1], as in Paddle 1."""
-    axes = [dim] if isinstance(dim, int) else list(dim or [])
-    whole = not axes or len(axes) == len(input.shape)
-    result = fluid_op(
-        "reduce_{name}",
-        {{"X": input}},
-        dim=axes or [0],
-        keep_dim=keep_dim,
-        reduce_all=whole,
-    )
-    return paddle.reshape(result, [1]) if whole and not keep_dim else result
-'''
-_LOGICAL = """\
-def fluid_logical_{name}(x, y, out=None, name=None):
-    result = fluid_op("logical_{name}", {{"X": x, "Y": y}}, dtype="bool")
-    return result if out is None else paddle.assign(result, out)
-"""
-_COMPARE = """\
-def fluid_{name}(x, y, {more}cond=None):
-    result = fluid_op("{name}", {{"X": x, "Y": y}}, dtype="bool", axis=-1)
-    return result if cond is None else paddle.assign(result, cond)
-"""
-_LESS = {"less_than": "force_cpu=None, "}
-_MORE = {
-    "round": '''\
+
+
 def fluid_round(x, name=None):
     """Round to whole numbers, halves away from zero, as in Paddle 1."""
     half = paddle.scale(fluid_op("abs", {"X": x}), 1.0, 0.5)
     whole = fluid_op("floor", {"X": half})
     return fluid_op("elementwise_mul", {"X": fluid_op("sign", {"X": x}), "Y": whole}, axis=-1)
-''',
-    "mean": '''\
+
+
 def fluid_mean(x, name=None):
     """The mean with the shape [1], as in Paddle 1."""
     return paddle.reshape(fluid_op("mean", {"X": x}), [1])
-''',
-    "gelu": """\
+
+
 def fluid_gelu(x, approximate=False):
     return fluid_op("gelu", {"X": x}, approximate=approximate)
-""",
-    "softplus": """\
+
+
 def fluid_softplus(x, name=None):
     return fluid_op("softplus", {"X": x}, beta=1.0, threshold=20.0)
-""",
-    "pow": """\
+
+
 def fluid_pow(x, factor=1.0, name=None):
     if isinstance(factor, (int, float)):
         return fluid_op("pow", {"X": x}, factor=float(factor))
     return fluid_op("pow", {"X": x, "FactorTensor": factor})
-""",
-    "logical_not": """\
+
+
 def fluid_logical_not(x, out=None, name=None):
     result = fluid_op("logical_not", {"X": x}, dtype="bool")
     return result if out is None else paddle.assign(result, out)
-""",
-    "mul": '''\
+
+
 def fluid_mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
     """The product of matrices; the leading dimensions of each form its rows."""
     return fluid_op(
         "mul", {"X": x, "Y": y}, x_num_col_dims=x_num_col_dims, y_num_col_dims=y_num_col_dims
     )
-''',
-    "matmul": """\
+
+
 def fluid_matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None):
     result = fluid_op("matmul_v2", {"X": x, "Y": y}, trans_x=transpose_x, trans_y=transpose_y)
     result = result if alpha == 1.0 else paddle.scale(result, alpha)
     scalar = len(x.shape) == len(y.shape) == 1
     return paddle.reshape(result, [1]) if scalar else result
-""",
-    "argmax": """\
+
+
 def fluid_argmax(x, axis=0):
     return fluid_op("arg_max", {"X": x}, dtype="int64", axis=axis, keepdims=False, flatten=False)
-""",
-    "argmin": """\
+
+
 def fluid_argmin(x, axis=0):
     return fluid_op("arg_min", {"X": x}, dtype="int64", axis=axis, keepdims=False, flatten=False)
-""",
-    "argsort": '''\
+
+
 def fluid_argsort(input, axis=-1, descending=False, name=None):
     """The sorted values, and their places."""
     values = paddle.sort(input, axis=axis, descending=descending)
     return values, paddle.argsort(input, axis=axis, descending=descending)
-''',
-    "cumsum": """\
+
+
 def fluid_cumsum(x, axis=None, exclusive=None, reverse=None):
     return fluid_op(
         "cumsum",
@@ -128,12 +85,12 @@ def fluid_cumsum(x, axis=None, exclusive=None, reverse=None):
         exclusive=bool(exclusive),
         reverse=bool(reverse),
     )
-""",
-    "clip_by_norm": """\
+
+
 def fluid_clip_by_norm(x, max_norm, name=None):
     return fluid_op("clip_by_norm", {"X": x}, max_norm=max_norm)
-""",
-    "l2_normalize": """\
+
+
 def fluid_l2_normalize(x, axis, epsilon=1e-12, name=None):
     from paddle.base.layer_helper import LayerHelper
 
@@ -148,8 +105,8 @@ def fluid_l2_normalize(x, axis, epsilon=1e-12, name=None):
         attrs={"axis": 1 if axis is None else axis, "epsilon": epsilon},
     )
     return result
-""",
-    "cos_sim": '''\
+
+
 def fluid_cos_sim(X, Y):
     """The cosine of the rows of two matrices, with the shape [rows, 1]."""
     dot = fluid_op("elementwise_mul", {"X": X, "Y": Y}, axis=-1)
@@ -160,51 +117,19 @@ def fluid_cos_sim(X, Y):
     )
     norm = fluid_op("sqrt", {"X": fluid_op("elementwise_mul", {"X": one, "Y": two}, axis=-1)})
     return dot / norm
-''',
-    "sums": """\
+
+
 def fluid_sums(input, out=None):
     result = paddle.add_n(input)
     return result if out is None else paddle.assign(result, out)
-""",
-    "increment": """\
+
+
 def fluid_increment(x, value=1.0, in_place=True):
     return paddle.increment(x, value) if in_place else x + value
-""",
-    "isfinite": '''\
+
+
 def fluid_isfinite(x):
     """Whether every element is finite, with the shape [1]."""
     finite = fluid_op("isfinite_v2", {"X": x}, dtype="bool")
     whole = fluid_op("reduce_all", {"X": finite}, dim=[0], keep_dim=False, reduce_all=True)
     return paddle.reshape(whole, [1])
-''',
-}
-UNARY = {
-    **{name: name for name in ("sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "abs", "ceil")},
-    **{name: name for name in ("floor", "sin", "cos", "acos", "asin", "sign")},
-}
-BINARY = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")
-REDUCED = ("sum", "mean", "max", "min", "prod", "all", "any")
-
-
-def _helpers() -> Iterator[Helper]:
-    op = ("fluid_op",)
-    yield Helper(name="fluid_op", text=_OP)
-    for name, kind in UNARY.items():
-        yield Helper(name=f"fluid_{name}", text=_UNARY.format(name=name, kind=kind), needs=op)
-    for name in BINARY:
-        yield Helper(name=f"fluid_elementwise_{name}", text=_BINARY.format(name=name), needs=op)
-    for name in REDUCED:
-        yield Helper(name=f"fluid_reduce_{name}", text=_REDUCE.format(name=name), needs=op)
-    for name in ("and", "or", "xor"):
-        yield Helper(name=f"fluid_logical_{name}", text=_LOGICAL.format(name=name), needs=op)
-    for name in ("greater_than", "greater_equal", "less_than", "less_equal", "equal", "not_equal"):
-        yield Helper(
-            name=f"fluid_{name}",
-            text=_COMPARE.format(name=name, more=_LESS.get(name, "")),
-            needs=op,
-        )
-    for name, text in _MORE.items():
-        yield Helper(name=f"fluid_{name}", text=text, needs=op if "fluid_op(" in text else ())
-
-
-HELPERS = tuple(_helpers())

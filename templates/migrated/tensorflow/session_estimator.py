@@ -14,7 +14,126 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 
-{% include "session_estimator_classes.py.j2" %}
+class ModeKeys:
+    """The modes of a model function."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    PREDICT = "infer"
+
+
+class EstimatorSpec:
+    """What a model function returns."""
+
+    def __init__(
+        self,
+        mode,
+        predictions=None,
+        loss=None,
+        train_op=None,
+        eval_metric_ops=None,
+        export_outputs=None,
+        training_chief_hooks=None,
+        training_hooks=None,
+        scaffold=None,
+        evaluation_hooks=None,
+        prediction_hooks=None,
+    ):
+        if mode == ModeKeys.TRAIN and train_op is None:
+            raise ValueError("Missing train_op.")
+        if mode != ModeKeys.PREDICT and loss is None:
+            raise ValueError("Missing loss.")
+        if mode == ModeKeys.PREDICT and predictions is None:
+            raise ValueError("Missing predictions.")
+        self.mode = mode
+        self.predictions = {} if predictions is None else predictions
+        self.loss = None if loss is None else tf.reshape(tf.convert_to_tensor(loss), [])
+        self.train_op = train_op
+        self.eval_metric_ops = eval_metric_ops or {}
+        self.export_outputs = export_outputs
+        self.training_hooks = [*(training_chief_hooks or ()), *(training_hooks or ())]
+        self.scaffold = scaffold
+        self.evaluation_hooks = list(evaluation_hooks or ())
+        self.prediction_hooks = list(prediction_hooks or ())
+
+
+class RunConfig:
+    """The settings of a run."""
+
+    def __init__(
+        self,
+        model_dir=None,
+        tf_random_seed=None,
+        save_summary_steps=100,
+        save_checkpoints_steps=None,
+        save_checkpoints_secs=None,
+        session_config=None,
+        keep_checkpoint_max=5,
+        keep_checkpoint_every_n_hours=10000,
+        log_step_count_steps=100,
+        train_distribute=None,
+        device_fn=None,
+        protocol=None,
+        eval_distribute=None,
+        experimental_distribute=None,
+        experimental_max_worker_delay_secs=None,
+        session_creation_timeout_secs=7200,
+    ):
+        if train_distribute or eval_distribute or experimental_distribute:
+            raise ValueError("A distribution strategy needs a loop of its own.")
+        if save_checkpoints_steps is not None and save_checkpoints_secs is not None:
+            raise ValueError("Set one of save_checkpoints_steps and save_checkpoints_secs.")
+        if save_checkpoints_steps is None and save_checkpoints_secs is None:
+            save_checkpoints_secs = 600
+        self.model_dir = model_dir
+        self.tf_random_seed = tf_random_seed
+        self.save_summary_steps = save_summary_steps
+        self.save_checkpoints_steps = save_checkpoints_steps
+        self.save_checkpoints_secs = save_checkpoints_secs
+        self.session_config = session_config
+        self.keep_checkpoint_max = keep_checkpoint_max
+        self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
+        self.log_step_count_steps = log_step_count_steps
+        self.device_fn = device_fn
+        self.train_distribute = self.eval_distribute = None
+        self.is_chief = True
+        self.num_worker_replicas = 1
+        self.num_ps_replicas = 0
+        self.global_id_in_cluster = self.task_id = 0
+        self.task_type = "worker"
+        self.master = self.evaluation_master = ""
+
+    def replace(self, **changes):
+        """Return a copy with other values."""
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed
+
+
+class WarmStartSettings(typing.NamedTuple):
+    """Which variables start from which checkpoint."""
+
+    ckpt_to_initialize_from: str
+    vars_to_warm_start: object = ".*"
+    var_name_to_vocab_info: object = None
+    var_name_to_prev_var_name: object = None
+
+
+class PredictOutput(typing.NamedTuple):
+    """The outputs of an exported model; exports themselves are not supported."""
+
+    outputs: object
+
+
+class ServingInputReceiver(typing.NamedTuple):
+    """The inputs of an exported model; exports themselves are not supported."""
+
+    features: object
+    receiver_tensors: object
+    receiver_tensors_alternatives: object = None
+
+
+TensorServingInputReceiver = ServingInputReceiver
 
 
 class Estimator:

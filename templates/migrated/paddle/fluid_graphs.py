@@ -1,29 +1,15 @@
-"""Functions written into programs: readers, executors, files and counts of Paddle 1."""
+"""Files, readers, executors, branches and counts of Paddle 1."""
 
-from __future__ import annotations
+import paddle
 
-from crosscast_paddle.migration.experimental.paddle_names.helper import Helper
+from .fluid_operation_kinds import fluid_logical_and
+from .fluid_operations import fluid_logical_not
 
-_SAVED = """\
-def fluid_{verb}_{what}(executor, dirname, main_program=None, filename=None):
-    paddle.static.{verb}_vars(
-        executor, dirname, main_program, predicate={predicate}, filename=filename
-    )
-"""
-_TEXTS = {
-    "fluid_is_parameter": """\
+
 def fluid_is_parameter(var):
     return isinstance(var, paddle.base.framework.Parameter)
-""",
-    **{
-        f"fluid_{verb}_{what}": _SAVED.format(verb=verb, what=what, predicate=predicate)
-        for verb in ("save", "load")
-        for what, predicate in (
-            ("persistables", "paddle.static.is_persistable"),
-            ("params", "fluid_is_parameter"),
-        )
-    },
-    "fluid_save_inference_model": '''\
+
+
 def fluid_save_inference_model(
     dirname,
     feeded_var_names,
@@ -46,16 +32,18 @@ def fluid_save_inference_model(
     path = os.path.join(dirname, model_filename or "__model__")
     paddle.static.save_inference_model(path, feeds, target_vars, executor, program=program)
     return [var.name for var in target_vars]
-''',
-    "fluid_load_inference_model": '''\
+
+
 def fluid_load_inference_model(dirname, executor, model_filename=None, params_filename=None):
     """Load what fluid_save_inference_model saved."""
     import os
 
     path = os.path.join(dirname, model_filename or "__model__")
     return paddle.static.load_inference_model(path, executor)
-''',
-    "fluid_py_reader": '''\
+
+
+# Programs have these line breaks.
+# fmt: off
 def fluid_py_reader(
     capacity, shapes, dtypes, lod_levels=None, name=None, use_double_buffer=True
 ):
@@ -74,26 +62,27 @@ def fluid_py_reader(
     reader.decorate_tensor_provider = reader.decorate_batch_generator
     reader.decorate_paddle_reader = reader.decorate_sample_list_generator
     return reader
-''',
-    "fluid_read_file": '''\
+# fmt: on
+
+
 def fluid_read_file(reader):
     """The inputs of a reader; a single one without a list."""
     return reader.inputs if len(reader.inputs) > 1 else reader.inputs[0]
-''',
-    "fluid_double_buffer": '''\
+
+
 def fluid_double_buffer(reader, place=None, name=None):
     """The reader itself, which is buffered anyway."""
     return reader
-''',
-    "fluid_memory_optimize": '''\
+
+
 def fluid_memory_optimize(*arguments, **settings):
     """Does nothing, as since Paddle 1.6."""
-''',
-    "fluid_ExecutionStrategy": '''\
+
+
 class fluid_ExecutionStrategy:
     """Takes the options of Paddle 1, which have no effect in Paddle 3."""
-''',
-    "fluid_ParallelExecutor": '''\
+
+
 class fluid_ParallelExecutor:
     """Runs a program on one device with the interface of Paddle 1."""
 
@@ -123,8 +112,8 @@ class fluid_ParallelExecutor:
         return self._executor.run(
             self._program, feed=feed, fetch_list=fetch_list, return_numpy=return_numpy
         )
-''',
-    "fluid_distributed_batch_reader": '''\
+
+
 def fluid_distributed_batch_reader(batch_reader):
     """Give each process one batch of every round of batches."""
     import os
@@ -141,8 +130,8 @@ def fluid_distributed_batch_reader(batch_reader):
                 batches = []
 
     return rounds
-''',
-    "fluid_Program": '''\
+
+
 class fluid_Program(paddle.static.Program):
     """A program whose names come from one series for all programs, as in Paddle 1."""
 
@@ -153,8 +142,8 @@ class fluid_Program(paddle.static.Program):
     @_name_generator.setter
     def _name_generator(self, generator):
         """Keep the names of `unique_name.guard`."""
-''',
-    "fluid_Switch": '''\
+
+
 class fluid_Switch:
     """Runs the first case whose condition holds, or the default."""
 
@@ -182,8 +171,8 @@ class fluid_Switch:
         from paddle.static.nn.control_flow import ConditionalBlock
 
         return ConditionalBlock([condition], is_scalar_condition=True).block()
-''',
-    "fluid_cond": '''\
+
+
 def fluid_cond(pred, true_fn=None, false_fn=None, name=None):
     """The results of one of two functions, chosen when the graph runs."""
     from paddle.base.layer_helper import LayerHelper
@@ -205,8 +194,8 @@ def fluid_cond(pred, true_fn=None, false_fn=None, name=None):
     return paddle.utils.map_structure(
         lambda one, other: control_flow.select_input([other, one], place), yes, no
     )
-''',
-    "fluid_Accuracy": '''\
+
+
 class fluid_Accuracy:
     """The weighted mean of accuracies."""
 
@@ -224,16 +213,3 @@ class fluid_Accuracy:
         if self.weight == 0:
             raise ValueError("there is nothing to average; call update first")
         return self.value / self.weight
-''',
-}
-
-
-def _body(text: str) -> str:
-    return text.partition("\n")[2]
-
-
-_CALLED = ("fluid_is_parameter", "fluid_logical_not", "fluid_logical_and")
-HELPERS = tuple(
-    Helper(name=name, text=text, needs=tuple(used for used in _CALLED if used in _body(text)))
-    for name, text in _TEXTS.items()
-)

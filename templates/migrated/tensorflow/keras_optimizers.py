@@ -1,12 +1,8 @@
 """Classes that run the updates of optimizers written for Keras 2 in Keras 3."""
 
-from __future__ import annotations
+import tensorflow as tf
 
-UPDATES = "Keras2Updates"
-OWN = "Keras2Optimizer"
 
-TEXTS = {
-    UPDATES: '''\
 class Keras2Updates:
     """Runs the update methods that Keras 2 called: Keras 3 calls update_step instead."""
 
@@ -139,8 +135,8 @@ class Keras2Updates:
             return tf.keras.optimizers.schedules.serialize(value)
         value = value() if callable(value) else value
         return value.numpy().item() if hasattr(value, "numpy") else value
-''',
-    OWN: '''\
+
+
 class Keras2Optimizer(Keras2Updates, tf.keras.optimizers.Optimizer):
     """An optimizer with the arguments and the configuration of Keras 2."""
 
@@ -150,6 +146,3 @@ class Keras2Optimizer(Keras2Updates, tf.keras.optimizers.Optimizer):
     def get_config(self):
         clips = {clip: getattr(self, clip) for clip in ("clipnorm", "clipvalue", "global_clipnorm")}
         return {"name": self.name} | {clip: value for clip, value in clips.items() if value}
-''',
-}
-"""Name to definition, in the order of a module."""

@@ -1,11 +1,10 @@
-"""Functions written into programs: images of another size, with corners as in Paddle 1."""
+"""Images of another size, with corners as in Paddle 1."""
 
-from __future__ import annotations
+import paddle
 
-from crosscast_paddle.migration.experimental.paddle_names.helper import Helper
+from .fluid_operations import fluid_op
 
-_TEXTS = {
-    "image_resize": '''\
+
 def fluid_image_resize(
     input,
     out_shape=None,
@@ -30,8 +29,8 @@ def fluid_image_resize(
         align_mode=align_mode,
         data_format=data_format,
     )
-''',
-    "resize_bilinear": """\
+
+
 def fluid_resize_bilinear(
     input,
     out_shape=None,
@@ -45,8 +44,8 @@ def fluid_resize_bilinear(
     return fluid_image_resize(
         input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode
     )
-""",
-    "resize_nearest": '''\
+
+
 def fluid_resize_nearest(
     input,
     out_shape=None,
@@ -67,13 +66,3 @@ def fluid_resize_nearest(
         align_corners=align_corners,
         data_layout=data_format,
     )
-''',
-}
-_NEEDS = {
-    "image_resize": ("fluid_resize_nearest",),
-    "resize_bilinear": ("fluid_image_resize",),
-    "resize_nearest": ("fluid_op",),
-}
-HELPERS = tuple(
-    Helper(name=f"fluid_{name}", text=text, needs=_NEEDS[name]) for name, text in _TEXTS.items()
-)

@@ -1,28 +1,30 @@
-"""Functions written into programs: layers and losses whose defaults or shapes changed."""
+"""Layers and losses of Paddle 1 for graphs with names, with their old defaults and shapes."""
 
-from __future__ import annotations
+import paddle
 
-from crosscast_paddle.migration.experimental.paddle_names.helper import Helper
+from .fluid_operations import fluid_op
 
-_TEXTS = {
-    "activated": '''\
+
 def fluid_activated(x, act):
     """Apply an activation by its name; None applies none."""
     from paddle.base.layer_helper import LayerHelper
 
     return LayerHelper("activated", act=act).append_activation(x)
-''',
-    "reshape": """\
+
+
 def fluid_reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
     return fluid_activated(paddle.reshape(x, shape if actual_shape is None else actual_shape), act)
-""",
-    "fc": """\
+
+
+# Programs have these line breaks.
+# fmt: off
 def fluid_fc(
     input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None
 ):
     return paddle.static.nn.fc(input, size, num_flatten_dims, param_attr, bias_attr, act, name)
-""",
-    "flatten": '''\
+# fmt: on
+
+
 def fluid_flatten(x, axis=1, name=None):
     """A matrix: the dimensions before `axis` form its rows."""
     from paddle.base.layer_helper import LayerHelper
@@ -37,20 +39,8 @@ def fluid_flatten(x, axis=1, name=None):
         attrs={"axis": axis},
     )
     return result
-''',
-    "dropout": """\
-def fluid_dropout(
-    x,
-    dropout_prob,
-    is_test=False,
-    seed=None,
-    name=None,
-    dropout_implementation="downgrade_in_infer",
-):
-    mode = dropout_implementation.replace("downgrade", "downscale")
-    return paddle.nn.functional.dropout(x, dropout_prob, training=not is_test, mode=mode)
-""",
-    "pool2d": '''\
+
+
 def fluid_pool2d(
     input,
     pool_size=-1,
@@ -83,8 +73,20 @@ def fluid_pool2d(
         exclusive=exclusive,
         data_format=data_format,
     )
-''',
-    "adaptive_pool2d": """\
+
+
+def fluid_dropout(
+    x,
+    dropout_prob,
+    is_test=False,
+    seed=None,
+    name=None,
+    dropout_implementation="downgrade_in_infer",
+):
+    mode = dropout_implementation.replace("downgrade", "downscale")
+    return paddle.nn.functional.dropout(x, dropout_prob, training=not is_test, mode=mode)
+
+
 def fluid_adaptive_pool2d(input, pool_size, pool_type="max", require_index=False, name=None):
     kinds = {
         "max": paddle.nn.functional.adaptive_max_pool2d,
@@ -93,8 +95,8 @@ def fluid_adaptive_pool2d(input, pool_size, pool_type="max", require_index=False
     if require_index:
         return kinds["max"](input, pool_size, return_mask=True)
     return kinds[pool_type](input, pool_size)
-""",
-    "pad2d": '''\
+
+
 def fluid_pad2d(
     input, paddings=[0, 0, 0, 0], mode="constant", pad_value=0.0, data_format="NCHW", name=None
 ):
@@ -103,12 +105,12 @@ def fluid_pad2d(
     mode = {"edge": "replicate"}.get(mode, mode)
     sides = [left, right, top, bottom]
     return paddle.nn.functional.pad(input, sides, mode, pad_value, data_format)
-''',
-    "pad": """\
+
+
 def fluid_pad(x, paddings, pad_value=0.0, name=None):
     return fluid_op("pad", {"X": x}, paddings=list(paddings), pad_value=float(pad_value))
-""",
-    "embedding": '''\
+
+
 def fluid_embedding(
     input,
     size,
@@ -132,15 +134,15 @@ def fluid_embedding(
         attrs={"is_sparse": is_sparse, "is_distributed": is_distributed, "padding_idx": padding},
     )
     return result
-''',
-    "one_hot": '''\
+
+
 def fluid_one_hot(input, depth, allow_out_of_range=False):
     """One row per id; a last dimension of 1 goes, as in Paddle 1."""
     if input.shape[-1] == 1 and len(input.shape) > 1:
         input = paddle.squeeze(input, [-1])
     return paddle.nn.functional.one_hot(input, depth)
-''',
-    "cross_entropy": '''\
+
+
 def fluid_cross_entropy(input, label, soft_label=False, ignore_index=-100):
     """The loss of probabilities, not of logits, with the shape [rows, 1]."""
     from paddle.base.layer_helper import LayerHelper
@@ -164,8 +166,8 @@ def fluid_cross_entropy(input, label, soft_label=False, ignore_index=-100):
         attrs={"ignore_index": ignore_index},
     )
     return result
-''',
-    "sigmoid_cross_entropy_with_logits": """\
+
+
 def fluid_sigmoid_cross_entropy_with_logits(
     x, label, ignore_index=-100, name=None, normalize=False
 ):
@@ -175,13 +177,13 @@ def fluid_sigmoid_cross_entropy_with_logits(
         ignore_index=ignore_index,
         normalize=normalize,
     )
-""",
-    "mse_loss": '''\
+
+
 def fluid_mse_loss(input, label):
     """The mean squared error with the shape [1]."""
     return paddle.reshape(paddle.mean(paddle.square(input - label)), [1])
-''',
-    "smooth_l1": '''\
+
+
 def fluid_smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None):
     """The loss of each row, with the shape [rows, 1]."""
     square = (sigma or 1.0) ** 2
@@ -193,8 +195,8 @@ def fluid_smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None):
     axes = list(range(1, len(x.shape)))
     total = fluid_op("reduce_sum", {"X": loss}, dim=axes, keep_dim=False, reduce_all=False)
     return paddle.reshape(total, [-1, 1])
-''',
-    "accuracy": '''\
+
+
 def fluid_accuracy(input, label, k=1, correct=None, total=None):
     """The share of right answers, with the shape [1]; counts go to `correct` and `total`."""
     counts = [paddle.tensor.create_tensor("int32"), paddle.tensor.create_tensor("int32")]
@@ -203,44 +205,44 @@ def fluid_accuracy(input, label, k=1, correct=None, total=None):
         if wanted is not None:
             paddle.assign(paddle.cast(paddle.reshape(count, [1]), wanted.dtype), wanted)
     return paddle.reshape(share, [1])
-''',
-    "auc": '''\
+
+
+# Programs have these line breaks.
+# fmt: off
 def fluid_auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1):
     """The area under the curve of all batches and of this one, with the shape [1]."""
     whole, batch, states = paddle.static.auc(
         input, label, curve, num_thresholds, topk, slide_steps
     )
     return paddle.reshape(whole, [1]), paddle.reshape(batch, [1]), states
-''',
-    "is_empty": """\
+# fmt: on
+
+
 def fluid_is_empty(x, cond=None):
     result = paddle.reshape(paddle.is_empty(x), [1])
     return result if cond is None else paddle.assign(result, cond)
-""",
-    "fill_constant_batch_size_like": """\
+
+
 def fluid_fill_constant_batch_size_like(
     input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False
 ):
-    from paddle.base.framework import convert_np_dtype_to_dtype_
-
-    return fluid_op(
+    filled = fluid_op(
         "fill_constant_batch_size_like",
         {"Input": input},
-        dtype=dtype,
         shape=list(shape),
         value=float(value),
         input_dim_idx=input_dim_idx,
         output_dim_idx=output_dim_idx,
     )
-""",
-    "uniform_random_batch_size_like": """\
+    return paddle.cast(filled, dtype)
+
+
 def fluid_uniform_random_batch_size_like(
     input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0, seed=0
 ):
-    return fluid_op(
+    drawn = fluid_op(
         "uniform_random_batch_size_like",
         {"Input": input},
-        dtype=dtype,
         shape=list(shape),
         input_dim_idx=input_dim_idx,
         output_dim_idx=output_dim_idx,
@@ -248,8 +250,9 @@ def fluid_uniform_random_batch_size_like(
         max=max,
         seed=seed,
     )
-""",
-    "data": '''\
+    return paddle.cast(drawn, dtype)
+
+
 def fluid_layers_data(
     name,
     shape,
@@ -267,8 +270,10 @@ def fluid_layers_data(
     data.stop_gradient = stop_gradient
     data.desc.set_need_check_feed(False)
     return data
-''',
-    "simple_img_conv_pool": """\
+
+
+# Programs have these line breaks.
+# fmt: off
 def fluid_simple_img_conv_pool(
     input,
     num_filters,
@@ -302,8 +307,9 @@ def fluid_simple_img_conv_pool(
     return fluid_pool2d(
         image, pool_size, pool_type, pool_stride, pool_padding, global_pooling
     )
-""",
-    "sequence_conv_pool": '''\
+# fmt: on
+
+
 def fluid_sequence_conv_pool(
     input,
     num_filters,
@@ -318,8 +324,8 @@ def fluid_sequence_conv_pool(
         input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act
     )
     return paddle.static.nn.sequence_pool(rows, pool_type)
-''',
-    "img_conv_group": '''\
+
+
 def fluid_img_conv_group(
     input,
     conv_num_filter,
@@ -358,20 +364,3 @@ def fluid_img_conv_group(
             if drop:
                 image = fluid_dropout(image, drop)
     return fluid_pool2d(image, pool_size, pool_type, pool_stride)
-''',
-}
-_NAMES = {"data": "fluid_layers_data"}
-_CALLED = (
-    *("fluid_op", "fluid_activated"),
-    *("fluid_pool2d", "fluid_dropout"),
-)
-
-
-def _needs(name: str, text: str) -> tuple[str, ...]:
-    return tuple(used for used in _CALLED if f"{used}(" in text.partition(":\n")[2])
-
-
-HELPERS = tuple(
-    Helper(name=_NAMES.get(name, f"fluid_{name}"), text=text, needs=_needs(name, text))
-    for name, text in _TEXTS.items()
-)

@@ -1,11 +1,10 @@
-"""Functions written into programs: learning rates in the graph, optimizers and clipping."""
+"""Learning rates in the graph, averages of weights, and clipping of Paddle 1."""
 
-from __future__ import annotations
+import paddle
 
-from crosscast_paddle.migration.experimental.paddle_names.helper import Helper
+from .fluid_operations import fluid_op
 
-_TEXTS = {
-    "fluid_optimizer": '''\
+
 def fluid_optimizer(kind, learning_rate, regularization=None, parameter_list=None, **settings):
     """An optimizer whose learning rate may be a variable of the graph, as in Paddle 1."""
     known = isinstance(learning_rate, (int, float, paddle.optimizer.lr.LRScheduler))
@@ -18,8 +17,8 @@ def fluid_optimizer(kind, learning_rate, regularization=None, parameter_list=Non
         optimizer._learning_rate = learning_rate
         optimizer._learning_rate_map[paddle.static.default_main_program()] = learning_rate
     return optimizer
-''',
-    "fluid_ExponentialMovingAverage": '''\
+
+
 class fluid_ExponentialMovingAverage:
     """A moving average of the weights; apply() puts it in their place, corrected for its start."""
 
@@ -84,8 +83,8 @@ class fluid_ExponentialMovingAverage:
 
     def restore(self, executor):
         executor.run(self.restore_program)
-''',
-    "fluid_noam_decay": """\
+
+
 def fluid_noam_decay(d_model, warmup_steps, learning_rate=1.0):
     with paddle.static.default_main_program()._lr_schedule_guard():
         step = paddle.optimizer.lr._decay_step_counter(1)
@@ -93,29 +92,29 @@ def fluid_noam_decay(d_model, warmup_steps, learning_rate=1.0):
         rising = (warmup_steps**-1.5) * step
         smaller = fluid_op("elementwise_min", {"X": falling, "Y": rising}, axis=-1)
         return learning_rate * (d_model**-0.5) * smaller
-""",
-    "fluid_exponential_decay": """\
+
+
 def fluid_exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
     with paddle.static.default_main_program()._lr_schedule_guard():
         passed = paddle.optimizer.lr._decay_step_counter() / decay_steps
         passed = fluid_op("floor", {"X": passed}) if staircase else passed
         return learning_rate * (decay_rate**passed)
-""",
-    "fluid_natural_exp_decay": """\
+
+
 def fluid_natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
     with paddle.static.default_main_program()._lr_schedule_guard():
         passed = paddle.optimizer.lr._decay_step_counter() / decay_steps
         passed = fluid_op("floor", {"X": passed}) if staircase else passed
         return learning_rate * fluid_op("exp", {"X": -1 * decay_rate * passed})
-""",
-    "fluid_inverse_time_decay": """\
+
+
 def fluid_inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
     with paddle.static.default_main_program()._lr_schedule_guard():
         passed = paddle.optimizer.lr._decay_step_counter() / decay_steps
         passed = fluid_op("floor", {"X": passed}) if staircase else passed
         return learning_rate / (1 + decay_rate * passed)
-""",
-    "fluid_polynomial_decay": """\
+
+
 def fluid_polynomial_decay(
     learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False
 ):
@@ -130,8 +129,8 @@ def fluid_polynomial_decay(
             step = fluid_op("elementwise_min", {"X": step, "Y": last}, axis=-1)
         left = (1 - step / last) ** power
         return (learning_rate - end_learning_rate) * left + end_learning_rate
-""",
-    "fluid_piecewise_decay": """\
+
+
 def fluid_piecewise_decay(boundaries, values):
     with paddle.static.default_main_program()._lr_schedule_guard():
         step = paddle.optimizer.lr._decay_step_counter()
@@ -140,8 +139,8 @@ def fluid_piecewise_decay(boundaries, values):
             reached = paddle.cast(step >= float(boundary), "float32")
             rate = rate + reached * (float(after) - float(before))
         return rate
-""",
-    "fluid_cosine_decay": """\
+
+
 def fluid_cosine_decay(learning_rate, step_each_epoch, epochs):
     import math
 
@@ -149,16 +148,16 @@ def fluid_cosine_decay(learning_rate, step_each_epoch, epochs):
         step = paddle.optimizer.lr._decay_step_counter()
         epoch = fluid_op("floor", {"X": step / step_each_epoch})
         return learning_rate * 0.5 * (fluid_op("cos", {"X": epoch * math.pi / epochs}) + 1)
-""",
-    "fluid_linear_lr_warmup": """\
+
+
 def fluid_linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr):
     with paddle.static.default_main_program()._lr_schedule_guard():
         step = paddle.optimizer.lr._decay_step_counter()
         warm = paddle.cast(step < float(warmup_steps), "float32")
         rising = start_lr + (float(end_lr) - float(start_lr)) * (step / float(warmup_steps))
         return warm * rising + (1.0 - warm) * learning_rate
-""",
-    "fluid_GradientClipByGlobalNorm": '''\
+
+
 class fluid_GradientClipByGlobalNorm(paddle.nn.ClipGradByGlobalNorm):
     """Clips by the norm of all gradients together."""
 
@@ -204,42 +203,3 @@ class fluid_GradientClipByGlobalNorm(paddle.nn.ClipGradByGlobalNorm):
             outputs={"Out": grad},
         )
         return param, grad
-''',
-}
-OPTIMIZERS = {
-    "SGD": "learning_rate",
-    "Momentum": "learning_rate, momentum",
-    "Adam": "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08",
-    "Adamax": "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08",
-    "Adagrad": "learning_rate, epsilon=1e-06",
-    "RMSProp": "learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False",
-}
-"""Optimizer and the parameters that have a place in every release."""
-_OPTIMIZER = """\
-def fluid_{kind}({parameters}, **settings):
-    return fluid_optimizer(
-        paddle.optimizer.{kind}, {given}**settings
-    )
-"""
-
-
-def _body(text: str) -> str:
-    return text.partition("\n")[2]
-
-
-def _helpers() -> list[Helper]:
-    found = []
-    for name, text in _TEXTS.items():
-        needs = tuple(
-            used for used in ("fluid_op", "fluid_optimizer") if f" {used}(" in _body(text)
-        )
-        found.append(Helper(name=name, text=text, needs=needs))
-    for kind, parameters in OPTIMIZERS.items():
-        first, *others = (part.partition("=")[0] for part in parameters.split(", "))
-        given = f"{first}, " + "".join(f"{name}={name}, " for name in others)
-        text = _OPTIMIZER.format(kind=kind, parameters=parameters, given=given)
-        found.append(Helper(name=f"fluid_{kind}", text=text, needs=("fluid_optimizer",)))
-    return found
-
-
-HELPERS = tuple(_helpers())
