@@ -12,8 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from crosscast.api.parameters import LARGEST
 from crosscast.cli import app
-from crosscast.cli.error_handling import LARGEST, positive
+from crosscast.cli.error_handling import positive
 from recipe_texts import FLOAT16, text_of
 
 MANY = "9" * 300

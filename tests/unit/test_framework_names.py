@@ -35,7 +35,6 @@ NAMED = {
     "translator/crosscast/state/torch_": (7, "the reader of what torch.save wrote"),
     "translator/crosscast/state/outline.py": (1, "the reader of what torch.save wrote"),
     "translator/crosscast/state/sources.py": (2, "the default of a flag"),
-    "translator/crosscast/cli/state.py": (1, "the default of a flag"),
     "translator/crosscast/recipe/other_vocabularies.py": (5, "what tools call fields and values"),
     "translator/crosscast/api/calls.py": (1, "the example of a hint"),
     "translator/crosscast/api/states.py": (1, "the default of an argument"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosscast.api.parity import Parity
+from crosscast.api.parity_result import Parity
 from crosscast.api.recipes import loaded
 from crosscast.weights.document import WeightsMap
 from crosscast_parity.compare.main_end import end_of_main

@@ -6,7 +6,7 @@ import json
 import unicodedata
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -17,7 +17,7 @@ from crosscast.messages.cells import cells, padded, wrapped
 from crosscast.messages.console import cell_text
 from crosscast.messages.screens import Table, head, screen
 from crosscast.targets.backend import backend_names, program_names
-from crosscast.targets.choice import ONLY
+from crosscast.targets.choice import Only
 from source_trees import ROOT
 
 WIDTH = 80
@@ -44,7 +44,7 @@ def squeezed(text: str) -> str:
 def rows_of(text: str) -> list[tuple[str, ...]]:
     """Return the beginning of every row with a field: target, field, verdict."""
     lines = (tuple(line.split()[:3]) for line in text.splitlines() if line[:1].strip())
-    return [words for words in lines if words[2:] and words[2] in ONLY]
+    return [words for words in lines if words[2:] and words[2] in get_args(Only)]
 
 
 def check_head(lines: list[str]) -> None:

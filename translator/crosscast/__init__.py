@@ -44,8 +44,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from crosscast.api.migrating import AllowedChanges as AllowedChanges
     from crosscast.api.migrating import migrate as migrate
     from crosscast.api.migrating import migrate_changes as migrate_changes
-    from crosscast.api.parity import Parity as Parity
     from crosscast.api.parity import parity as parity
+    from crosscast.api.parity_result import Parity as Parity
     from crosscast.api.planning import MemoryPlan as MemoryPlan
     from crosscast.api.planning import plan as plan
     from crosscast.api.recipes import Check as Check
@@ -95,7 +95,8 @@ _MODULES = {
     "api.migrated_across": "Across",
     "api.migrated_in_place": "InPlace",
     "api.migrating": "AllowedChanges migrate migrate_changes",
-    "api.parity": "Parity parity",
+    "api.parity": "parity",
+    "api.parity_result": "Parity",
     "api.planning": "MemoryPlan plan",
     "api.recipes": "Check LoadedRecipe check load loads show",
     "api.result": "Result",

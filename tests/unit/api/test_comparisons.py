@@ -74,5 +74,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         cc.parity("r.yaml", "deepspeed")
     with pytest.raises(cc.DiagnosticError, match="CC016"):
         cc.parity("r.yaml", "torch", check="quickly")  # type: ignore[arg-type]
-    with pytest.raises(cc.DiagnosticError, match="CC707"):
+    with pytest.raises(cc.DiagnosticError, match="CC016"):
         cc.parity("r.yaml", "torch", twins=-1)
+    with pytest.raises(cc.DiagnosticError, match="CC707"):
+        cc.parity("r.yaml", "torch", half="emulated", device="gpu")

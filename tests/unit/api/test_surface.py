@@ -23,13 +23,12 @@ from source_trees import ROOT, is_for_types, tree_of
 
 GOLDEN = Path(__file__).with_name("public_surface.txt")
 INIT = ROOT / "translator" / "crosscast" / "__init__.py"
-RENAMED = {"output": "out", "set_": "set", "say": "set", "interactive": "ask", "recipes": "recipes"}
+RENAMED = {"output": "out", "interactive": "ask"}
 """Parameters of commands that have another name in Python."""
 ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("compile", "explore"): ("explore.paths", "explore.to"),
     ("drift", "all"): ("Drift.screen",),
     ("drift", "names"): ("Drift.names",),
-    ("explain", "recipe"): ("explain.source",),
     ("lint", "format"): ("Lint.format",),
     ("lint", "output"): ("Lint.format",),
     ("lint", "write_baseline"): ("Lint.baseline",),
@@ -47,7 +46,6 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, ...]] = {
     ("migrate", "explore"): ("Across.explore",),
     ("migrate", "diff"): ("InPlace.diff",),
     ("migrate", "list_changes"): ("migrate_changes",),
-    ("sweep", "recipes"): ("sweep.recipes",),
 }
 """Parameters of commands whose counterpart is not a parameter of the function."""
 LATER = ("server",)

@@ -146,7 +146,7 @@ def test_accepted_changes_are_written(
     monkeypatch.setenv("NO_COLOR", "1")
     words = iter(["y"])
     monkeypatch.setattr(migrate_review.ask, "__defaults__", (lambda _prompt: next(words),))
-    code = migrate_command([str(path)], ["torch.amp"], interactive=True, experimental=True)
+    code = migrate_command([str(path)], to=["torch.amp"], interactive=True, experimental=True)
     assert code == 0
     assert "apex" not in path.read_text()
     assert capsys.readouterr().err.startswith("Done: 1 change in 1 file, written\n")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
+from crosscast.api.described import Described, documentation, take_descriptions
 from crosscast.messages.diagnostics import (
     Collector,
     Diagnostic,
@@ -24,24 +25,39 @@ Texts = str | Sequence[str]
 """A text, or a list of texts."""
 P = ParamSpec("P")
 Returned = TypeVar("Returned")
+_DESCRIBED: dict[Callable[..., Any], Mapping[str, Described]] = {}
+"""Public functions with their described arguments."""
 
 
 def public(function: Callable[P, Returned]) -> Callable[P, Returned]:
     """Make a function part of the Python API: what fails is a `DiagnosticError`.
 
-    An error of the system becomes CC504, as on the command line.
+    An error of the system becomes CC504, as on the command line. An argument whose annotation
+    describes it is held to the description (CC016) and documented by it.
     """
+    described = take_descriptions(function)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    function.__doc__ = documentation(function, described)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Returned:
         for value in (*args, *kwargs.values()):
             refuse_null(value if isinstance(value, list | tuple) else (value,))
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            if name in described:
+                described[name].check(name, value)
         try:
             return function(*args, **kwargs)
         except OSError as error:
             raise os_failure(error) from error
 
+    _DESCRIBED[call] = described
     return call
+
+
+def described_arguments(function: Callable[..., Any]) -> Mapping[str, Described]:
+    """Return the described arguments of a public function by name."""
+    return _DESCRIBED[function]
 
 
 def paths_of(paths: Paths) -> list[str]:
@@ -82,51 +98,6 @@ def targets_of(to: Words) -> list[str]:
         collect.add(Diagnostic(code="CC106", message=message))
     collect.raise_errors()
     return names
-
-
-def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    """Refuse a value that is none of the choices of an argument.
-
-    Raises:
-        DiagnosticError: CC016.
-    """
-    known = tuple(choices)
-    if value not in known:
-        from crosscast.recipe.suggestions import suggest
-
-        near = suggest(str(value), known)
-        hint = f"did you mean {near!r}?" if near else f"choose one of {', '.join(known)}"
-        raise failure("CC016", f"{name}={value!r}: not a value of this argument", hint)
-
-
-LARGEST = 2**31 - 1
-
-
-def check_range(**given: tuple[float | None, float] | tuple[float | None, float, float]) -> None:
-    """Refuse numbers out of the range that an argument takes; None is no number.
-
-    Args:
-        given: name of the argument to its value, the least and the largest value.
-
-    Raises:
-        DiagnosticError: CC016.
-    """
-    for name, (value, least, *most) in given.items():
-        largest = most[0] if most else LARGEST
-        if value is not None and not least <= value <= largest:
-            message = f"{name}={value!r}: not a number from {least:.12g} to {largest:.12g}"
-            raise failure("CC016", message)
-
-
-def check_positive(**given: float | None) -> None:
-    """Refuse 0 and less; None is no number.
-
-    Raises:
-        DiagnosticError: CC016.
-    """
-    for name, value in given.items():
-        if value is not None and not 0 < value <= LARGEST:
-            raise failure("CC016", f"{name}={value!r}: must be more than 0")
 
 
 def named_versions(versions: Texts) -> dict[str, str]:

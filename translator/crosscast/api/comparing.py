@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Texts,
-    named_versions,
-    public,
-)
+from crosscast.api.calls import Texts, named_versions, public
 from crosscast.api.files import counted
+from crosscast.api.parameters import VERSIONS, Parameter
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK
@@ -118,17 +115,21 @@ def _at(places: Sequence[Span]) -> str:
 
 @public
 def diff(
-    left: str | os.PathLike[str],
-    right: str | os.PathLike[str],
+    left: Annotated[
+        str | os.PathLike[str],
+        Parameter(
+            "The left side: a recipe, script, launch script, configuration, or folder with one "
+            "run.",
+            "A",
+        ),
+    ],
+    right: Annotated[
+        str | os.PathLike[str], Parameter("The right side, with the same choices.", "B")
+    ],
     *,
-    version: Texts = (),
+    version: Annotated[Texts, VERSIONS] = (),
 ) -> Diff:
     """Compare the training that two sources define.
-
-    Args:
-        left: a recipe, script, launch script, configuration, or folder with one run.
-        right: the other side, with the same choices.
-        version: versions of packages, such as `torch=2.1`.
 
     Raises:
         DiagnosticError: a side cannot be read, or does not hold exactly one run.

@@ -7,16 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Words,
-    check_choice,
-    public,
-    targets_of,
-)
+from crosscast.api.calls import Words, public, targets_of
 from crosscast.api.files import Files, counted
+from crosscast.api.parameters import ALLOW_FILL_IN, FORCE, RECIPE, STRICT, TARGETS, Parameter
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded, shown
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 
 _LISTED = 3
 """Maximum number of files that are listed."""
-RECIPE = "recipe.yaml"
+RECIPE_FILE = "recipe.yaml"
 """The file among the compiled ones that holds the recipe."""
 
 
@@ -165,25 +161,22 @@ class Compilation(Result):
 
 @public
 def compile(
-    recipe: RecipeLike,
-    to: Words,
+    recipe: Annotated[RecipeLike, RECIPE],
+    to: Annotated[Words, TARGETS],
     *,
-    form: Literal["script", "step"] = "script",
-    strict: bool = False,
-    allow_fill_in: bool = False,
     out: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    form: Annotated[
+        Literal["script", "step"],
+        Parameter("Emit a complete training script, or only the training step."),
+    ] = "script",
+    strict: Annotated[bool, STRICT] = False,
+    allow_fill_in: Annotated[bool, ALLOW_FILL_IN] = False,
+    force: Annotated[bool, FORCE] = False,
 ) -> Compilation:
     """Compile a recipe to training scripts or configurations, one folder per target.
 
     Args:
-        recipe: the recipe or its path.
-        to: targets: NAME, NAME@VERSION or NAME@DIALECT.
-        form: a complete training script, or only the training step.
-        strict: reject every field whose verdict is not exact.
-        allow_fill_in: accept values that are still marked FILL IN.
-        out: folder to write the files to; without it, nothing is written.
-        force: overwrite files that crosscast did not write.
+        out: Folder to write the files to; without it, nothing is written.
 
     Raises:
         DiagnosticError: the recipe is invalid, a target cannot express it, or the files cannot be
@@ -193,7 +186,6 @@ def compile(
     from crosscast.messages.output import OutputFile
     from crosscast.recipe.fill_in import still_open
 
-    check_choice("form", form, ("script", "step"))
     targets = targets_of(to)
     if out is not None:
         check_folder(out)
@@ -205,7 +197,7 @@ def compile(
         compiled = compile_recipe(given.fields, targets, form=form, strict=strict)
     except DiagnosticError as error:
         raise given.placed.placed(error) from None
-    files = {RECIPE: OutputFile(given.text)}
+    files = {RECIPE_FILE: OutputFile(given.text)}
     verdicts: list[FieldVerdict] = []
     for built in compiled:
         files |= {f"{built.target.folder}/{path}": file for path, file in built.files.items()}

@@ -8,13 +8,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from crosscast.api.calls import (
-    Words,
-    check_range,
-    public,
-)
+from crosscast.api.calls import Words, public
+from crosscast.api.parameters import Parameter
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_OK
@@ -24,6 +21,20 @@ if TYPE_CHECKING:
     from crosscast.data import Columns, Dataset, EncodedPairs, Labels, PairFile
 
 PathLike = str | os.PathLike[str]
+
+TEXT_FILE = Parameter("The text file, UTF-8.", "FILE")
+VOCABULARY = Parameter("The vocab.txt of a BERT model.", "PATH", ("--vocab",))
+FIRST = Parameter("Column of the first sentence: its name, or its number from 0.")
+SECOND = Parameter("Column of the second sentence.")
+LABEL = Parameter("Column of the label.")
+LABEL_WORDS = Parameter("Label words in numerical order, separated by commas; default: NLI.")
+LENGTH = Parameter("Tokens per row; longer pairs are truncated.", least=1)
+LOWER_CASE = Parameter("Whether the vocabulary is lower-case.", names=("--lower-case/--cased",))
+SKIP_UNLABELLED = Parameter(
+    "Skip rows whose label is empty or '-'.",
+    names=("--skip-unlabelled/--no-skip-unlabelled",),
+)
+OVERWRITE = Parameter("Overwrite existing files.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -76,33 +87,25 @@ class SyntheticData(Result):
 @public
 def data_nli_synthetic(
     *,
-    train_rows: int = 4096,
-    eval_rows: int = 1024,
-    sequence_length: int = 32,
-    vocab_size: int = 2048,
-    seed: int = 0,
     out: PathLike | None = None,
-    force: bool = False,
+    train_rows: Annotated[int, Parameter("Number of training pairs.", least=1)] = 4096,
+    eval_rows: Annotated[int, Parameter("Number of evaluation pairs.", least=1)] = 1024,
+    sequence_length: Annotated[int, Parameter("Tokens per row.", least=1)] = 32,
+    vocab_size: Annotated[int, Parameter("Size of the vocabulary.", least=1)] = 2048,
+    seed: Annotated[int, Parameter("Random seed for the labeling rule and the rows.", least=0)] = 0,
+    force: Annotated[bool, OVERWRITE] = False,
 ) -> SyntheticData:
     """Make a learnable three-class task.
 
     Args:
-        train_rows: number of training pairs.
-        eval_rows: number of evaluation pairs.
-        sequence_length: tokens per row.
-        vocab_size: size of the vocabulary.
-        seed: random seed for the labeling rule and the rows.
-        out: folder to write train.npz, eval.npz and dataset.json to; without it, nothing is
+        out: Folder to write train.npz, eval.npz and dataset.json to; without it, nothing is
             written.
-        force: overwrite existing files.
 
     Raises:
         DiagnosticError: CC401 without NumPy, CC610 for sizes that make no task, CC501 and CC502 for
             the files.
     """
     _require_numpy()
-    check_range(train_rows=(train_rows, 1), eval_rows=(eval_rows, 1), seed=(seed, 0))
-    check_range(sequence_length=(sequence_length, 1), vocab_size=(vocab_size, 1))
     from crosscast.data import nli_synthetic
     from crosscast.data.synthetic import LABEL_NOISE, LABELS
 
@@ -181,27 +184,22 @@ class EncodedData(Result):
 
 @public
 def data_xnli(
-    file: PathLike,
-    vocab: PathLike,
+    file: Annotated[PathLike, TEXT_FILE],
+    vocab: Annotated[PathLike, VOCABULARY],
     *,
-    language: str = "en",
-    sequence_length: int = 128,
-    lower_case: bool = True,
-    skip_unlabelled: bool = False,
     out: PathLike | None = None,
-    force: bool = False,
+    language: Annotated[
+        str, Parameter("Language of the rows to keep, such as 'en', or 'all'.")
+    ] = "en",
+    sequence_length: Annotated[int, LENGTH] = 128,
+    lower_case: Annotated[bool, LOWER_CASE] = True,
+    skip_unlabelled: Annotated[bool, SKIP_UNLABELLED] = False,
+    force: Annotated[bool, OVERWRITE] = False,
 ) -> EncodedData:
     """Encode an XNLI file such as xnli.dev.tsv.
 
     Args:
-        file: the text file, UTF-8.
-        vocab: the vocab.txt of a BERT model.
-        language: language of the rows to keep, such as `en`, or `all`.
-        sequence_length: tokens per row; longer pairs are truncated.
-        lower_case: whether the vocabulary is lower-case.
-        skip_unlabelled: skip rows whose label is empty or `-`.
-        out: .npz file to write; without it, nothing is written.
-        force: overwrite an existing file.
+        out: The .npz file to write; without it, nothing is written.
 
     Raises:
         DiagnosticError: CC401 without NumPy, CC6xx for the files.
@@ -216,35 +214,24 @@ def data_xnli(
 
 @public
 def data_tsv(
-    file: PathLike,
-    vocab: PathLike,
+    file: Annotated[PathLike, TEXT_FILE],
+    vocab: Annotated[PathLike, VOCABULARY],
     *,
-    first: str = "sentence1",
-    second: str = "sentence2",
-    label: str = "label",
-    label_words: Words = "",
-    header: bool = True,
-    sequence_length: int = 128,
-    lower_case: bool = True,
-    skip_unlabelled: bool = False,
     out: PathLike | None = None,
-    force: bool = False,
+    first: Annotated[str, FIRST] = "sentence1",
+    second: Annotated[str, SECOND] = "sentence2",
+    label: Annotated[str, LABEL] = "label",
+    label_words: Annotated[Words, LABEL_WORDS] = "",
+    header: Annotated[bool, Parameter("Whether the first line contains the column names.")] = True,
+    sequence_length: Annotated[int, LENGTH] = 128,
+    lower_case: Annotated[bool, LOWER_CASE] = True,
+    skip_unlabelled: Annotated[bool, SKIP_UNLABELLED] = False,
+    force: Annotated[bool, OVERWRITE] = False,
 ) -> EncodedData:
     """Encode a tab-separated file of sentence pairs; quotes have no special meaning.
 
     Args:
-        file: the text file, UTF-8.
-        vocab: the vocab.txt of a BERT model.
-        first: column of the first sentence: its name, or its number from 0.
-        second: column of the second sentence.
-        label: column of the label.
-        label_words: label words in numerical order; without them, those of NLI.
-        header: whether the first line contains the column names.
-        sequence_length: tokens per row; longer pairs are truncated.
-        lower_case: whether the vocabulary is lower-case.
-        skip_unlabelled: skip rows whose label is empty or `-`.
-        out: .npz file to write; without it, nothing is written.
-        force: overwrite an existing file.
+        out: The .npz file to write; without it, nothing is written.
 
     Raises:
         DiagnosticError: CC401 without NumPy, CC6xx for the files.
@@ -259,33 +246,23 @@ def data_tsv(
 
 @public
 def data_jsonl(
-    file: PathLike,
-    vocab: PathLike,
+    file: Annotated[PathLike, TEXT_FILE],
+    vocab: Annotated[PathLike, VOCABULARY],
     *,
-    first: str = "sentence1",
-    second: str = "sentence2",
-    label: str = "label",
-    label_words: Words = "",
-    sequence_length: int = 128,
-    lower_case: bool = True,
-    skip_unlabelled: bool = False,
     out: PathLike | None = None,
-    force: bool = False,
+    first: Annotated[str, FIRST] = "sentence1",
+    second: Annotated[str, SECOND] = "sentence2",
+    label: Annotated[str, LABEL] = "label",
+    label_words: Annotated[Words, LABEL_WORDS] = "",
+    sequence_length: Annotated[int, LENGTH] = 128,
+    lower_case: Annotated[bool, LOWER_CASE] = True,
+    skip_unlabelled: Annotated[bool, SKIP_UNLABELLED] = False,
+    force: Annotated[bool, OVERWRITE] = False,
 ) -> EncodedData:
-    """Encode a file with one JSON object per line.
+    """Encode a file with one JSON object per line. Columns are its keys.
 
     Args:
-        file: the text file, UTF-8.
-        vocab: the vocab.txt of a BERT model.
-        first: key of the first sentence.
-        second: key of the second sentence.
-        label: key of the label.
-        label_words: label words in numerical order; without them, those of NLI.
-        sequence_length: tokens per row; longer pairs are truncated.
-        lower_case: whether the vocabulary is lower-case.
-        skip_unlabelled: skip rows whose label is empty or `-`.
-        out: .npz file to write; without it, nothing is written.
-        force: overwrite an existing file.
+        out: The .npz file to write; without it, nothing is written.
 
     Raises:
         DiagnosticError: CC401 without NumPy, CC6xx for the files.
@@ -333,7 +310,6 @@ def _encoded(
 ) -> EncodedData:
     from crosscast.data import Vocabulary, encode_pairs
 
-    check_range(sequence_length=(sequence_length, 1))
     vocabulary = Vocabulary.read(Path(vocab))
     encoded = encode_pairs(read.pairs, vocabulary, sequence_length, lower_case=lower_case)
     made = EncodedData(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from crosscast.api import html
 from crosscast.api.calls import public
+from crosscast.api.parameters import Parameter
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_OK
@@ -128,14 +129,18 @@ def _rows(changes: Sequence[Change]) -> Iterator[tuple[str, str, str]]:
 
 
 @public
-def drift(package: str, since: str = "", until: str = "", *, name: str = "*") -> Drift:
+def drift(
+    package: Annotated[str, Parameter("torch, tensorflow, keras or paddle.", words="packages")],
+    since: Annotated[str, Parameter("The first release. Default: the oldest observed.")] = "",
+    until: Annotated[str, Parameter("The last release. Default: the newest observed.")] = "",
+    *,
+    name: Annotated[
+        str, Parameter("Only what has this word, or fits this pattern, in its name.")
+    ] = "*",
+) -> Drift:
     """Return what releases of a framework do differently, as observed by running them.
 
-    Args:
-        package: torch, tensorflow, keras or paddle.
-        since: the first release, by default the oldest that was observed; 3.4 is 3.4.1.
-        until: the last release, by default the newest that was observed.
-        name: only what has this word, or fits this pattern, in its name.
+    The first release of a series is meant by its number: 3.4 is 3.4.1.
 
     Raises:
         DiagnosticError: CC980 if a release was not observed, or the last is older than the first.

@@ -7,16 +7,10 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Words,
-    check_choice,
-    public,
-    targets_of,
-    words_of,
-)
+from crosscast.api.calls import Words, public, targets_of, words_of
 from crosscast.api.compiling import (
     COLUMNS,
     LONG,
@@ -28,16 +22,17 @@ from crosscast.api.compiling import (
     verdicts_of,
 )
 from crosscast.api.files import counted
+from crosscast.api.parameters import FIELDS, ONLY, STRICT, Parameter, targets
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded, shown
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK
 from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 from crosscast.messages.screens import Part, Table
+from crosscast.targets.choice import Only
 
 if TYPE_CHECKING:
     from crosscast.plan.operations import Plan
-    from crosscast.targets.choice import Only
     from crosscast_reading.lift.explanation import StepBesidePlan
 
 
@@ -151,31 +146,28 @@ def _numbers(targets: Sequence[str], verdicts: Sequence[FieldVerdict]) -> Iterat
 
 @public
 def explain(
-    source: RecipeLike,
-    to: Words | None = None,
+    source: Annotated[
+        RecipeLike,
+        Parameter("A recipe (or - for stdin), a script or a launch script.", "FILE"),
+    ],
+    to: Annotated[Words | None, targets("Targets; default: all frameworks.")] = None,
     *,
-    strict: bool = False,
-    only: Only | None = None,
-    field: Words | None = None,
+    only: Annotated[Only | None, ONLY] = None,
+    field: Annotated[Words | None, FIELDS] = None,
+    strict: Annotated[bool, STRICT] = False,
 ) -> Explanation:
     """Explain how targets implement a recipe, or show the training step of a script.
 
-    Args:
-        source: a recipe or its path, or the path of a script or a launch script.
-        to: targets; all frameworks without it.
-        strict: whether every verdict below exact counts as a finding.
-        only: of a recipe, only the fields with this verdict; `below-exact` is all but exact.
-        field: of a recipe, only these fields, or all fields of a section.
+    `only` and `field` choose fields of a recipe; `below-exact` is all but exact. With `strict`,
+    every verdict below exact counts as a finding.
 
     Raises:
         DiagnosticError: the file cannot be read, the recipe is invalid, or nothing trains there;
             CC028 for an unknown field.
     """
-    from crosscast.targets.choice import ONLY, check_fields, chosen_words, is_about, is_chosen
+    from crosscast.targets.choice import check_fields, chosen_words, is_about, is_chosen
 
     fields = words_of(field)
-    if only is not None:
-        check_choice("only", only, ONLY)
     check_fields(fields)
     if not isinstance(source, LoadedRecipe):
         from crosscast_reading.lift.programs import is_program

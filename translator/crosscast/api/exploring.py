@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from crosscast.api import html
 from crosscast.api.calls import Texts, Words, named_versions, public, targets_of
+from crosscast.api.parameters import VERSIONS, Parameter, targets
 from crosscast.api.recipes import LoadedRecipe, RecipeLike
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
@@ -81,22 +82,30 @@ class Exploration(Result):
 
 @public
 def explore(
-    paths: RecipeLike | Sequence[RecipeLike],
-    to: Words | None = None,
+    paths: Annotated[
+        RecipeLike | Sequence[RecipeLike],
+        Parameter(
+            "A recipe (or - for stdin), or a script or folder with one run; two are shown side by "
+            "side.",
+            "A [B]",
+        ),
+    ],
+    to: Annotated[
+        Words | None,
+        targets(
+            "Targets; default: all frameworks. Two dialects of one framework are shown side by "
+            "side."
+        ),
+    ] = None,
     *,
-    version: Texts = (),
     out: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    version: Annotated[Texts, VERSIONS] = (),
+    force: Annotated[bool, Parameter("Overwrite a file that is not such a page.")] = False,
 ) -> Exploration:
     """Return a page that shows which lines of the emitted scripts carry which field.
 
     Args:
-        paths: a recipe or its path, or a script or folder with one run; two are shown side by side.
-        to: targets; all frameworks without it. Two dialects of one framework are shown side by
-            side.
-        version: versions of packages, such as `torch=2.1`.
-        out: file to write the page to; without it, nothing is written.
-        force: overwrite a file that is not such a page.
+        out: File to write the page to; without it, nothing is written.
 
     Raises:
         DiagnosticError: something cannot be read or is not complete, no target can express a
@@ -135,8 +144,6 @@ def explored(
     Raises:
         DiagnosticError: no target can express a recipe; CC501 to CC503 for the file.
     """
-    from dataclasses import replace
-
     from crosscast.explore.page import explorer_page
 
     if out is not None:

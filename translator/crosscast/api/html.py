@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Iterable, Sequence
 
 from crosscast.messages.diagnostics import Diagnostic, render, sort_key
@@ -73,7 +72,13 @@ def table(
 
 
 def _text(text: str) -> str:
-    return html.escape(escaped(text))
+    return _escape(escaped(text))
+
+
+def _escape(text: str) -> str:
+    import html  # not at the top: every command would load a table of 2,000 names
+
+    return html.escape(text)
 
 
 def _cell(text: str, long: bool) -> str:
@@ -111,6 +116,6 @@ def _without_place(diagnostic: Diagnostic) -> Diagnostic:
 def page(text: str, title: str) -> str:
     """Return a whole HTML page in a frame of its own, so that its styles stay in it."""
     return (
-        f'<iframe title="{html.escape(title)}" sandbox="allow-scripts" width="100%" height="600" '
-        f'style="border:1px solid #888" srcdoc="{html.escape(text)}"></iframe>'
+        f'<iframe title="{_escape(title)}" sandbox="allow-scripts" width="100%" height="600" '
+        f'style="border:1px solid #888" srcdoc="{_escape(text)}"></iframe>'
     )

@@ -6,20 +6,22 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Paths,
-    Texts,
-    check_choice,
-    check_positive,
-    check_range,
-    named_versions,
-    paths_of,
-    public,
-)
+from crosscast.api.calls import Paths, Texts, named_versions, paths_of, public
 from crosscast.api.files import Files, counted
+from crosscast.api.parameters import (
+    FORCE,
+    JOBS,
+    RUN_DEVICE,
+    RUN_MEMORY,
+    RUN_PYTHON,
+    RUN_TIMEOUT,
+    RUN_UPDATES,
+    VERSIONS,
+    Parameter,
+)
 from crosscast.api.recipes import LoadedRecipe, read
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
@@ -282,41 +284,38 @@ Progress = Callable[[int, int], None]
 
 @public
 def lift(
-    paths: Paths,
+    paths: Annotated[
+        Paths, Parameter("Scripts, configurations or folders, or - for stdin.", "PATH...")
+    ],
     *,
-    version: Texts = (),
-    jobs: int = 0,
-    run: str = "",
-    correct: bool = False,
-    python: str = "",
-    device: Literal["cpu", "gpu"] = "cpu",
-    updates: int = 100,
-    timeout: float = 600.0,
-    memory: float = 0.0,
     out: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    version: Annotated[Texts, VERSIONS] = (),
+    jobs: Annotated[int, JOBS] = 0,
+    force: Annotated[bool, FORCE] = False,
+    run: Annotated[
+        str,
+        Parameter(
+            "Execute this script and hold the recipe against what it does. Your code is never "
+            "executed without it.",
+            "'SCRIPT ARG...'",
+        ),
+    ] = "",
+    correct: Annotated[bool, Parameter("With `run`: write the values that the run shows.")] = False,
+    python: Annotated[str, RUN_PYTHON] = "",
+    device: Annotated[Literal["cpu", "gpu"], RUN_DEVICE] = "cpu",
+    updates: Annotated[int, RUN_UPDATES] = 100,
+    timeout: Annotated[float, RUN_TIMEOUT] = 600.0,
+    memory: Annotated[float, RUN_MEMORY] = 0.0,
     progress: Progress | None = None,
     on_run: Callable[[str], None] | None = None,
 ) -> Lift:
     """Extract the recipe that training scripts and configurations encode. They are only parsed.
 
     Args:
-        paths: scripts, configurations or folders; `-` is standard input.
-        version: versions of packages, such as `torch=2.1`.
-        jobs: maximum number of processes; 0 chooses.
-        run: a script with its arguments: execute it, and hold the recipe against what it does. Code
-            is never executed without it.
-        correct: with `run`: give the recipe the values that the run shows.
-        python: with `run`: the interpreter; without it, the current one.
-        device: with `run`: `cpu` hides the GPUs from the script.
-        updates: with `run`: number of updates after which a run ends.
-        timeout: with `run`: time limit of a run in seconds.
-        memory: with `run`: memory limit of a run in GiB; 0 for none.
-        out: file or folder to write the recipes to, see `Lift.write`; without it, nothing is
+        out: File or folder to write the recipes to, see `Lift.write`; without it, nothing is
             written.
-        force: overwrite files that crosscast did not write.
-        progress: called with the number of finished runs and of all.
-        on_run: with `run`: called with what is executed.
+        progress: Called with the number of finished runs and of all.
+        on_run: With `run`: called with what is executed.
 
     Raises:
         DiagnosticError: an argument is invalid, the recipe cannot be written, or with `run`, the
@@ -324,9 +323,6 @@ def lift(
     """
     from crosscast_reading.lift.batch import groups_of, lift_groups, read_sources
 
-    check_range(jobs=(jobs, 0), updates=(updates, 1), memory=(memory, 0))
-    check_positive(timeout=timeout)
-    check_choice("device", device, ("cpu", "gpu"))
     named, versions = paths_of(paths), named_versions(version)
     if run:
         from crosscast_reading.lift.run_proof import Demand

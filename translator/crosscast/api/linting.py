@@ -6,19 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Paths,
-    Words,
-    check_choice,
-    check_range,
-    paths_of,
-    public,
-    words_of,
-)
+from crosscast.api.calls import Paths, Words, paths_of, public, words_of
 from crosscast.api.files import counted
+from crosscast.api.parameters import JOBS, Format, Parameter, rules
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_FINDINGS, EXIT_OK
@@ -31,7 +24,6 @@ if TYPE_CHECKING:
     from crosscast_reading.lint.rule import Rule
     from crosscast_reading.lint.run import Report, Request
 
-Format = Literal["text", "json", "sarif", "github", "gitlab"]
 FailOn = Literal["error", "warning", "note"]
 RANKS = ("error", "warning", "note")
 COLUMNS = ("place", "severity", "code", "message")
@@ -96,7 +88,8 @@ class Lint(Result):
 
         return text_of(self._report.results, os.fspath(path))
 
-    def format(self, format: Format) -> str:
+    @public
+    def format(self, format: Annotated[Format, Parameter("The format.")]) -> str:
         """Return the report in a format.
 
         Raises:
@@ -104,7 +97,6 @@ class Lint(Result):
         """
         from crosscast_reading.lint.result import of_diagnostic
 
-        check_choice("format", format, ("text", "json", "sarif", "github", "gitlab"))
         everything = [*self.findings, *map(of_diagnostic, self.problems)]
         if format == "json":
             from crosscast_reading.lint.formats.plain import as_json
@@ -171,34 +163,35 @@ class Lint(Result):
 
 @public
 def lint(
-    paths: Paths,
+    paths: Annotated[Paths, Parameter("Files and folders, or - for stdin.", "[PATH...]")],
     *,
-    select: Words | None = None,
-    ignore: Words | None = None,
-    exclude: Words | None = None,
-    baseline: str | os.PathLike[str] = "",
+    select: Annotated[
+        Words | None, rules("Rules to enable: codes, code prefixes, names or ALL.")
+    ] = None,
+    ignore: Annotated[Words | None, rules("Rules to disable.")] = None,
+    exclude: Annotated[
+        Words | None, Parameter("Patterns of paths to exclude.", "PATTERN,...")
+    ] = None,
+    baseline: Annotated[
+        str | os.PathLike[str], Parameter("Ignore the findings listed in this file.", "FILE")
+    ] = "",
     fix: bool = False,
-    stdin_name: str = "<stdin>",
-    jobs: int = 0,
-    verbose: bool = False,
-    fail_on: FailOn = "note",
+    stdin_name: Annotated[str, Parameter("File name to report for stdin.", "NAME")] = "<stdin>",
+    jobs: Annotated[int, JOBS] = 0,
+    verbose: Annotated[bool, Parameter("Also say what could not be followed.")] = False,
+    fail_on: Annotated[
+        FailOn, Parameter("Lowest severity of findings that gives exit code 1.")
+    ] = "note",
     progress: Callable[[int, int], None] | None = None,
 ) -> Lint:
     """Find mistakes in mixed precision and gradient accumulation. Nothing is executed or written.
 
+    Without `select`, the rules are those of the project's `pyproject.toml`, which is looked for as
+    by the command, or all.
+
     Args:
-        paths: files and folders; `-` is standard input.
-        select: rules to enable: codes, code prefixes, names or ALL. Without it, those of the
-            project's `pyproject.toml`, which is looked for as by the command, or all.
-        ignore: rules to disable.
-        exclude: patterns of paths to leave out.
-        baseline: file with known findings, which are not reported.
-        fix: also compute the safe fixes: see `Lint.changed`, `Lint.diff` and `Lint.write`.
-        stdin_name: file name to report for standard input.
-        jobs: maximum number of processes; 0 chooses.
-        verbose: also say what could not be followed.
-        fail_on: lowest severity of findings that makes the result not `ok`.
-        progress: called with the number of finished groups of files and of all.
+        fix: Also compute the safe fixes: see `Lint.changed`, `Lint.diff` and `Lint.write`.
+        progress: Called with the number of finished groups of files and of all.
 
     Raises:
         DiagnosticError: CC951 for a rule that does not exist, CC952 for wrong settings, CC954 for
@@ -207,8 +200,6 @@ def lint(
     from crosscast_reading.lint import baseline as known
     from crosscast_reading.lint.run import Request, run
 
-    check_choice("fail_on", fail_on, RANKS)
-    check_range(jobs=(jobs, 0))
     named = paths_of(paths)
     if not named:
         raise failure("CC951", "name at least one file or folder")

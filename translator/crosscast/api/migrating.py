@@ -6,16 +6,13 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from crosscast.api import html
 from crosscast.api.calls import (
     Paths,
     Texts,
     Words,
-    check_choice,
-    check_positive,
-    check_range,
     named_versions,
     paths_of,
     public,
@@ -24,6 +21,16 @@ from crosscast.api.calls import (
     words_of,
 )
 from crosscast.api.files import counted
+from crosscast.api.parameters import (
+    FORCE,
+    RUN_DEVICE,
+    RUN_MEMORY,
+    RUN_PYTHON,
+    RUN_TIMEOUT,
+    RUN_UPDATES,
+    VERSIONS,
+    Parameter,
+)
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_OK
@@ -92,63 +99,81 @@ def migrate(
 
 @public
 def migrate(
-    paths: Paths,
-    to: Words = "",
+    paths: Annotated[Paths, Parameter("Files and folders.", "PATH...")],
+    to: Annotated[
+        Words,
+        Parameter(
+            "In place: torch.amp, keras3, paddle3 or tf.compat.v1; default: what the old APIs "
+            "belong to. To another framework: targets, as for compile.",
+            "API|TARGET,...",
+            ("--to",),
+            words="migrations",
+        ),
+    ] = (),
     *,
     out: str | os.PathLike[str] | None = None,
-    write: bool = False,
-    check: bool = False,
+    check: Annotated[
+        bool, Parameter("Only list the changes; exit with 1 if there are any.")
+    ] = False,
+    write: Annotated[bool, Parameter("Change the files.")] = False,
     ask: Callable[[Question], Answer] | None = None,
-    verify: bool = False,
-    run: str = "",
-    python: str = "",
-    old_python: str = "",
-    device: Literal["cpu", "gpu"] = "cpu",
-    updates: int = 100,
-    timeout: float = 600.0,
-    memory: float = 0.0,
-    allow: Words = (),
-    experimental: bool = False,
-    keep_bugs: bool = False,
-    set: Texts = (),
-    version: Texts = (),
-    force: bool = False,
+    verify: Annotated[
+        bool,
+        Parameter("Verify the migration: in place, see `run`; else run the new script."),
+    ] = False,
+    run: Annotated[
+        str,
+        Parameter(
+            "With `verify`: execute this script. In place before and after the migration, to "
+            "compare every update; else to prove what was read. Your code is never executed "
+            "without it.",
+            "'SCRIPT ARG...'",
+        ),
+    ] = "",
+    python: Annotated[str, RUN_PYTHON] = "",
+    old_python: Annotated[
+        str, Parameter("With `run`: an interpreter with the old API.", "PATH")
+    ] = "",
+    device: Annotated[Literal["cpu", "gpu"], RUN_DEVICE] = "cpu",
+    updates: Annotated[int, RUN_UPDATES] = 100,
+    timeout: Annotated[float, RUN_TIMEOUT] = 600.0,
+    memory: Annotated[float, RUN_MEMORY] = 0.0,
+    allow: Annotated[
+        Words,
+        Parameter(
+            "In place: allow a change of meaning, see `migrate_changes`.", "NAME", words="changes"
+        ),
+    ] = (),
+    experimental: Annotated[
+        bool,
+        Parameter(
+            "In place: apply experimental migrations, as all are today: too few of the programs "
+            "that had no part in writing them came out right."
+        ),
+    ] = False,
+    keep_bugs: Annotated[bool, Parameter("Keep mistakes that a recipe can express.")] = False,
+    set: Annotated[
+        Texts,
+        Parameter("Set a recipe field that no source contains.", "FIELD=VALUE", words="settings"),
+    ] = (),
+    version: Annotated[Texts, VERSIONS] = (),
+    force: Annotated[bool, FORCE] = False,
     on_run: Callable[[str], None] | None = None,
     on_progress: Callable[[Any], None] | None = None,
 ) -> Migration:
     """Update programs to the current API of their framework, or move them to another framework.
 
-    Programs are only parsed; `run` and `verify` execute them.
+    Programs are only parsed; `run` and `verify` execute them. In place, `write` changes no files
+    if a run shows that they train differently, and changes make the result not `ok` only with
+    `check`. Without `experimental`, a warning says how many places experimental migrations would
+    change. `keep_bugs` and `set` are for another framework.
 
     Args:
-        paths: files and folders.
-        to: in place: torch.amp, keras3, paddle3 or tf.compat.v1; without it, the one that the old
-            APIs in the programs belong to. Else targets, as for `compile`.
-        out: to another framework: folder to write the scripts and the report to; without it,
+        out: To another framework: folder to write the scripts and the report to; without it,
             nothing is written.
-        write: in place: change the files, unless a run shows that they train differently.
-        check: in place: whether changes make the result not `ok`.
-        ask: in place: decides about every change; returns "yes", "no", "all" or "quit".
-        verify: verify the migration: in place, compare what is read of both sides; else run the new
-            script.
-        run: with `verify`: a script with its arguments to execute. In place before and after the
-            migration, to compare every update; else to prove what was read.
-        python: with `run`: the interpreter; without it, the current one.
-        old_python: with `run`: an interpreter with the old API.
-        device: with `run`: `cpu` hides the GPUs from the script.
-        updates: with `run`: number of updates after which a run ends.
-        timeout: with `run`: time limit of a run in seconds.
-        memory: with `run`: memory limit of a run in GiB; 0 for none.
-        allow: in place: changes of meaning that may be made, see `migrate_changes`.
-        experimental: in place: apply experimental migrations, as all are today: too few of the
-            programs that had no part in writing them came out right. Without it, a warning says
-            how many places they would change.
-        keep_bugs: to another framework: keep mistakes that a recipe can express.
-        set: to another framework: recipe fields that no source contains, as FIELD=VALUE.
-        version: versions of packages, such as `torch=2.1`.
-        force: overwrite files that crosscast did not write.
-        on_run: called with what is executed in place.
-        on_progress: called whenever a run of the new script begins or ends.
+        ask: In place: decides about every change; returns "yes", "no", "all" or "quit".
+        on_run: Called with what is executed in place.
+        on_progress: Called whenever a run of the new script begins or ends.
 
     Returns:
         An `InPlace` or an `Across`.
@@ -160,9 +185,6 @@ def migrate(
     """
     from crosscast.targets.source_support import migration_apis
 
-    check_range(updates=(updates, 1), memory=(memory, 0))
-    check_positive(timeout=timeout)
-    check_choice("device", device, ("cpu", "gpu"))
     named, wanted = paths_of(paths), words_of(to)
     if not named or (not wanted and (out is not None or STDIN in named)):
         message = "name at least one file or folder, and with --to what to migrate it to"

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from crosscast.api import html
-from crosscast.api.calls import Texts, Words, check_choice, public, targets_of, texts_of
+from crosscast.api.calls import Texts, Words, public, targets_of, texts_of
+from crosscast.api.parameters import DEVICE, INTERPRETERS, RECIPE, TARGETS, Parameter
+from crosscast.api.parity_result import Parity
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, folder_of, loaded
-from crosscast.api.result import Result
-from crosscast.emit.folders import compile_to_folders
-from crosscast.messages.code import Exit
-from crosscast.messages.console import EXIT_FINDINGS, EXIT_INTERRUPTED
-from crosscast.messages.console import exit_code as exit_code_of
-from crosscast.messages.diagnostics import Diagnostic, failure
+from crosscast.messages.diagnostics import failure
 from crosscast.messages.missing_packages import package_missing
-from crosscast.messages.output import write_files
-from crosscast.messages.screens import Part
 
 if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
@@ -30,173 +24,69 @@ if TYPE_CHECKING:
     from crosscast_parity.planning.contestants import Contestant
     from crosscast_parity.planning.options import Options
     from crosscast_parity.processes.work_done import Progress
-    from crosscast_parity.self_test.experiments import Detection
-
-Depth = Literal["quick", "model", "full", "nightly"]
-Device = Literal["cpu", "gpu"]
-Half = Literal["auto", "native", "emulated"]
-COLUMNS = ("program", "against", "verdict", "why")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Parity(Result):
-    """Whether programs train the same."""
-
-    recipe: LoadedRecipe
-    report: ParityReport | None
-    """Everything that was found: programs, runs, checks and verdicts. None if the models of a
-    recipe differ already, or the user interrupted a self-test."""
-    models: Modules | None = None
-    """How the models of a recipe with `model.kind: custom` compare, module by module."""
-    self_test: tuple[Detection, ...] = ()
-    """What became of the planted bugs, with `self_test`."""
-    page: Path | None = None
-    """The report as an HTML file, if `out` was given."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-    @property
-    def verdicts(self) -> Mapping[str, str]:
-        """Program to EQUIVALENT, DIFFERENT, INCONCLUSIVE, NOT TESTED or ERROR."""
-        pairs = self.report.pairs if self.report else ()
-        return {pair.contestant: pair.verdict for pair in pairs}
-
-    @property
-    def html(self) -> str:
-        """The report as one HTML page; empty without a report, and without models that differ."""
-        from crosscast_parity.modules.outputs import page_of
-
-        return page_of(self.report, self.models, self.recipe.name)
-
-    @property
-    def junit(self) -> str:
-        """The checks as JUnit XML, a suite per pair."""
-        from crosscast_parity.modules.outputs import junit_of
-
-        return junit_of(self.report, self.models)
-
-    @property
-    def badge(self) -> str:
-        """The verdict as an SVG image, green only if everything was tested."""
-        from crosscast_parity.modules.outputs import verdict_badge
-
-        return verdict_badge(self.report, self.models).svg()
-
-    @property
-    def lines(self) -> list[str]:
-        """The report in lines of at most 80 columns."""
-        if self.self_test:
-            from crosscast_parity.self_test.experiments import in_words
-
-            return [*in_words(self.self_test)]
-        found: list[str] = []
-        if self.models is not None:
-            from crosscast_parity.modules.report import text_of
-
-            found += text_of(self.models)
-        if self.report is not None:
-            from crosscast_parity.report.terminal import summary_lines
-
-            found += summary_lines(self.report)
-        return found
-
-    @property
-    def exit_code(self) -> Exit:
-        """0 if every requested comparison was made and passed."""
-        if self.models is not None and not self.models.trains_alike:
-            return EXIT_FINDINGS
-        if self.report is None:
-            return EXIT_INTERRUPTED
-        if self.self_test:
-            return exit_code_of(self.diagnostics)
-        from crosscast_parity.compare.command import exit_code
-
-        return Exit(exit_code(self.report))
-
-    @property
-    def summary(self) -> str:
-        """The verdict on every program in a sentence."""
-        if self.report is not None and self.report.pairs and not self.self_test:
-            lines = [
-                f"{pair.contestant} against {pair.reference}: {pair.verdict}: {pair.wording}"
-                for pair in self.report.pairs
-            ]
-            return "\n".join([*lines, *self._beside_training])
-        if self.models is not None and not self.models.same:
-            return "the models differ"
-        return self.lines[-1] if self.lines else "interrupted"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain data."""
-        data: dict[str, Any] = {} if self.report is None else self.report.to_json()
-        if self.models is not None:
-            from crosscast_parity.modules.report import as_json
-
-            data["modules"] = as_json(self.models)
-        return data
-
-    @property
-    def _about(self) -> str:
-        return f"{self.recipe.source.name} ({self.recipe.name})"
-
-    @property
-    def _verdict(self) -> str:
-        if self.report is None or not self.report.pairs or self.self_test:
-            return self.summary
-        words = [f"{p.contestant} against {p.reference}: {p.verdict}" for p in self.report.pairs]
-        return "; ".join([*words, *self._beside_training])
-
-    @property
-    def _beside_training(self) -> list[str]:
-        """What models differ in that were trained and compared all the same."""
-        kinds = self.models.beside_training if self.models is not None else []
-        return [f"the models differ in {', '.join(kinds)}"] if kinds else []
-
-    @property
-    def _next(self) -> str:
-        if self.page is not None:
-            return f"open {self.page}"
-        return "out=FOLDER writes the report as a page"
-
-    def _parts(self, *, all: bool) -> Iterator[Part]:
-        yield "\n".join(self.lines)
-
-    def _html(self) -> Iterator[str]:
-        if self.report is not None and self.report.pairs:
-            pairs = self.report.pairs
-            rows = [(p.contestant, p.reference, p.verdict, p.wording) for p in pairs]
-            yield html.table(COLUMNS, rows, long=("why",))
-            yield html.page(self.html, f"parity of {self.recipe.name}")
-        elif self.html:
-            yield html.page(self.html, f"parity of {self.recipe.name}")
-        else:
-            yield html.pre("\n".join(self.lines))
 
 
 @public
 def parity(
-    recipe: RecipeLike,
-    to: Words,
+    recipe: Annotated[RecipeLike, RECIPE],
+    to: Annotated[Words, TARGETS],
     *,
-    check: Depth = "quick",
-    stress: bool = False,
-    add: Texts = (),
-    reference: str | None = None,
-    bisect: bool = False,
-    self_test: bool = False,
-    windows: int | None = None,
-    twins: int = 3,
-    fault: Texts | None = None,
-    threads: int = 1,
-    jobs: int | None = None,
-    timeout: float = 1800.0,
-    memory: float = 0.0,
-    device: Device = "cpu",
-    half: Half = "auto",
-    save_reference: str | os.PathLike[str] | None = None,
-    reference_run: str | os.PathLike[str] | None = None,
-    python: Texts = (),
-    cache: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
+    check: Annotated[
+        Literal["quick", "model", "full", "nightly"],
+        Parameter("quick: a tiny model, or yours for a few windows; model: the recipe's model."),
+    ] = "quick",
+    stress: Annotated[bool, Parameter("Derive a recipe in which every feature is active.")] = False,
+    add: Annotated[
+        Texts,
+        Parameter(
+            "Add another version, recipe, script or trainer to the comparison.",
+            "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]",
+        ),
+    ] = (),
+    reference: Annotated[
+        str | None, Parameter("Program that the others are compared with; default: torch.")
+    ] = None,
+    bisect: Annotated[bool, Parameter("Name the fields that explain a difference.")] = False,
+    self_test: Annotated[
+        bool, Parameter("Plant known bugs and check that every level detects its own.")
+    ] = False,
+    windows: Annotated[
+        int | None, Parameter("Optimizer steps of a run.", least=1, default="64")
+    ] = None,
+    twins: Annotated[int, Parameter("Number of perturbed runs of the reference.", least=0)] = 3,
+    fault: Annotated[
+        Texts | None,
+        Parameter(
+            "Inject an overflow, optionally only into the gradients of these parameters; `none` "
+            "disables the default faults.",
+            "WINDOW:MICRO=inf|-inf|nan[@NAMES]",
+        ),
+    ] = None,
+    threads: Annotated[int, Parameter("CPU threads per process.", least=1)] = 1,
+    jobs: Annotated[int | None, Parameter("Number of parallel processes.", least=1)] = None,
+    timeout: Annotated[float, Parameter("Time limit of a run in seconds.", positive=True)] = 1800.0,
+    memory: Annotated[
+        float, Parameter("Memory limit of a process in GiB; 0 for none.", least=0)
+    ] = 0.0,
+    device: Annotated[Literal["cpu", "gpu"], DEVICE] = "cpu",
+    half: Annotated[
+        Literal["auto", "native", "emulated"],
+        Parameter("How to compute half precision; auto emulates it on CPUs."),
+    ] = "auto",
+    save_reference: Annotated[
+        str | os.PathLike[str] | None,
+        Parameter("Store the runs of the reference in this folder.", "DIR"),
+    ] = None,
+    reference_run: Annotated[
+        str | os.PathLike[str] | None,
+        Parameter("Compare with runs stored by `save_reference`.", "DIR"),
+    ] = None,
+    python: Annotated[Texts, INTERPRETERS] = (),
+    cache: Annotated[
+        str | os.PathLike[str] | None,
+        Parameter("Folder with finished runs; default: in the folder of `out`.", "DIR"),
+    ] = None,
     command: str = "",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Parity:
@@ -205,31 +95,10 @@ def parity(
     Every program runs in a process of its own; added scripts and your own models are executed.
 
     Args:
-        recipe: the recipe or its path.
-        to: targets to compile to.
-        check: quick: a tiny model, or yours for a few windows; model: the recipe's model.
-        stress: derive a recipe in which every feature is active.
-        add: more programs, as NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME].
-        reference: program that the others are compared with; without it, torch.
-        bisect: name the fields that explain a difference.
-        self_test: plant known bugs and check that every level detects its own.
-        windows: optimizer steps of a run.
-        twins: number of perturbed runs of the reference.
-        fault: overflows to inject, as WINDOW:MICRO=inf|-inf|nan[@NAMES]; `none` for none.
-        threads: CPU threads per process.
-        jobs: number of parallel processes.
-        timeout: time limit of a run in seconds.
-        memory: memory limit of a process in GiB; 0 for none.
-        device: device to train on.
-        half: how to compute half precision; auto emulates it on CPUs.
-        save_reference: folder to store the runs of the reference in.
-        reference_run: folder with runs stored by `save_reference`, to compare with.
-        python: interpreters as TARGET=PATH.
-        cache: folder with finished runs; without it, in `out`.
-        out: folder for the runs and the report; without it, the runs are deleted and the report is
+        out: Folder for the runs and the report; without it, the runs are deleted and the report is
             part of the result only.
-        command: what the report says it was made with.
-        on_progress: called whenever a run begins or ends.
+        command: What the report says it was made with.
+        on_progress: Called whenever a run begins or ends.
 
     Raises:
         DiagnosticError: the recipe or an argument is invalid, or a requirement is missing. That
@@ -237,11 +106,9 @@ def parity(
     """
     targets = targets_of(to)
     given = loaded(recipe)
-    check_choice("check", check, ("quick", "model", "full", "nightly"))
-    check_choice("device", device, ("cpu", "gpu"))
-    check_choice("half", half, ("auto", "native", "emulated"))
+    from crosscast.messages.folder_lock import hold_folder
+
     try:
-        from crosscast.messages.folder_lock import hold_folder
         from crosscast_parity.planning.options import make_options, read_interpreters
     except ModuleNotFoundError as error:
         raise package_missing("the parity harness needs", error) from None
@@ -333,6 +200,7 @@ class _Comparison:
         Raises:
             DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
         """
+        from crosscast.messages.output import write_files
         from crosscast_parity.modules.command import compare_modules
         from crosscast_parity.modules.outputs import report_files, write_untrained
         from crosscast_parity.planning.contestants import check_custom
@@ -366,6 +234,7 @@ class _Comparison:
         self, self_test: bool, command: str, on_progress: Callable[[Progress], None] | None
     ) -> Parity:
         """Train and compare all programs."""
+        from crosscast.emit.folders import compile_to_folders
         from crosscast_parity.compare.harness import compare, ignore
 
         arguments: dict[str, Any] = {

@@ -7,20 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Texts,
-    Words,
-    check_choice,
-    check_positive,
-    check_range,
-    public,
-    targets_of,
-    texts_of,
-)
+from crosscast.api.calls import Texts, Words, public, targets_of, texts_of
 from crosscast.api.files import Files, counted
+from crosscast.api.parameters import FORCE, RECIPE, Parameter, targets
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, loaded
 from crosscast.api.result import Result
 from crosscast.api.solving import solve_all
@@ -37,7 +29,6 @@ if TYPE_CHECKING:
     from crosscast.memory.records import Estimate
     from crosscast.recipe.document import Recipe
 
-MOST_ANSWERS = 100
 NEEDS_LIMIT = "no memory limit: pass --memory SIZE or --device GPU"
 
 
@@ -196,40 +187,52 @@ def check_plot(path: str | os.PathLike[str]) -> None:
 
 @public
 def plan(
-    recipe: RecipeLike,
-    to: Words | None = None,
+    recipe: Annotated[RecipeLike, RECIPE],
+    to: Annotated[Words | None, targets("Targets; default: all with a memory model.")] = None,
     *,
-    memory: str | None = None,
-    device: str | None = None,
-    allow: Literal["precision"] | None = None,
-    answers: int = 5,
-    measured: str | os.PathLike[str] | None = None,
-    trace: bool = False,
-    python: Texts = (),
-    timeout: float = 600.0,
+    memory: Annotated[
+        str | None, Parameter("Memory limit of a process, such as 16GiB or 16GB.", "SIZE")
+    ] = None,
+    device: Annotated[
+        str | None,
+        Parameter(
+            "Take the limit from a GPU: T4, V100, A100-40, H100, ...", "GPU", words="devices"
+        ),
+    ] = None,
+    allow: Annotated[
+        Literal["precision"] | None,
+        Parameter("Allow other changes: precision changes the numerical results."),
+    ] = None,
+    answers: Annotated[int, Parameter("Maximum number of answers.", "N", least=1, most=100)] = 5,
     out: str | os.PathLike[str] | None = None,
-    force: bool = False,
-    plot: str | os.PathLike[str] | None = None,
+    force: Annotated[bool, FORCE] = False,
+    plot: Annotated[
+        str | os.PathLike[str] | None,
+        Parameter("Plot memory by component to a .png or .html file.", "FILE"),
+    ] = None,
+    measured: Annotated[
+        str | os.PathLike[str] | None,
+        Parameter("Compare the estimate with the peak in the trace of a run.", "TRACE"),
+    ] = None,
+    trace: Annotated[
+        bool,
+        Parameter(
+            "Trace your model (PyTorch) or train it for some windows (others). This runs your code."
+        ),
+    ] = False,
+    python: Annotated[
+        Texts, Parameter("Python interpreter for a target, with `trace`.", "TARGET=PATH")
+    ] = (),
+    timeout: Annotated[
+        float, Parameter("Time limit of a trace or run in seconds.", positive=True)
+    ] = 600.0,
 ) -> MemoryPlan:
     """Find micro-batch size, accumulation and checkpointing that fit a memory limit.
 
     Global batch size and schedule do not change.
 
     Args:
-        recipe: the recipe or its path.
-        to: targets; without it, all with a memory model.
-        memory: memory limit of a process, such as 16GiB or 16GB.
-        device: take the limit from a GPU: T4, V100, A100-40, H100, ...
-        allow: allow other changes: precision changes the numerical results.
-        answers: maximum number of answers, at most 100.
-        measured: compare the estimate with the peak in the trace of a run.
-        trace: trace your model (PyTorch) or train it for some windows (others). This runs your
-            code.
-        python: with `trace`: interpreters as TARGET=PATH.
-        timeout: time limit of a trace or run in seconds.
-        out: folder to write every answer to as a recipe; without it, nothing is written.
-        force: overwrite files that crosscast did not write.
-        plot: plot memory by component to this .png or .html file.
+        out: Folder to write every answer to as a recipe; without it, nothing is written.
 
     Raises:
         DiagnosticError: the recipe or an argument is invalid, a requirement is missing, or a file
@@ -238,10 +241,6 @@ def plan(
     from crosscast.fit.measured_peak import read_measured
     from crosscast.targets.backend import program_names
 
-    check_range(answers=(answers, 1, MOST_ANSWERS))
-    check_positive(timeout=timeout)
-    if allow is not None:
-        check_choice("allow", allow, ("precision",))
     targets = targets_of(to) if to else program_names()
     given = loaded(recipe)
     message = ""

@@ -7,15 +7,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Words,
-    public,
-    targets_of,
-)
+from crosscast.api.calls import Words, public, targets_of
 from crosscast.api.files import counted
+from crosscast.api.parameters import ALLOW_FILL_IN, RECIPE, RECIPES, STRICT, targets
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_OK
@@ -175,11 +172,8 @@ def loads(text: str, *, name: str = "<text>") -> LoadedRecipe:
 
 
 @public
-def show(recipe: RecipeLike) -> LoadedRecipe:
+def show(recipe: Annotated[RecipeLike, RECIPE]) -> LoadedRecipe:
     """Return a recipe; its `text` has every default and derived value written out.
-
-    Args:
-        recipe: the recipe or its path.
 
     Raises:
         DiagnosticError: as `load`.
@@ -226,19 +220,15 @@ class Check(Result):
 
 @public
 def check(
-    recipes: RecipeLike | Sequence[RecipeLike],
-    to: Words | None = None,
+    recipes: Annotated[RecipeLike | Sequence[RecipeLike], RECIPES],
+    to: Annotated[
+        Words | None, targets("Also check that these targets can express the recipe.")
+    ] = None,
     *,
-    strict: bool = False,
-    allow_fill_in: bool = False,
+    strict: Annotated[bool, STRICT] = False,
+    allow_fill_in: Annotated[bool, ALLOW_FILL_IN] = False,
 ) -> Check:
     """Check recipes and report all problems. Errors in a recipe are part of the result.
-
-    Args:
-        recipes: recipes or their paths.
-        to: also check that these targets can express the recipes.
-        strict: reject every field whose verdict is not exact.
-        allow_fill_in: accept values that are still marked FILL IN, with a warning.
 
     Raises:
         DiagnosticError: CC106 for an unknown target.

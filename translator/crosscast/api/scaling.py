@@ -8,22 +8,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Texts,
-    Words,
-    check_choice,
-    check_positive,
-    check_range,
-    public,
-    targets_of,
-    texts_of,
-)
+from crosscast.api.calls import Texts, Words, public, targets_of, texts_of
+from crosscast.api.parameters import INTERPRETERS, RECIPE, TARGETS, Parameter
 from crosscast.api.recipes import LoadedRecipe, RecipeLike, folder_of, loaded
 from crosscast.api.result import Result
-from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.code import Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
@@ -109,42 +100,43 @@ def _listed(report: ScalingReport) -> str:
 
 @public
 def check_scaling(
-    recipe: RecipeLike,
-    to: Words,
+    recipe: Annotated[RecipeLike, RECIPE],
+    to: Annotated[Words, TARGETS],
     *,
-    processes: int | None = None,
-    windows: int = 12,
-    stress: bool = False,
-    keep_model: bool = False,
-    timeout: float = 180.0,
-    half: Literal["auto", "native", "emulated"] = "auto",
-    python: Texts = (),
+    processes: Annotated[
+        int | None,
+        Parameter("Number of processes; default: that of the recipe, at least 2.", least=2),
+    ] = None,
+    windows: Annotated[int, Parameter("Optimizer steps per run.", least=4)] = 12,
+    stress: Annotated[bool, Parameter("Use settings that activate every feature.")] = False,
+    keep_model: Annotated[bool, Parameter("Use the recipe's model instead of a tiny one.")] = False,
     out: str | os.PathLike[str] | None = None,
+    timeout: Annotated[
+        float,
+        Parameter(
+            "Terminate a run after this many seconds without a finished window.", positive=True
+        ),
+    ] = 180.0,
+    half: Annotated[
+        Literal["auto", "native", "emulated"],
+        Parameter("How to compute half precision; auto emulates it."),
+    ] = "auto",
+    python: Annotated[Texts, INTERPRETERS] = (),
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Scaling:
     """Check that W processes, W-fold accumulation and one large batch train the same.
 
     Args:
-        recipe: the recipe or its path.
-        to: targets to compile to.
-        processes: number of processes; without it, that of the recipe, at least 2.
-        windows: optimizer steps per run.
-        stress: use settings that activate every feature.
-        keep_model: use the recipe's model instead of a tiny one.
-        timeout: terminate a run after this many seconds without a finished window.
-        half: how to compute half precision; auto emulates it.
-        python: interpreters as TARGET=PATH.
-        out: new folder to keep scripts and runs in; without it, they are deleted.
-        on_progress: called whenever a run begins or ends.
+        out: New folder to keep scripts and runs in; without it, they are deleted.
+        on_progress: Called whenever a run begins or ends.
 
     Raises:
         DiagnosticError: the recipe or an argument is invalid, or a requirement is missing.
     """
-    check_range(processes=(processes, 2), windows=(windows, 4))
-    check_positive(timeout=timeout)
-    check_choice("half", half, ("auto", "native", "emulated"))
     targets = targets_of(to)
     given = loaded(recipe)
+    from crosscast.emit.folders import compile_to_folders
+
     try:
         from crosscast_parity.compare.harness import ignore
         from crosscast_parity.planning.contestants import of_targets

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    check_range,
-    public,
-)
+from crosscast.api.calls import public
+from crosscast.api.parameters import Parameter
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_OK
@@ -27,6 +25,12 @@ if TYPE_CHECKING:
 
 COLUMNS = ("part", "number", "verdict", "how")
 PathLike = str | os.PathLike[str]
+
+CHECKPOINT = Parameter("A checkpoint.safetensors, its folder, or a torch.save file.", "CKPT")
+RUN_RECIPE = Parameter("The recipe of the run, to validate the state.", "FILE")
+WINDOWS = Parameter("Number of attempted steps, for a torch.save file.", least=0)
+UPDATES = Parameter("Number of steps that were not skipped, for a torch.save file.", least=0)
+ROWS = Parameter("Number of training rows, to compute epoch and row.", least=1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -126,23 +130,17 @@ def _named(path: PathLike | None) -> str:
 
 @public
 def state_show(
-    checkpoint: PathLike,
-    of: str = "torch",
+    checkpoint: Annotated[PathLike, CHECKPOINT],
+    of: Annotated[
+        str, Parameter("Target that wrote the state.", "TARGET", ("--from",), words="targets")
+    ] = "torch",
     *,
-    recipe: PathLike | None = None,
-    windows: int | None = None,
-    updates: int | None = None,
-    rows: int | None = None,
+    recipe: Annotated[PathLike | None, RUN_RECIPE] = None,
+    windows: Annotated[int | None, WINDOWS] = None,
+    updates: Annotated[int | None, UPDATES] = None,
+    rows: Annotated[int | None, ROWS] = None,
 ) -> State:
     """Validate a training state and return its contents.
-
-    Args:
-        checkpoint: a checkpoint.safetensors, its folder, or a torch.save file.
-        of: target that wrote the state.
-        recipe: path of the recipe of the run, to validate the state.
-        windows: number of attempted steps, for a torch.save file.
-        updates: number of steps that were not skipped, for a torch.save file.
-        rows: number of training rows, to compute epoch and row.
 
     Raises:
         DiagnosticError: the state is damaged or does not fit its recipe, or a requirement is
@@ -151,7 +149,6 @@ def state_show(
     from crosscast.state.convert import show
     from crosscast.state.sources import Request, keys_of
 
-    check_range(windows=(windows, 0), updates=(updates, 0), rows=(rows, 1))
     request = Request(
         _named(checkpoint),
         of,
@@ -168,33 +165,36 @@ def state_show(
 
 @public
 def state_convert(
-    checkpoint: PathLike,
-    of: str,
-    to: str,
+    checkpoint: Annotated[PathLike, CHECKPOINT],
+    of: Annotated[
+        str,
+        Parameter(
+            "Target that wrote the state: NAME[@VERSION].", "TARGET", ("--from",), words="targets"
+        ),
+    ],
+    to: Annotated[
+        str, Parameter("Target that continues the run.", "TARGET", ("--to",), words="targets")
+    ],
     *,
     out: PathLike,
-    recipe: PathLike | None = None,
-    layout: PathLike | None = None,
-    like: PathLike | None = None,
-    windows: int | None = None,
-    updates: int | None = None,
-    rows: int | None = None,
-    force: bool = False,
+    recipe: Annotated[PathLike | None, RUN_RECIPE] = None,
+    layout: Annotated[
+        PathLike | None,
+        Parameter("Layout map (JSON) for the weights of a custom model.", "FILE"),
+    ] = None,
+    like: Annotated[
+        PathLike | None,
+        Parameter("A model.safetensors of the target, to compare names and shapes.", "FILE"),
+    ] = None,
+    windows: Annotated[int | None, WINDOWS] = None,
+    updates: Annotated[int | None, UPDATES] = None,
+    rows: Annotated[int | None, ROWS] = None,
+    force: Annotated[bool, Parameter("Overwrite an existing checkpoint.")] = False,
 ) -> State:
     """Convert a training state to another framework: weights, moments, loss scale, position.
 
     Args:
-        checkpoint: a checkpoint.safetensors, its folder, or a torch.save file.
-        of: target that wrote the state: NAME[@VERSION].
-        to: target that continues the run.
-        out: a .safetensors file or a folder; empty for a file beside the checkpoint.
-        recipe: path of the recipe of the run, to validate the state.
-        layout: layout map (JSON) for the weights of a custom model.
-        like: a model.safetensors of the target, to compare names and shapes.
-        windows: number of attempted steps, for a torch.save file.
-        updates: number of steps that were not skipped, for a torch.save file.
-        rows: number of training rows, to compute epoch and row.
-        force: overwrite an existing checkpoint.
+        out: A .safetensors file or a folder; empty for a file beside the checkpoint.
 
     Raises:
         DiagnosticError: the state is damaged, does not fit or cannot be written; nothing was
@@ -203,7 +203,6 @@ def state_convert(
     from crosscast.state.convert import convert
     from crosscast.state.sources import Request
 
-    check_range(windows=(windows, 0), updates=(updates, 0), rows=(rows, 1))
     request = Request(
         source=_named(checkpoint),
         of=of,

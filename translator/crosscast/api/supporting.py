@@ -7,26 +7,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Words,
-    check_choice,
-    public,
-    targets_of,
-    words_of,
-)
+from crosscast.api.calls import Words, public, targets_of, words_of
 from crosscast.api.compiling import VERDICTS
 from crosscast.api.files import Files, counted
+from crosscast.api.parameters import FIELDS, ONLY, Parameter, targets
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_CANNOT_RUN, EXIT_OK, cell_text
 from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.messages.screens import Part, Table
+from crosscast.targets.choice import Only
 
 if TYPE_CHECKING:
-    from crosscast.targets.choice import Only
     from crosscast.targets.doctor import Examination
 
 About = Literal["fields", "defaults", "dialects"]
@@ -128,34 +123,32 @@ class Matrix(Result):
 
 @public
 def matrix(
-    about: About = "fields",
-    to: Words | None = None,
+    about: Annotated[
+        About,
+        Parameter(
+            "The fields of recipes, the defaults of framework APIs, or the targets' versions."
+        ),
+    ] = "fields",
+    to: Annotated[Words | None, targets("Targets; default: all.")] = None,
     *,
-    only: Only | None = None,
-    field: Words | None = None,
+    only: Annotated[Only | None, ONLY] = None,
+    field: Annotated[Words | None, FIELDS] = None,
 ) -> Matrix:
     """Return what every target supports.
 
-    Args:
-        about: the fields of recipes, the defaults of framework APIs, or the versions of targets.
-        to: targets; all without it.
-        only: of the fields, only those with this verdict; `below-exact` is all but exact.
-        field: only these fields, or all fields of a section. The rows of a section above a field
-            are about it too.
+    `only` and `field` choose rows about fields; `below-exact` is all but exact. The rows of a
+    section above a field are about it too.
 
     Raises:
         DiagnosticError: CC106 to CC108 for a target, CC028 for an unknown field, CC016 for a
             question that the defaults and the versions do not answer.
     """
     from crosscast.targets.backend import backend_names, find_target, load_backend
-    from crosscast.targets.choice import ONLY, check_fields, chosen_words, is_about, is_chosen
+    from crosscast.targets.choice import check_fields, chosen_words, is_about, is_chosen
     from crosscast.targets.default_tables import default_rows
     from crosscast.targets.matrix import dialect_rows, matrix_rows, target_rows
 
-    check_choice("about", about, HIDDEN)
     fields = words_of(field)
-    if only is not None:
-        check_choice("only", only, ONLY)
     if about != "fields" and (only or fields):
         raise failure("CC016", f"--only and --field choose rows about fields, not about {about}")
     names = targets_of(to) if to else []
@@ -250,14 +243,13 @@ def init(
     path: str | os.PathLike[str] = "recipe.yaml",
     *,
     out: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    force: Annotated[bool, Parameter("Replace existing files.")] = False,
 ) -> Files:
     """Return a commented starter recipe and the JSON Schema that editors use for completion.
 
     Args:
-        path: name of the recipe's file.
-        out: folder to write both to; without it, nothing is written.
-        force: replace existing files.
+        path: Name of the recipe's file.
+        out: Folder to write both to; without it, nothing is written.
 
     Raises:
         DiagnosticError: CC501 to CC503 if they cannot be written.

@@ -7,25 +7,14 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Paths,
-    Texts,
-    Words,
-    check_choice,
-    check_positive,
-    check_range,
-    paths_of,
-    public,
-    targets_of,
-    texts_of,
-)
+from crosscast.api.calls import Paths, Texts, Words, paths_of, public, targets_of, texts_of
 from crosscast.api.files import counted
+from crosscast.api.parameters import DEVICE, INTERPRETERS, RECIPES, TARGETS, Parameter
 from crosscast.api.recipes import loaded
 from crosscast.api.result import Result
-from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.code import Exit
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.missing_packages import package_missing
@@ -93,64 +82,70 @@ class Sweep(Result):
 
 @public
 def sweep(
-    recipes: Paths,
-    to: Words,
+    recipes: Annotated[Paths, RECIPES],
+    to: Annotated[Words, TARGETS],
     *,
     out: str | os.PathLike[str],
-    seeds: Texts | Sequence[int] = (),
-    set: Texts = (),
-    windows: int | None = None,
-    executor: str = "local",
-    jobs: int | None = None,
-    threads: int = 1,
-    timeout: float | None = None,
-    retries: int = 3,
-    checkpoint_every: int | None = None,
-    device: Literal["cpu", "gpu"] = "cpu",
-    python: Texts = (),
-    partition: str = "",
-    time: int | None = None,
-    mem: str = "",
-    option: Texts = (),
+    seeds: Annotated[
+        Texts | Sequence[int],
+        Parameter("Seeds; default: the seed of each recipe.", "N,N-N,..."),
+    ] = (),
+    set: Annotated[
+        Texts,
+        Parameter(
+            "Set a recipe field; repeat a path to add values to the grid.",
+            "PATH=VALUE",
+            words="settings",
+        ),
+    ] = (),
+    windows: Annotated[
+        int | None, Parameter("Optimizer steps; default: those of the recipe.", least=1)
+    ] = None,
+    executor: Annotated[
+        str, Parameter("How to run the cells: local, slurm or a plug-in.", "NAME")
+    ] = "local",
+    jobs: Annotated[
+        int | None,
+        Parameter("Cells to run at a time; local default: the number of cores.", least=1),
+    ] = None,
+    threads: Annotated[
+        int, Parameter("Cores per cell.", names=("--threads", "--cpus"), least=1)
+    ] = 1,
+    timeout: Annotated[
+        float | None,
+        Parameter("Time limit of an attempt in seconds; default: none.", positive=True),
+    ] = None,
+    retries: Annotated[int, Parameter("Number of retries after a cell was killed.", least=0)] = 3,
+    checkpoint_every: Annotated[
+        int | None,
+        Parameter("Checkpoint interval in windows; default: that of the scripts.", least=1),
+    ] = None,
+    device: Annotated[Literal["cpu", "gpu"], DEVICE] = "cpu",
+    python: Annotated[Texts, INTERPRETERS] = (),
+    partition: Annotated[str, Parameter("SLURM partition.")] = "",
+    time: Annotated[
+        int | None,
+        Parameter("SLURM time limit of an attempt in minutes; default: 60.", "MINUTES", least=1),
+    ] = None,
+    mem: Annotated[str, Parameter("SLURM memory per cell, such as 4G.")] = "",
+    option: Annotated[
+        Texts,
+        Parameter("Option for the executor; SLURM: any option of sbatch.", "NAME[=VALUE]"),
+    ] = (),
     watch: Watch | None = None,
 ) -> Sweep:
     """Train recipes x targets x seeds x settings; repeat the call to continue.
 
     Args:
-        recipes: paths of recipes.
-        to: targets to compile to.
-        out: folder of the sweep; an existing sweep is continued.
-        seeds: seeds as N or N-N; without them, the seed of each recipe.
-        set: recipe fields as PATH=VALUE; repeat a path to add values to the grid.
-        windows: optimizer steps; without it, those of the recipe.
-        executor: how to run the cells: local, slurm or a plug-in.
-        jobs: cells to run at a time.
-        threads: cores per cell.
-        timeout: time limit of an attempt in seconds.
-        retries: number of retries after a cell was killed.
-        checkpoint_every: checkpoint interval in windows.
-        device: device to train on.
-        python: interpreters as TARGET=PATH.
-        partition: SLURM partition.
-        time: SLURM time limit of an attempt in minutes.
-        mem: SLURM memory per cell, such as 4G.
-        option: options for the executor as NAME[=VALUE].
-        watch: told what begins and ends.
+        out: Folder of the sweep; an existing sweep is continued.
+        watch: Told what begins and ends.
 
     Raises:
         DiagnosticError: a recipe or an argument is invalid, or a requirement is missing.
     """
-    check_range(
-        windows=(windows, 1),
-        jobs=(jobs, 1),
-        threads=(threads, 1),
-        retries=(retries, 0),
-        checkpoint_every=(checkpoint_every, 1),
-        time=(time, 1),
-    )
-    check_positive(timeout=timeout)
-    check_choice("device", device, ("cpu", "gpu"))
     targets = targets_of(to)
+    from crosscast.emit.folders import compile_to_folders
+
     try:
         from crosscast_parity.planning.options import read_interpreters
         from crosscast_parity.sweep.command import SweepOptions, sweep_command

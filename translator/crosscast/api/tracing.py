@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crosscast.api import html
 from crosscast.api.calls import Path as PathLike
-from crosscast.api.calls import Paths, check_choice, paths_of, public
+from crosscast.api.calls import Paths, paths_of, public
 from crosscast.api.files import counted
+from crosscast.api.parameters import Parameter
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
 from crosscast.messages.console import EXIT_OK
@@ -97,14 +98,20 @@ class TraceExport(Result):
 
 
 @public
-def trace_export(runs: Paths, to: Format, *, out: PathLike, force: bool = False) -> TraceExport:
+def trace_export(
+    runs: Annotated[
+        Paths,
+        Parameter("Folders of runs, of comparisons or of sweeps, or trace.jsonl files.", "RUN..."),
+    ],
+    to: Annotated[Format, Parameter("The tool that shows the runs, or csv.", names=("--to",))],
+    *,
+    out: PathLike,
+    force: Annotated[bool, Parameter("Replace an earlier export.")] = False,
+) -> TraceExport:
     """Write the traces of runs in the format of a tool that shows runs.
 
     Args:
-        runs: folders of runs, of comparisons or of sweeps, or trace.jsonl files.
-        to: the tool, or csv.
-        out: file to write for csv, else a folder.
-        force: replace an earlier export.
+        out: File to write for csv, else a folder.
 
     Raises:
         DiagnosticError: a trace is damaged, there is none, something else is at `out`, or the
@@ -112,12 +119,11 @@ def trace_export(runs: Paths, to: Format, *, out: PathLike, force: bool = False)
     """
     import shlex
 
-    from crosscast.tracking.exporting import FORMATS, export
+    from crosscast.tracking.exporting import export
     from crosscast.tracking.places import find_runs
     from crosscast.tracking.runs import read_run
     from crosscast.tracking.tools import TOOLS, require
 
-    check_choice("to", to, FORMATS)
     tool = TOOLS.get(to)
     if tool is not None:
         require(tool)

@@ -6,17 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from crosscast.api import html
-from crosscast.api.calls import (
-    Texts,
-    Words,
-    check_positive,
-    public,
-    targets_of,
-    texts_of,
-)
+from crosscast.api.calls import Texts, Words, public, targets_of, texts_of
+from crosscast.api.parameters import INTERPRETERS, RECIPE, Parameter, targets
 from crosscast.api.recipes import RecipeLike, folder_of, loaded
 from crosscast.api.result import Result
 from crosscast.messages.code import Exit
@@ -32,6 +26,9 @@ if TYPE_CHECKING:
     from crosscast_parity.weights.search import Found
 
 COLUMNS = ("framework", "tensors", "matched", "how")
+
+ROWS = Parameter("Rows for the models; default: those of the recipe.", "FILE.npz")
+TIMEOUT = Parameter("Time limit of a step of a process in seconds.", positive=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -131,25 +128,21 @@ def check_new(path: str | os.PathLike[str], *, force: bool) -> Path:
 
 @public
 def weights_match(
-    recipe: RecipeLike,
-    to: Words | None = None,
+    recipe: Annotated[RecipeLike, RECIPE],
+    to: Annotated[
+        Words | None, targets("Targets; default: all that have a factory in the recipe.")
+    ] = None,
     *,
-    rows: str | os.PathLike[str] | None = None,
-    python: Texts = (),
-    timeout: float = 300.0,
     out: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    rows: Annotated[str | os.PathLike[str] | None, ROWS] = None,
+    force: Annotated[bool, Parameter("Overwrite an existing file.")] = False,
+    python: Annotated[Texts, INTERPRETERS] = (),
+    timeout: Annotated[float, TIMEOUT] = 300.0,
 ) -> Weights:
-    """Match the weights of a recipe's models, and prove it by running them.
+    """Match the weights of a recipe's models (`model.kind: custom`), proven by running them.
 
     Args:
-        recipe: a recipe with `model.kind: custom`, or its path.
-        to: targets; without it, all that have a factory in the recipe.
-        rows: .npz file with rows for the models; without it, those of the recipe.
-        python: interpreters as TARGET=PATH.
-        timeout: time limit of a step of a process in seconds.
-        out: file to write the map to; without it, nothing is written.
-        force: overwrite an existing file.
+        out: File to write the map to; without it, nothing is written.
 
     Raises:
         DiagnosticError: the recipe, its models or an argument are invalid, a requirement is
@@ -172,23 +165,18 @@ def weights_match(
 
 @public
 def weights_check(
-    recipe: RecipeLike,
-    weights: str | os.PathLike[str] = "",
-    to: Words | None = None,
+    recipe: Annotated[RecipeLike, RECIPE],
+    weights: Annotated[
+        str | os.PathLike[str],
+        Parameter("Default: weights.yaml beside the recipe.", "FILE", ("--weights",)),
+    ] = "",
+    to: Annotated[Words | None, targets("Versions of the frameworks in the file.")] = None,
     *,
-    rows: str | os.PathLike[str] | None = None,
-    python: Texts = (),
-    timeout: float = 300.0,
+    rows: Annotated[str | os.PathLike[str] | None, ROWS] = None,
+    python: Annotated[Texts, INTERPRETERS] = (),
+    timeout: Annotated[float, TIMEOUT] = 300.0,
 ) -> Weights:
     """Check a map of weights, such as an edited one, on the models, and prove it again.
-
-    Args:
-        recipe: a recipe with `model.kind: custom`, or its path.
-        weights: the map; without it, weights.yaml beside the recipe.
-        to: versions of the frameworks in the file.
-        rows: .npz file with rows for the models; without it, those of the recipe.
-        python: interpreters as TARGET=PATH.
-        timeout: time limit of a step of a process in seconds.
 
     Raises:
         DiagnosticError: the recipe, its models, the map or an argument are invalid, or a
@@ -211,7 +199,6 @@ def _request(
     python: Sequence[str],
     timeout: float,
 ) -> Request:
-    check_positive(timeout=timeout)
     targets = targets_of(to) if to else []
     given = loaded(recipe).fields
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -54,15 +55,15 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
 
             return compile_command
         case "check":
-            from crosscast.cli.compile import check_command
+            from crosscast.cli.check import check_command
 
             return check_command
         case "show":
-            from crosscast.cli.compile import show_command
+            from crosscast.cli.check import show_command
 
             return show_command
         case "explain":
-            from crosscast.cli.compile import explain_command
+            from crosscast.cli.explain import explain_command
 
             return explain_command
         case "explore":
@@ -160,6 +161,13 @@ def build(name: str) -> Any:
     return get_group(parent).commands[name]
 
 
+def summary(name: str) -> Command:
+    """Return a command that can be listed and not called: building it would take longer."""
+    found = load(name)
+    help = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
+    return Command(name, help=help)
+
+
 class _Commands(Mapping[str, Any]):
     """All commands by name; a command is built when it is looked up."""
 
@@ -186,6 +194,19 @@ class CommandGroup(Group):
     def __init__(self, **settings: Any) -> None:
         shared = [option for option in settings["params"] if option.name == "lang"]
         super().__init__(**settings | {"commands": _Commands(shared)})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return what a list shows of a command: its help, without its parameters."""
+        return summary(cmd_name) if cmd_name in NAMES else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Return a command that is called, with its name and its arguments."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else self.commands[name], rest
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; what is printed is escaped, also what is said of wrong arguments.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +119,16 @@ def complete_packages(incomplete: str) -> list[str]:
     from crosscast.drift.observations import packages
 
     return [name for name in packages() if name.startswith(incomplete)]
+
+
+WORDS: dict[str, Callable[[str], list[str]]] = {
+    "targets": complete_targets,
+    "migrations": complete_migrations,
+    "settings": complete_settings,
+    "fields": complete_fields,
+    "rules": complete_rules,
+    "changes": complete_changes,
+    "devices": complete_devices,
+    "packages": complete_packages,
+}
+"""What completes the words that a parameter takes, by their name in its description."""

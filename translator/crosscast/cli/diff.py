@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from crosscast.cli.compile import JsonOption
-from crosscast.cli.lift import VersionOption
+from crosscast.cli.options import JSON, options_of
 from crosscast.cli.screens import show
 from crosscast.messages.console import print_json
 
-_SIDE = "a recipe, script, launch script, configuration, or folder with one run."
+if TYPE_CHECKING:
+    from crosscast.api.comparing import Diff
 
 
-def diff_command(
-    left: Annotated[str, typer.Argument(metavar="A", help=f"The left side: {_SIDE}")],
-    right: Annotated[
-        str, typer.Argument(metavar="B", help="The right side, with the same choices.")
-    ],
-    version: VersionOption = None,
-    json: JsonOption = False,
-) -> int:
+@options_of("comparing.diff")
+def diff_command(diff: Callable[..., Diff], *, json: Annotated[bool, JSON] = False) -> int:
     """Compare the training that two sources define; exit with 1 if they differ."""
-    from crosscast.api.comparing import diff
-
-    found = diff(left, right, version=version or ())
+    found = diff()
     if json:
         print_json(found.to_json())
         return found.exit_code

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import FieldOption, JsonOption, OnlyOption
-from crosscast.cli.screens import AllOption, show
+from crosscast.api.parameters import Parameter
+from crosscast.cli.options import ALL, JSON, options_of
+from crosscast.cli.screens import show
 from crosscast.messages.console import print_json, print_screen
 from crosscast.messages.screens import head
 
+if TYPE_CHECKING:
+    from crosscast.api.files import Files
+    from crosscast.api.supporting import Machine, Matrix
 
+
+@options_of("supporting.init")
 def init_command(
-    path: Annotated[Path, typer.Argument(help="File to write.")] = Path("recipe.yaml"),
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    init: Callable[..., Files],
+    path: Annotated[Path, Parameter("File to write.")] = Path("recipe.yaml"),
 ) -> None:
     """Write a commented starter recipe and the JSON Schema that editors use for completion."""
-    from crosscast.api.supporting import init
-
-    names = [path.parent / name for name in init(path.name, out=path.parent, force=force)]
+    names = [path.parent / name for name in init(path.name, out=path.parent)]
     print_screen(
         head(
             "a commented starter recipe, and the schema for editors",
@@ -38,31 +43,25 @@ def schema_command() -> None:
     print(schema_text(), end="")
 
 
+@options_of("supporting.matrix", without=["about"])
 def matrix_command(
-    to: Annotated[
-        list[str] | None, typer.Option("--to", metavar="T,...", help="Targets; default: all.")
-    ] = None,
-    only: OnlyOption = None,
-    field: FieldOption = None,
-    all: AllOption = False,
-    json: JsonOption = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the docs page.")] = False,
-    defaults: Annotated[
-        bool, typer.Option("--defaults", help="Show the default values of framework APIs.")
-    ] = False,
+    matrix: Callable[..., Matrix],
+    *,
+    to: list[str] | None,
+    only: str | None,
+    field: list[str] | None,
+    all: Annotated[bool, ALL] = False,
+    json: Annotated[bool, JSON] = False,
+    markdown: Annotated[bool, Parameter("Print the docs page.")] = False,
+    defaults: Annotated[bool, Parameter("Show the default values of framework APIs.")] = False,
     dialects: Annotated[
-        bool,
-        typer.Option(
-            "--dialects", help="Show the versions of the targets, with counts of verdicts."
-        ),
+        bool, Parameter("Show the versions of the targets, with counts of verdicts.")
     ] = False,
 ) -> None:
     """Show what every target supports: numbers, and what is not exact."""
     _refuse_both(("--json", json), ("--markdown", markdown))
     _refuse_both(("--dialects", dialects), ("--defaults", defaults))
     _refuse_both(("--dialects", dialects), ("--markdown", markdown))
-    from crosscast.api.supporting import matrix
-
     about: Literal["fields", "defaults", "dialects"] = "fields"
     if defaults or dialects:
         about = "defaults" if defaults else "dialects"
@@ -72,7 +71,7 @@ def matrix_command(
     for option in asked[1:]:
         _refuse_both(option, ("--dialects", dialects))
         _refuse_both(option, ("--defaults", defaults))
-    found = matrix(about, to, only=only, field=field)
+    found = matrix(about)
     if markdown:
         print(found.markdown, end="")
     elif json:
@@ -87,10 +86,9 @@ def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
         raise typer.BadParameter(f"{first[0]} and {other[0]} exclude each other")
 
 
-def doctor_command(json: JsonOption = False) -> int:
+@options_of("supporting.doctor")
+def doctor_command(doctor: Callable[..., Machine], *, json: Annotated[bool, JSON] = False) -> int:
     """Report which frameworks are installed here and what they can run natively."""
-    from crosscast.api.supporting import doctor
-
     found = doctor()
     if json:
         print_json([machine.to_json() for machine in found.targets])

@@ -15,11 +15,11 @@ from typing import Any, NoReturn, TypeVar
 
 import typer
 
+from crosscast.api.parameters import LARGEST
 from crosscast.messages.console import EXIT_INTERRUPTED, print_diagnostics
 from crosscast.messages.diagnostics import DiagnosticError, os_failure, refuse_null
 from crosscast.messages.terminal import escaping, plain_stream
 
-LARGEST = 2**31 - 1
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

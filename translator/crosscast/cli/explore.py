@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from crosscast.cli.completion import complete_targets
-from crosscast.cli.lift import VersionOption
+from crosscast.cli.options import options_of, output
 from crosscast.messages.console import print_diagnostics
 
 if TYPE_CHECKING:
@@ -16,37 +14,14 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
+@options_of("exploring.explore")
 def explore(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="A [B]",
-            help="A recipe (or - for stdin), or a script or folder with one run; with B, both side "
-            "by side.",
-        ),
-    ],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="The page, or - for stdout.")
-    ],
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--to",
-            autocompletion=complete_targets,
-            metavar="TARGET,...",
-            help="Targets; default: all frameworks. Two dialects of one framework are shown side "
-            "by side.",
-        ),
-    ] = None,
-    version: VersionOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a file that is not such a page.")
-    ] = False,
+    explore: Callable[..., Exploration],
+    *,
+    output: Annotated[str, output("The page, or - for stdout.", "FILE")],
 ) -> int:
     """Write a page that shows which lines of the emitted scripts carry which field."""
-    from crosscast.api.exploring import explore
-
-    found = explore(paths, to, version=version or (), out=file_of(output), force=force)
+    found = explore(out=file_of(output))
     print_page(found)
     if found.written is not None:
         print(found.written)

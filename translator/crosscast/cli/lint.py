@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from crosscast.cli.completion import complete_rules
+from crosscast.api.parameters import Format, Parameter
+from crosscast.cli.options import options_of, output
 from crosscast.cli.progress import progress_bar
 from crosscast.cli.screens import show_head
 from crosscast.messages.console import (
@@ -28,63 +28,33 @@ from crosscast.messages.terminal import escaped, print_document, styled_stream
 if TYPE_CHECKING:
     from crosscast.api.linting import Lint
 
-Format = Literal["text", "json", "sarif", "github", "gitlab"]
-FailOn = Literal["error", "warning", "note"]
 
-
+@options_of(
+    "linting.lint",
+    format="exclude",
+    output="exclude",
+    write_baseline="baseline",
+    fix="baseline",
+    diff="baseline",
+    list_rules="baseline",
+    explain="baseline",
+)
 def lint_command(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[PATH...]", help="Files and folders, or - for stdin."),
-    ] = None,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CODE,...",
-            autocompletion=complete_rules,
-            help="Rules to enable: codes, code prefixes, names or ALL.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CODE,...", autocompletion=complete_rules, help="Rules to disable."),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN,...", help="Paths to exclude.")
-    ] = None,
-    format: Annotated[Format, typer.Option("--format", help="Output format.")] = "text",
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="File for the output.")
-    ] = "-",
-    baseline: Annotated[
-        str, typer.Option(metavar="FILE", help="Ignore the findings listed in this file.")
-    ] = "",
-    write_baseline: Annotated[
-        bool, typer.Option("--write-baseline", help="Write all findings to the baseline file.")
-    ] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Apply the safe fixes.")] = False,
+    lint: Callable[..., Lint],
+    *,
+    paths: list[str] | None = None,
+    format: Annotated[Format, Parameter("Output format.")] = "text",
+    output: Annotated[str, output("File for the output.", "FILE")] = "-",
+    baseline: str,
+    write_baseline: Annotated[bool, Parameter("Write all findings to the baseline file.")] = False,
+    fix: Annotated[bool, Parameter("Apply the safe fixes.")] = False,
     diff: Annotated[
-        bool, typer.Option("--diff", help="Show what --fix would change, without changing files.")
+        bool, Parameter("Show what --fix would change, without changing files.")
     ] = False,
-    list_rules: Annotated[bool, typer.Option("--list-rules", help="List all rules.")] = False,
+    list_rules: Annotated[bool, Parameter("List all rules.")] = False,
     explain: Annotated[
-        str,
-        typer.Option(
-            metavar="CODE", autocompletion=complete_rules, help="Print the documentation of a rule."
-        ),
+        str, Parameter("Print the documentation of a rule.", "CODE", words="rules")
     ] = "",
-    stdin_name: Annotated[
-        str, typer.Option(metavar="NAME", help="File name to report for stdin.")
-    ] = "<stdin>",
-    jobs: Annotated[
-        int, typer.Option(min=0, help="Maximum number of processes; 0 chooses automatically.")
-    ] = 0,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also say what could not be followed.")
-    ] = False,
-    fail_on: Annotated[
-        FailOn, typer.Option(help="Lowest severity of findings that gives exit code 1.")
-    ] = "note",
 ) -> int:
     """Find mistakes in mixed precision and gradient accumulation."""
     if list_rules or explain:
@@ -94,20 +64,11 @@ def lint_command(
         write_baseline and (fix or diff), "--write-baseline cannot be combined with --fix or --diff"
     )
     _refuse(diff and format != "text", "--diff cannot be combined with --format")
-    from crosscast.api.linting import lint
-
     with progress_bar("checking") as progress:
         found = lint(
-            paths or (),
-            select=select,
-            ignore=ignore,
-            exclude=exclude,
+            paths=paths or (),
             baseline="" if write_baseline else baseline,
             fix=fix or diff,
-            stdin_name=stdin_name,
-            jobs=jobs,
-            verbose=verbose,
-            fail_on=fail_on,
             progress=progress,
         )
     if write_baseline:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from crosscast.messages.console import print_diagnostics, print_screen
 
 if TYPE_CHECKING:
     from crosscast.api.result import Result
-
-AllOption = Annotated[
-    bool, typer.Option("--all", help="Show everything, not only what needs attention.")
-]
 
 
 def show(found: Result, *, all: bool = False) -> None:

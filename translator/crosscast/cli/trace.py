@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosscast.cli.compile import JsonOption
+from crosscast.cli.options import JSON, options_of, output
 from crosscast.cli.screens import show
 from crosscast.messages.console import print_json
+
+if TYPE_CHECKING:
+    from crosscast.api.tracing import TraceExport
 
 trace_app = typer.Typer(no_args_is_help=True, help="Export the traces that runs leave.")
 
 
 @trace_app.command("export")
+@options_of("tracing.trace_export")
 def export_command(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN...",
-            help="Folders of runs, of comparisons or of sweeps, or trace.jsonl files.",
-        ),
-    ],
-    to: Annotated[
-        Literal["tensorboard", "mlflow", "wandb", "trackio", "csv"],
-        typer.Option("--to", help="The tool that shows the runs, or csv."),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="OUT", help="File to write for csv, else a folder."),
-    ],
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
-    json: JsonOption = False,
+    trace_export: Callable[..., TraceExport],
+    *,
+    output: Annotated[Path, output("File to write for csv, else a folder.", "OUT")],
+    json: Annotated[bool, JSON] = False,
 ) -> int:
     """Write runs in the format of TensorBoard, MLflow, W&B or Trackio, or as CSV."""
-    from crosscast.api.tracing import trace_export
-
-    found = trace_export(runs, to, out=output, force=force)
+    found = trace_export(out=output)
     if json:
         print_json(found.to_json())
     else:

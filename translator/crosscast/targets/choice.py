@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 Only = Literal["below-exact", "exact", "adapted", "approximate", "unsupported"]
-ONLY: tuple[str, ...] = get_args(Only)
 
 
 def is_chosen(verdict: str, only: str | None) -> bool:

@@ -16,7 +16,6 @@ from crosscast.tracking.runs import TracedRun
 from crosscast.tracking.tools import TOOLS, write_with
 
 CSV = "csv"
-FORMATS = (*TOOLS, CSV)
 MARK = "crosscast-export.json"
 """File that says that a folder is an export, which may be replaced as a whole."""
 
