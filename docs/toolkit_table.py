@@ -47,7 +47,7 @@ TOOLKIT = {
 @cache
 def imported_names(folder: Path) -> dict[str, set[str]]:
     """Return the modules of `crosscast_reading` that a folder imports, with the names of each."""
-    found = defaultdict(set)
+    found: dict[str, set[str]] = defaultdict(set)
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:
