@@ -13,8 +13,9 @@ ROOMS = {
     "migration, whatever the framework is": ("translator/crosscast_migrate",),
     "targets": ("backends/*/target",),
     "frameworks in the processes of the harness": ("backends/*/inside", "backends/*/stand_ins"),
-    "readers, rules and names of frameworks": (
+    "readers, rules, models and names of frameworks": (
         *("backends/*/reading", "backends/*/answers", "backends/*/rules", "backends/*/words"),
+        "backends/*/models",
     ),
     "migrations of frameworks, all experimental": ("backends/*/migration",),
     "the harness": ("parity/crosscast_parity",),

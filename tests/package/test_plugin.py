@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -14,73 +13,10 @@ import pytest
 from safetensors import safe_open
 
 from frameworks.subprocesses import require
+from package.plugin_lab import RECIPE, Lab
 from tiers import cases, exhaustive
 
-TESTS = Path(__file__).resolve().parents[1]
-RECIPE = """\
-version: 1
-name: toy
-seed: 7
-model: {kind: bert, preset: tiny, labels: 3, dropout: 0.0}
-data: {source: synthetic, train_rows: 64, eval_rows: 16, sequence_length: 16}
-batch: {micro_batch_size: 4}
-accumulation: {steps: 2}
-precision: {mode: none}
-clipping: {kind: global_norm, max_norm: 0.5}
-optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.1, no_decay: [bias, layer_norm]}
-schedule: {name: linear, warmup_steps: 2, total_steps: 6}
-"""
 MOMENTS = ("exp_avg", "exp_avg_sq")
-
-
-@pytest.fixture(scope="module")
-def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the plug-in into a folder of its own."""
-    folder = tmp_path_factory.mktemp("plugins")
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--target", str(folder), str(TESTS / "plugin")], check=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def lab(plugins: Path, tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """Compile the recipe and make its data."""
-    return Lab(plugins, tmp_path_factory.mktemp("lab"))
-
-
-class Lab:
-    """A folder with a recipe, its rows and what is compiled to toygrad and PyTorch."""
-
-    def __init__(self, plugins: Path, folder: Path) -> None:
-        self._plugins, self.folder = plugins, folder
-        (folder / "recipe.yaml").write_text(RECIPE)
-        rows = ("--train-rows", "64", "--eval-rows", "16", "--sequence-length", "16")
-        made = self("data", "nli-synthetic", "-o", "data", *rows, "--vocab-size", "1024")
-        assert made.returncode == 0, made.stderr
-        done = self("compile", "recipe.yaml", "--to", "toy,torch", "-o", "out")
-        assert done.returncode == 0, done.stderr
-
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.python("-m", "crosscast", *arguments)
-
-    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run Python in the folder, with the plug-in."""
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(self._plugins), "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=500,
-        )
-
-    def train(self, target: str, output: str, *flags: str) -> Path:
-        """Run an emitted script to its end and return the folder of what it leaves."""
-        given = ("--output", output, "--device", "cpu", "--threads", "1")
-        done = self.python(f"out/{target}/train.py", *given, *flags)
-        assert done.returncode == 0, done.stderr
-        return self.folder / output
 
 
 def test_compiles_beside_the_backends_of_the_house(lab: Lab) -> None:
@@ -299,142 +235,6 @@ def test_its_codemod_migrates(lab: Lab, program: str) -> None:
     assert "toygrad1" in lab("migrate", program, "--to", "toygrad2").stderr
     held = lab("migrate", program).stderr
     assert "the migration of toygrad 0 is experimental: it was not tried on programs" in held
-
-
-MODEL_OF_TORCH = """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.first = nn.Linear(4, width)
-        self.norm = nn.LayerNorm(width)
-        self.last = nn.Linear(width, 3)
-        nn.init.zeros_(self.last.bias)
-
-    def forward(self, x):
-        x = torch.tanh(self.norm(self.first(x)))
-        return self.last(x) - 1.0
-
-
-model = Net(8)
-optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
-for x, labels in loader:
-    optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(model(x), labels)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-    optimizer.step()
-"""
-MODEL_OF_TOYGRAD = """\
-import toygrad
-from toygrad import LayerNorm, Linear, Module
-
-
-class Net(Module):
-    def __init__(self, width):
-        self.first = Linear(4, width)
-        self.norm = LayerNorm(width, 1e-6)
-        self.last = Linear(width, 3)
-
-    def __call__(self, x):
-        x = toygrad.gelu(self.norm(self.first(x))) * 0.5
-        return self.last(x.reshape(-1, 8))
-
-
-model = Net(8)
-weights = list(model.parameters().values())
-optimizer = toygrad.AdamW([(weights, 0.1)], (0.9, 0.999), 1e-7)
-for x, labels in loader:
-    loss = toygrad.cross_entropy(model(x), labels, "mean")
-    loss.backward()
-    optimizer.step()
-"""
-OUTPUTS = """
-import json
-import numpy as np
-
-{model}
-
-rows = np.random.default_rng(9).normal(size=(5, 4)).astype(np.float32)
-for number, (_, weight) in enumerate(sorted(dict({named}).items())):
-    weight.data[:] = {filled}(np.random.default_rng(number).normal(size=weight.data.shape))
-outputs = model(x={given}(rows))
-print(json.dumps(np.asarray(outputs.{array}).tolist()))
-"""
-PARTS = {
-    "torch": {
-        "named": "model.named_parameters()",
-        "filled": "__import__('torch').as_tensor",
-        "given": "__import__('torch').as_tensor",
-        "array": "detach()",
-    },
-    "toy": {
-        "named": "model.parameters()",
-        "filled": "np.asarray",
-        "given": "__import__('toygrad').tensor_of",
-        "array": "data",
-    },
-}
-
-
-def carried(lab: Lab, program: str, output: str) -> dict[str, Path]:
-    """Migrate a program to both frameworks and return the folders of the models."""
-    (lab.folder / "source.py").write_text(program)
-    given = ("--set", "clipping.kind=global_norm", "--set", "clipping.max_norm=0.5")
-    lab("migrate", "source.py", "--to", "torch,toy", *given, "-o", output)
-    return {target: lab.folder / output / target for target in ("torch", "toy")}
-
-
-def test_models_are_carried_into_it_and_out_of_it(lab: Lab) -> None:
-    into = carried(lab, MODEL_OF_TORCH, "into")["toy"] / "own_model.py"
-    assert "self.norm = toygrad.LayerNorm(8, 1e-05)" in into.read_text()
-    assert "np.random.uniform(" in into.read_text()  # Linear of PyTorch does not start from zeros
-    assert "return x * 1.0 + -1.0" in into.read_text()
-    out = carried(lab, MODEL_OF_TOYGRAD, "out_of")["torch"] / "own_model.py"
-    assert "self.norm = nn.LayerNorm(8, eps=1e-06)" in out.read_text()
-    assert "nn.init.constant_(self.first.weight, 0.0)" in out.read_text()
-    assert 'F.gelu(x, approximate="none")' in out.read_text()
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("nn.Linear(4, width, bias=False)", "toygrad has no layer without a bias"),
-        ("nn.LayerNorm((2, 4))", "toygrad normalizes the last axis only"),
-        ("nn.LayerNorm(width, bias=False)", "toygrad has no normalization without a bias"),
-        ("nn.ReLU()", "relu has no counterpart"),
-    ],
-)
-def test_a_model_that_it_has_no_rows_for_is_refused(
-    lab: Lab, line: str, reason: str, tmp_path: Path
-) -> None:
-    text = MODEL_OF_TORCH.replace("nn.LayerNorm(width)", line)
-    own = carried(lab, text, str(tmp_path / "refused"))["toy"] / "own_model.py"
-    assert reason in own.read_text()
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize(
-    ("program", "framework"), [(MODEL_OF_TORCH, "torch"), (MODEL_OF_TOYGRAD, "toy")]
-)
-def test_carried_models_compute_the_same(lab: Lab, program: str, framework: str) -> None:
-    require("torch")
-    folders = carried(lab, program, f"same_{framework}")
-    found = []
-    made = [(framework, program.partition("optimizer =")[0])]
-    for target, folder in folders.items():
-        own = f"import sys\nsys.path.insert(0, {str(folder)!r})\n"
-        made.append((target, f"{own}from own_model import build_model\nmodel = build_model()"))
-    for target, model in made:
-        done = lab.python("-c", OUTPUTS.format(model=model, **PARTS[target]))
-        assert done.returncode == 0, done.stderr
-        found.append(np.asarray(json.loads(done.stdout)))
-    assert found[0].shape == (5, 3)
-    for other in found[1:]:
-        np.testing.assert_allclose(other, found[0], atol=1e-5)
 
 
 def test_its_examples_hold(lab: Lab) -> None:

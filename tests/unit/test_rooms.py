@@ -185,9 +185,7 @@ PARITY_FOR_CORE = {
     "fit": ("recordings", "`plan --measured` reads the trace of a run"),
     "tracking": ("recordings", "exports read what runs have left"),
 }
-PARITY_FOR_READING = {
-    "lift": ("planning reading side_by_side", "a reading is proven by running its source"),
-}
+PARITY_FOR_READING = {"lift": ("planning reading side_by_side", "a source is run as a proof")}
 PARITY_FOR_MIGRATION = "compare planning side_by_side"
 """A migration is proven by running it. The harness is an extra: others import it late."""
 
