@@ -65,12 +65,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         if len(call.names) != 1 or may_be_rebound(call.node.func, call.module):
             continue
         for pattern, words in FOREIGN:
-            for given in call.node.keywords if re.fullmatch(pattern, name) else ():
-                if given.arg in words:
+            for word in call.node.keywords if re.fullmatch(pattern, name) else ():
+                if word.arg in words:
                     yield Finding(
-                        span=call.module.span(given),
-                        message=f"{name} has no argument {given.arg}: the call raises an exception",
-                        hint=words[given.arg],
+                        span=call.module.span(word),
+                        message=f"{name} has no argument {word.arg}: the call raises an exception",
+                        hint=words[word.arg],
                     )
 
 

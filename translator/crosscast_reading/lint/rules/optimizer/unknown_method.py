@@ -55,8 +55,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     for call in program.calls():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue
-        made = evaluate(call.receiver, call.module)
-        if not isinstance(made, Instance) or not _OBJECTS.fullmatch(canonical(made.made_by)):
+        value = evaluate(call.receiver, call.module)
+        if not isinstance(value, Instance) or not _OBJECTS.fullmatch(canonical(value.made_by)):
             continue
         near = difflib.get_close_matches(call.method, _METHODS, n=1, cutoff=_CLOSE)
         if near and not call.method.startswith("_"):
@@ -92,8 +92,8 @@ def _is_paddles(value: Value) -> bool:
     """Whether a value is certainly an optimizer of Paddle."""
     if isinstance(value, Choice):
         return all(_is_paddles(option) for _, option in value.options)
-    made = canonical(value.made_by) if isinstance(value, Instance) else ""
-    return bool(_PADDLE.fullmatch(made))
+    maker = canonical(value.made_by) if isinstance(value, Instance) else ""
+    return bool(_PADDLE.fullmatch(maker))
 
 
 def _may_be_paddles(value: Value) -> bool:
