@@ -23,7 +23,7 @@ from crosscast_reading.readers import registry as readers
 assert public_names.INSTALLED  # is made when it is imported: of what is really installed
 Install = Callable[..., None]
 CACHES = (
-    source_support._found,
+    source_support._load_all,
     migration_apis,
     rules._load,
     codemods._load,

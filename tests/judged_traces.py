@@ -71,7 +71,7 @@ def reported(
         )
         how = (outcome if name == "paddle" else None) or ended()
         run = Run(contestant=name, stage=stage.name, name=kind, outcome=how, rows=tuple(rows))
-        result.made[name, kind] = FinishedRun(spec=spec, run=run, folder=NOWHERE)
+        result.finished[name, kind] = FinishedRun(spec=spec, run=run, folder=NOWHERE)
     options = make_options(NOWHERE)
     programs = {
         name: Contestant(name=name, target=name, recipe=recipe, python="", script=NOWHERE)

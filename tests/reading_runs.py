@@ -10,7 +10,7 @@ from crosscast.plan.operations import Step
 from crosscast.recipe.document import DynamicLossScaling, Recipe
 from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.reading.evidence import Evidence, Made
+from crosscast_parity.reading.evidence import Evidence, ProgramRun
 from crosscast_parity.recordings.observations import ObservedWindow
 from crosscast_parity.recordings.roles import roles_of
 from crosscast_parity.recordings.trace import TraceRow
@@ -31,11 +31,15 @@ def evidence_of(recipe: Recipe, updates: int = 12, *, silent: bool = False) -> E
     if recipe.scaling_on:
         plans["its run with an overflow"] = (Fault(OVERFLOW, 0, "inf"),)
     return Evidence(
-        made=tuple(_made(recipe, name, updates, faults, silent) for name, faults in plans.items())
+        program_runs=tuple(
+            _made(recipe, name, updates, faults, silent) for name, faults in plans.items()
+        )
     )
 
 
-def _made(recipe: Recipe, name: str, updates: int, faults: Sequence[Fault], silent: bool) -> Made:
+def _made(
+    recipe: Recipe, name: str, updates: int, faults: Sequence[Fault], silent: bool
+) -> ProgramRun:
     rows, observation = Script(recipe).train(updates, faults, range(updates))
     assert observation is not None
     windows = observation.windows
@@ -45,15 +49,15 @@ def _made(recipe: Recipe, name: str, updates: int, faults: Sequence[Fault], sile
         _attempt(recipe, row, window, groups, silent)
         for row, window in zip(rows, windows, strict=True)
     ]
-    told = {} if silent else _told(recipe, rows, groups)
+    facts = {} if silent else _facts(recipe, rows, groups)
     recording = Recording(
         framework="torch",
         version="2",
         attempts=tuple(attempts),
         whole=True,
-        told=told | {"parameters": _parameters(groups)},
+        facts=facts | {"parameters": _parameters(groups)},
     )
-    return Made(name=name, recording=recording, windows=kept)
+    return ProgramRun(name=name, recording=recording, windows=kept)
 
 
 Groups = Mapping[tuple[float, float], list[str]]
@@ -124,7 +128,7 @@ def _loss(recipe: Recipe, row: TraceRow, rows: int, count: int) -> dict[str, Any
     }
 
 
-def _told(recipe: Recipe, rows: Sequence[TraceRow], groups: Groups) -> dict[str, Any]:
+def _facts(recipe: Recipe, rows: Sequence[TraceRow], groups: Groups) -> dict[str, Any]:
     scaling = recipe.loss_scaling
     found: dict[str, Any] = {"seed": recipe.seed, "weights": ["float32"]}
     if recipe.half:

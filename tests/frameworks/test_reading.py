@@ -80,7 +80,7 @@ def test_misreadings_are_contradicted_by_the_right_value(held: Lazy[Held], name:
         wrong = put(right, {path: value})
         assert wrong is not None
         assert wrong != right, path
-        fields = {field.path: field.found for field in hold(wrong, evidence).of("contradicted")}
+        fields = {field.path: field.run_value for field in hold(wrong, evidence).of("contradicted")}
         if not (path in fields and same(fields[path], value_of(right, path))):
             missed.append((path, fields))
     assert not missed

@@ -234,7 +234,7 @@ def test_what_records_do_not_show_is_trained() -> None:
     script = changed(BASE, {"model.layer_norm_eps": 1e-5})
     run = gradients(script)
     recorded_script = replace(recorded(BASE), run=run)  # the model leaves no trace in records
-    found = bisect_script(recorded_script, found=run(BASE))
+    found = bisect_script(recorded_script, checks=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("model.layer_norm_eps",)
     assert "L1a first gradients, initial 0.1 -> 2e-06 (limit 1e-05)" in found.sentence
@@ -244,7 +244,7 @@ def test_what_records_do_not_show_is_trained() -> None:
 def test_records_first_then_a_training_on_top() -> None:
     seen = mutant(("optimizer.eps", 1e-6))
     run = gradients(changed(seen, {"data.shuffle": False}))
-    found = bisect_script(replace(recorded(seen), run=run), found=run(BASE))
+    found = bisect_script(replace(recorded(seen), run=run), checks=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("optimizer.eps", "data.shuffle")
 
@@ -253,7 +253,7 @@ def test_a_model_that_no_field_explains() -> None:
     def run(recipe: Recipe) -> tuple[Check, ...]:
         return (check("L1a", "first gradients, initial", 0.3, 1e-5),)
 
-    found = bisect_script(replace(recorded(BASE), run=run), found=run(BASE))
+    found = bisect_script(replace(recorded(BASE), run=run), checks=run(BASE))
     assert found.outcome == "not explained"
     assert found.fields == ()
     assert len([trial for trial in found.trials if trial.by == "run"]) > 5
@@ -261,7 +261,7 @@ def test_a_model_that_no_field_explains() -> None:
 
 def test_without_a_way_to_train_the_rest_stays_open() -> None:
     script = changed(BASE, {"model.layer_norm_eps": 1e-5})
-    found = bisect_script(recorded(BASE), found=gradients(script)(BASE))
+    found = bisect_script(recorded(BASE), checks=gradients(script)(BASE))
     assert found.outcome == "not explained"
 
 

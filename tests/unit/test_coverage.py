@@ -99,7 +99,7 @@ class StandIn:
         run = Run(contestant=spec.contestant, stage=spec.stage, name=spec.name, outcome=outcome,
                   rows=rows)  # fmt: skip
         made = FinishedRun(spec=spec, run=run, folder=folder)
-        result.made[spec.contestant, spec.name] = made
+        result.finished[spec.contestant, spec.name] = made
         kept = tuple(window for window in seen.windows if window.window in spec.record)
         seen = replace(seen, windows=kept)
         result._observations[spec.contestant, spec.name] = seen
@@ -224,7 +224,7 @@ def test_checks_look_at_the_runs_that_the_table_says(stand_ins: list[StandIn]) -
             if result is None:
                 assert kind.on in ("recipes", "seeds"), check
             elif check.run:
-                spec = result.made[name, check.run].spec
+                spec = result.finished[name, check.run].spec
                 assert LOOKED_AT[kind.on](result.stage, spec), (check, kind.on)
 
 
@@ -234,7 +234,7 @@ def test_limits_are_those_of_the_table(stand_ins: list[StandIn]) -> None:
             kind = find_kind(check.level, check.name)
             if kind is None or check.limit is None:
                 continue
-            spec = result.made[name, check.run].spec if result and check.run else None
+            spec = result.finished[name, check.run].spec if result and check.run else None
             limits = {kind.limit, *kind.by_type.values()}
             if spec and spec.recipe.accumulation.dtype == "float32":
                 assert check.limit in limits, (check, limits)

@@ -105,9 +105,9 @@ def test_a_number_is_exercised_only_if_both_sides_of_it_would_be_seen(
         blind = (variation.value < value) == (side == "below")
         return None if variation.path == path and blind else original(number, variation, board)
 
-    original = fields._seen
-    monkeypatch.setattr(fields, "_seen", seen)
-    found = fields._one(stress(), path, fields._Board(*stressed_runs()))
+    original = fields._exercise_of
+    monkeypatch.setattr(fields, "_exercise_of", seen)
+    found = fields._exercise_field(stress(), path, fields._Board(*stressed_runs()))
     assert found.status == "not exercised"
     assert "all checks pass with" in found.wording
 
@@ -135,9 +135,9 @@ def unseen(path: str, value: object, monkeypatch: pytest.MonkeyPatch) -> Exercis
         blind = (variation.path, variation.value) == (path, value)
         return None if blind else original(number, variation, board)
 
-    original = fields._seen
-    monkeypatch.setattr(fields, "_seen", seen)
-    return fields._one(stress(), path, fields._Board(*stressed_runs()))
+    original = fields._exercise_of
+    monkeypatch.setattr(fields, "_exercise_of", seen)
+    return fields._exercise_field(stress(), path, fields._Board(*stressed_runs()))
 
 
 @cache

@@ -84,7 +84,7 @@ def stage_result(run: ToyTrained, folder: Path) -> StageResult:
         rows=trace(run),
     )
     result = StageResult(stage, {"torch": run.recipe}, (), {"torch": "torch"})
-    result.made["torch", STEPS] = FinishedRun(spec=spec, run=made, folder=folder)
+    result.finished["torch", STEPS] = FinishedRun(spec=spec, run=made, folder=folder)
     return result
 
 

@@ -88,7 +88,7 @@ def stage_of(
             outcome=Outcome(kind="finished", message="", status=status),
             rows=tuple(rows),
         )
-        result.made[name, run] = FinishedRun(spec=spec, run=made, folder=NOWHERE)
+        result.finished[name, run] = FinishedRun(spec=spec, run=made, folder=NOWHERE)
     return result
 
 
@@ -142,8 +142,8 @@ def test_with_other_masks_losses_are_not_compared(
         "torch": masks_of(tmp_path / "torch", 0.1, 0.1),
         "paddle": masks_of(tmp_path / "paddle", *rates, lost=lost),
     }
-    for (name, run), made in list(found.made.items()):
-        found.made[name, run] = replace(made, folder=folders[name])
+    for (name, run), made in list(found.finished.items()):
+        found.finished[name, run] = replace(made, folder=folders[name])
     checks, _, differences = pair_checks(found, "paddle", "torch", stage_envelope(found, "torch"))
     (dropout,) = (check for check in checks if check.name == "dropout")
     assert dropout.result == result

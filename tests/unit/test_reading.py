@@ -10,7 +10,7 @@ import pytest
 
 from crosscast.recipe.document import Recipe
 from crosscast_parity.reading.changes import alike, put, value_of
-from crosscast_parity.reading.evidence import Evidence, Made
+from crosscast_parity.reading.evidence import Evidence, ProgramRun
 from crosscast_parity.reading.verdict import Reading, hold
 from crosscast_parity.side_by_side.recording import Recording
 from parity_recipes import plain
@@ -96,7 +96,7 @@ def misread(recipe: Recipe, path: str, value: Any) -> Recipe:
 
 
 def statuses(reading: Reading, status: Any) -> dict[str, Any]:
-    return {field.path: field.found for field in reading.of(status)}
+    return {field.path: field.run_value for field in reading.of(status)}
 
 
 @pytest.mark.parametrize("name", ["right", "silent", "exact"])
@@ -180,19 +180,22 @@ def test_a_scale_that_no_scaler_shows_is_left_open() -> None:
     assert not reading.of("contradicted")
     assert {"loss_scaling.mode", "precision.mode"} <= statuses(reading, "not exercised").keys()
     assert "no scaler" in reading.notes[0]
-    (made,) = runs("exact").made
-    told = {**made.recording.told, "unscaled": "its scaler scales something else"}
-    other = replace(made, recording=replace(made.recording, told=told))
-    assert hold(claimed, Evidence(made=(other,))).notes[0] == "its scaler scales something else"
+    (made,) = runs("exact").program_runs
+    facts = {**made.recording.facts, "unscaled": "its scaler scales something else"}
+    other = replace(made, recording=replace(made.recording, facts=facts))
+    assert (
+        hold(claimed, Evidence(program_runs=(other,))).notes[0]
+        == "its scaler scales something else"
+    )
 
 
 def test_what_no_value_explains_is_told() -> None:
-    (made,) = runs("exact").made
+    (made,) = runs("exact").program_runs
     windows = [
         window.__class__(**{**_fields(window), "after": window.before}) for window in made.windows
     ]
-    broken = Made(name=made.name, recording=made.recording, windows=tuple(windows[:3]))
-    reading = hold(EXACT, Evidence(made=(broken,)))
+    broken = ProgramRun(name=made.name, recording=made.recording, windows=tuple(windows[:3]))
+    reading = hold(EXACT, Evidence(program_runs=(broken,)))
     assert reading.unexplained[0].startswith("L1b update")
     assert "optimizer.momentum" in statuses(reading, "proven")  # the optimizer has it
     assert "accumulation.dtype" not in statuses(reading, "proven")
@@ -203,10 +206,10 @@ def _fields(window: Any) -> dict[str, Any]:
 
 
 def test_several_optimizers_are_no_recipe() -> None:
-    (made,) = runs("exact").made
+    (made,) = runs("exact").program_runs
     first = made.recording.attempts[0]
     other = first.__class__(**{**_fields(first), "optimizer": 1})
     recording = Recording(framework="torch", attempts=(first, other), whole=True)
-    reading = hold(EXACT, Evidence(made=(Made(name="its run", recording=recording),)))
+    reading = hold(EXACT, Evidence(program_runs=(ProgramRun(name="its run", recording=recording),)))
     assert "2 optimizers" in reading.notes[0]
     assert not reading.of("contradicted")

@@ -97,7 +97,7 @@ def judged(
         subject=subject,
         scene=Scene("plain"),
         shape=shape,
-        made=ShapeRun(Outcome(kind=kind), made.ranks),
+        shape_run=ShapeRun(Outcome(kind=kind), made.ranks),
         reference=reference,
         expected=expected,
         tolerance=measure_tolerance(reference, twins, (), WINDOWS, "float32"),

@@ -226,7 +226,7 @@ def _exercised_by(recipe: Recipe, section: str) -> list[Exercise]:
     runs = tuple(recorded_runs(recipe, stress_faults(recipe, 64)))
     board = fields._Board(runs, tuple(map(judges_of, runs)))
     paths = [path for path in fields.fields_of(recipe) if path.startswith(section)]
-    return [fields._one(recipe, path, board) for path in paths]
+    return [fields._exercise_field(recipe, path, board) for path in paths]
 
 
 def _trains(recipe: Recipe) -> bool:

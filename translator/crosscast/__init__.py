@@ -123,8 +123,8 @@ def __getattr__(name: str) -> Any:
         return _imported(f"{__name__}.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = _function(name)
-    return found
+    function = globals()[name] = _function(name)
+    return function
 
 
 def __dir__() -> list[str]:

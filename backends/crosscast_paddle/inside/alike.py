@@ -53,22 +53,22 @@ def _modules() -> Iterator[Any]:
 
 
 def _kinds() -> Iterator[type]:
-    found: set[type] = set()
+    kinds: set[type] = set()
     for module in _modules():
         for kind in vars(module).values():
             if isinstance(kind, type) and any(part in kind.__name__ for part in DRAWING):
-                found.add(kind)
-    yield from sorted(found, key=lambda kind: kind.__qualname__)
+                kinds.add(kind)
+    yield from sorted(kinds, key=lambda kind: kind.__qualname__)
 
 
 def _adams() -> list[type]:
-    found: dict[type, None] = {}
+    kinds: dict[type, None] = {}
     fluid = getattr(paddle, "fluid", None)
     for place in (getattr(fluid, "optimizer", None), getattr(paddle, "optimizer", None)):
         for kind in vars(place).values() if place is not None else ():
             if isinstance(kind, type) and kind.__name__ in ADAMS and "__init__" in vars(kind):
-                found[kind] = None
-    return list(found)
+                kinds[kind] = None
+    return list(kinds)
 
 
 def _with_small_epsilon(original: Any) -> Any:
@@ -94,8 +94,8 @@ def draw(shape: tuple[int, ...]) -> Any:
 def _assigned(values: Any) -> Any:
     """Return the initializer that sets values."""
     fluid = getattr(paddle, "fluid", None)
-    made = getattr(getattr(fluid, "initializer", None), "NumpyArrayInitializer", None)
-    return made(values) if made is not None else paddle.nn.initializer.Assign(values)
+    initializer = getattr(getattr(fluid, "initializer", None), "NumpyArrayInitializer", None)
+    return initializer(values) if initializer is not None else paddle.nn.initializer.Assign(values)
 
 
 def _drawing(original: Any) -> Any:

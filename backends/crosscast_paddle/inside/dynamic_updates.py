@@ -109,12 +109,12 @@ class Watch:
 
         @functools.wraps(original)
         def clip(clipping: Any, pairs: Any, *args: Any, **kwargs: Any) -> Any:
-            found = original(clipping, pairs, *args, **kwargs)
+            clipped = original(clipping, pairs, *args, **kwargs)
             if self._stepping:
-                found = list(found)
-                held = {id(p): array(g) for p, g in found if g is not None}
+                clipped = list(clipped)
+                held = {id(p): array(g) for p, g in clipped if g is not None}
                 self._clipped = {**(self._clipped or {}), **held}
-            return found
+            return clipped
 
         return clip
 

@@ -98,7 +98,7 @@ class PaddleTensors:
         return value if self.kind(value) == kind else value.astype(kind)
 
     def casts_to(self, name: str) -> str | None:
-        """Return what the surrounding auto_cast casts to, by its level and its lists.
+        """Return the type to which the surrounding auto_cast casts, by its level and its lists.
 
         As Paddle decides (`GetAmpDestDtype`), except that all of the class matmul that is not on
         the black list counts as on the white one. None: half if all inputs are.
@@ -121,14 +121,14 @@ class PaddleTensors:
 
 
 def policy_names(listed: Iterable[str]) -> frozenset[str]:
-    """Return what the policy calls the operations on a list of auto_cast.
+    """Return the policy's names of the operations on a list of auto_cast.
 
     Its names are those of old programs: `matmul_v2` is matmul, and `matmul` none that runs.
     """
     names = map(core._get_phi_kernel_name, listed)  # type: ignore[attr-defined]
-    found = {RENAMED.get(name, name) for name in names}
+    operations = {RENAMED.get(name, name) for name in names}
     dense = "linear_v2" in amp_lists.WHITE_LIST  # before, a dense layer was a product and a sum
-    return frozenset(found | ({"linear"} if "matmul" in found and not dense else set()))
+    return frozenset(operations | ({"linear"} if "matmul" in operations and not dense else set()))
 
 
 def install() -> Callable[[Any], None]:

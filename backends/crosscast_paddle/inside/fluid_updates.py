@@ -57,11 +57,11 @@ class FluidWatch:
 
         @functools.wraps(original)
         def clip(clipping: Any, pairs: Any, *args: Any, **kwargs: Any) -> Any:
-            found = original(clipping, pairs, *args, **kwargs)
+            clipped = original(clipping, pairs, *args, **kwargs)
             if self._inside:
-                found = list(found)
-                self._clipped.update({id(p): g.numpy() for p, g in found if g is not None})
-            return found
+                clipped = list(clipped)
+                self._clipped.update({id(p): g.numpy() for p, g in clipped if g is not None})
+            return clipped
 
         return clip
 
@@ -86,8 +86,8 @@ class FluidWatch:
                 self._inside = False
             gradients = [self._clipped.get(id(w), g) for w, g in zip(held, gradients)]  # noqa: B905
             changes = [summary(w.numpy() - b) for w, b in zip(held, before)]  # noqa: B905
-            found = [None if g is None else summary(g) for g in gradients]
-            self._attempt(optimizer, found, changes)
+            summaries = [None if g is None else summary(g) for g in gradients]
+            self._attempt(optimizer, summaries, changes)
             return result
 
         return minimize
@@ -117,7 +117,7 @@ class FluidWatch:
 
 
 def weights_of(optimizer: Any) -> list[Any]:
-    """Return what an optimizer updates."""
+    """Return the trainable weights of an optimizer."""
     held = optimizer._parameter_list or ()
     return [weight for weight in held if weight.trainable]
 

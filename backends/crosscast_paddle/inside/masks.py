@@ -48,7 +48,7 @@ class PaddleDropout:
         self._patches.undo()
 
     @property
-    def _on(self) -> bool:
+    def _is_replacing(self) -> bool:
         return self._masks.active and self._micro is not None
 
     def _name(self, owner: Any) -> str:
@@ -58,7 +58,7 @@ class PaddleDropout:
 
     def _dropping(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def dropout(x: Any, seed_tensor: Any, p: Any, is_test: bool, mode: str, *seed: Any) -> Any:
-            if is_test or not self._on or not 0 < float(p) < 1:
+            if is_test or not self._is_replacing or not 0 < float(p) < 1:
                 return original(x, seed_tensor, p, is_test, mode, *seed)
             numbers = self._numbers(x.shape, float(p))
             kept = self._masks.kept(numbers, float(p), upscale=mode == UPSCALE)
@@ -79,7 +79,7 @@ class PaddleDropout:
             *more: Any,
             **kw: Any,
         ) -> Any:
-            if not self._on or (min, max) != (0.0, 1.0):
+            if not self._is_replacing or (min, max) != (0.0, 1.0):
                 return original(shape, dtype, min, max, *more, **kw)
             numbers = paddle.to_tensor(self._numbers(shape, None))
             return numbers if dtype is None else numbers.astype(dtype)
@@ -101,5 +101,5 @@ def _out_of_reach(layer: Any) -> bool:
 
 
 def make_dropout(masks: Masks) -> PaddleDropout:
-    """Return what stands in for dropout in a run."""
+    """Return the replacement of dropout in a run."""
     return PaddleDropout(masks)

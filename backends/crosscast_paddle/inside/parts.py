@@ -41,11 +41,11 @@ def number(value: Any) -> float:
 
 
 def parameters_of(optimizer: Any) -> list[Any]:
-    """Return what an optimizer updates, in the order of its groups."""
-    found: list[Any] = []
+    """Return the parameters of an optimizer, in the order of its groups."""
+    parameters: list[Any] = []
     for group in optimizer._param_groups or ():
-        found += group["params"] if isinstance(group, dict) else [group]
-    return [parameter for parameter in found if not parameter.stop_gradient]
+        parameters += group["params"] if isinstance(group, dict) else [group]
+    return [parameter for parameter in parameters if not parameter.stop_gradient]
 
 
 def settings_of(optimizer: Any) -> tuple[list[dict[str, Any]], list[int]]:
@@ -58,11 +58,11 @@ def settings_of(optimizer: Any) -> tuple[list[dict[str, Any]], list[int]]:
         if value is not None:
             shared[setting] = value if isinstance(value, bool) else number(value)
     betas = [getattr(optimizer, name, None) for name in ("_beta1", "_beta2")]
-    told: dict[str, Any] = dict(shared)
+    settings: dict[str, Any] = dict(shared)
     if None not in betas:
-        told["betas"] = [number(beta) for beta in betas]
+        settings["betas"] = [number(beta) for beta in betas]
     if getattr(optimizer, "_amsgrad", False):
-        told["amsgrad"] = True
+        settings["amsgrad"] = True
     keys: list[tuple[float, float]] = []
     of = []
     for group in optimizer._param_groups or ():
@@ -75,7 +75,12 @@ def settings_of(optimizer: Any) -> tuple[list[dict[str, Any]], list[int]]:
                 keys.append(key)
             of.append(keys.index(key))
     groups = [
-        {**told, "lr": told["lr"] * factor, "weight_decay": decay, "tensors": of.count(place)}
+        {
+            **settings,
+            "lr": settings["lr"] * factor,
+            "weight_decay": decay,
+            "tensors": of.count(place),
+        }
         for place, (decay, factor) in enumerate(keys)
     ]
     return groups, of
@@ -126,7 +131,7 @@ class Parts:
         for name, kind in LOSSES.items():
             setattr(functional, name, self._loss(getattr(functional, name), kind))
         layer = paddle.nn.Layer
-        layer.__call__ = self._called(layer.__call__)
+        layer.__call__ = self._watch_calls(layer.__call__)
         for name in ("auto_cast", "amp_guard"):
             if hasattr(paddle.amp, name):
                 setattr(paddle.amp, name, self._cast(getattr(paddle.amp, name)))
@@ -138,7 +143,7 @@ class Parts:
         types, self._types = self._types, set()
         return sorted(types)
 
-    def _called(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _watch_calls(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
             counts = not self._busy() and layer.training and paddle.is_grad_enabled()
@@ -147,8 +152,8 @@ class Parts:
                 if not known and layer.parameters():
                     self._roots.append(layer)
             if counts:
-                given = [*args, *kwargs.values()]
-                tensors = [v for v in given if isinstance(v, paddle.Tensor) and v.ndim]
+                arguments = [*args, *kwargs.values()]
+                tensors = [v for v in arguments if isinstance(v, paddle.Tensor) and v.ndim]
                 if tensors:
                     self._between.rows(int(tensors[0].shape[0]))
             self._depth += 1
@@ -167,13 +172,13 @@ class Parts:
 
         @functools.wraps(original)
         def loss(*args: Any, **kwargs: Any) -> Any:
-            found = original(*args, **kwargs)
-            if isinstance(found, paddle.Tensor) and not found.stop_gradient and not self._busy():
-                given = signature.bind(*args, **kwargs)
-                given.apply_defaults()
-                noted = self._between.loss(kind=kind, **told_of_loss(given.arguments))
-                found.register_hook(lambda gradient: note_factor(noted, gradient))
-            return found
+            result = original(*args, **kwargs)
+            if isinstance(result, paddle.Tensor) and not result.stop_gradient and not self._busy():
+                bound = signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                noted = self._between.loss(kind=kind, **told_of_loss(bound.arguments))
+                result.register_hook(lambda gradient: note_factor(noted, gradient))
+            return result
 
         return loss
 
@@ -182,10 +187,10 @@ class Parts:
 
         @functools.wraps(original)
         def cast(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs)
-            given.apply_defaults()
-            if given.arguments["enable"] and given.arguments["level"] != "O0":
-                self._between.add("autocasts", plain_type(given.arguments["dtype"]))
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            if bound.arguments["enable"] and bound.arguments["level"] != "O0":
+                self._between.add("autocasts", plain_type(bound.arguments["dtype"]))
             return original(*args, **kwargs)
 
         return cast
@@ -246,8 +251,8 @@ class Parts:
             names = [entry["name"] for entry in named]
             windows.write(
                 {
-                    kind: {n: a for n, a in zip(names, found) if a is not None}  # noqa: B905
-                    for kind, found in kinds.items()
+                    kind: {n: a for n, a in zip(names, arrays_of_kind) if a is not None}  # noqa: B905
+                    for kind, arrays_of_kind in kinds.items()
                 },
                 micro=self._between.seen(),
                 lr=lr,
@@ -262,32 +267,32 @@ class Parts:
                 for name, parameter in layer.named_parameters(include_sublayers=False):
                     whole = f"{path}.{name}" if path else name
                     named.setdefault(id(parameter), (whole, roles_of(layer, name)))
-        found: list[dict[str, Any]] = []
+        parameters: list[dict[str, Any]] = []
         taken: set[str] = set()
         for parameter, group in zip(held, of):  # noqa: B905
             name, roles = named.get(id(parameter), (parameter.name, []))
             while name in taken:
                 name += "_"
             taken.add(name)
-            found.append({"name": name, "roles": roles, "group": group})
-        return found
+            parameters.append({"name": name, "roles": roles, "group": group})
+        return parameters
 
 
-def told_of_loss(given: Any) -> dict[str, Any]:
-    """Return what the arguments of a loss say."""
-    target, weights = given["label"], given.get("weight")
-    soft = bool(given.get("soft_label", False)) or target.is_floating_point()
-    ignored = given.get("ignore_index", -100)
+def told_of_loss(arguments: Any) -> dict[str, Any]:
+    """Return the settings of a loss, read from its arguments."""
+    target, weights = arguments["label"], arguments.get("weight")
+    soft = bool(arguments.get("soft_label", False)) or target.is_floating_point()
+    ignored = arguments.get("ignore_index", -100)
     rows = int(target.shape[0]) if target.ndim else 1
     elements = int(np.prod(target.shape)) / rows if soft and target.ndim and rows else 1.0
     if weights is not None:
         many = int(np.prod(weights.shape)) > MANY_WEIGHTS
         weights = [-1.0] if many else [float(weight) for weight in weights.numpy().reshape(-1)]
     return {
-        "mean": given.get("reduction", "mean") == "mean",
+        "mean": arguments.get("reduction", "mean") == "mean",
         "labels": rows if soft else _counted_labels(target, ignored),
         "elements": elements,
-        "smoothing": float(given.get("label_smoothing", 0.0)),
+        "smoothing": float(arguments.get("label_smoothing", 0.0)),
         "weights": weights or [],
     }
 

@@ -36,8 +36,8 @@ class Pass:
         self, program: Any, optimizer: Any, pairs: Any, scaler: Any, order: dict[str, int]
     ) -> None:
         self.program, self.optimizer, self.scaler = program, optimizer, scaler
-        given = pairs["params"] if isinstance(pairs, dict) else pairs
-        known = [(p, g) for p, g in given if g is not None]
+        known_pairs = pairs["params"] if isinstance(pairs, dict) else pairs
+        known = [(p, g) for p, g in known_pairs if g is not None]
         # Versions hand them over in other orders.
         self.pairs = sorted(known, key=lambda pair: order.get(pair[0].name, len(order)))
         self.scale: float | None = None
@@ -49,10 +49,10 @@ class Pass:
         self.began = True
         if self.scaler is None:
             return
-        given = getattr(self.scaler, "_init_loss_scaling", None)
-        if given is None:  # before Paddle 2 only its variable has it
-            given = value_of(scope, self.scaler._loss_scaling).reshape(-1)[0]
-        self.scale = float(given)
+        first_scale = getattr(self.scaler, "_init_loss_scaling", None)
+        if first_scale is None:  # before Paddle 2 only its variable has it
+            first_scale = value_of(scope, self.scaler._loss_scaling).reshape(-1)[0]
+        self.scale = float(first_scale)
 
     def of(self, program: Any) -> bool:
         """Whether a program is the one, or a copy of it."""
@@ -75,10 +75,10 @@ class Pass:
         return any("dropout" in str(n() if callable(n) else n) for n in names)
 
     def fetched(self) -> list[Any]:
-        """Return what is fetched: gradients, then the scale."""
-        found = [g for _, g in self.pairs if "SELECTED_ROWS" not in str(getattr(g, "type", ""))]
+        """Return the variables to fetch: gradients, then the scale."""
+        gradients = [g for _, g in self.pairs if "SELECTED_ROWS" not in str(getattr(g, "type", ""))]
         scale = getattr(self.scaler, "_loss_scaling", None)
-        return [*found, *([] if scale is None else [scale])]
+        return [*gradients, *([] if scale is None else [scale])]
 
 
 class StaticWatch:
@@ -110,8 +110,8 @@ class StaticWatch:
             return []
         return [
             summary(value_of(self._scope, parameter))
-            for made in self._passes
-            for parameter, _ in made.pairs
+            for each in self._passes
+            for parameter, _ in each.pairs
         ]
 
     def scaling(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,8 +134,8 @@ class StaticWatch:
         def add(optimizer: Any, pairs: Any, *args: Any, **kwargs: Any) -> Any:
             if not dynamic():
                 program = main_program()
-                made = Pass(program, optimizer, pairs, self._scaler, self._order)
-                self._passes.append(made)
+                added_pass = Pass(program, optimizer, pairs, self._scaler, self._order)
+                self._passes.append(added_pass)
             return original(optimizer, pairs, *args, **kwargs)
 
         return add
@@ -154,86 +154,88 @@ class StaticWatch:
         ) -> Any:
             plain = main_program() if program is None else program
             plain = getattr(plain, "_program", None) or plain
-            made = [found for found in self._passes if found.of(plain)]
-            if not made or not self._records.here():
+            passes = [fetched for fetched in self._passes if fetched.of(plain)]
+            if not passes or not self._records.here():
                 return original(executor, program, feed, fetch_list, *args, **kwargs)
-            given = [] if fetch_list is None else fetch_list
-            own = list(given) if isinstance(given, (list, tuple)) else [given]
+            fetches = [] if fetch_list is None else fetch_list
+            own = list(fetches) if isinstance(fetches, (list, tuple)) else [fetches]
             scope = kwargs.get("scope") or global_scope()
 
             def call(more: list[Any]) -> Any:
                 return original(executor, program, feed, [*own, *more], *args, **kwargs)
 
-            found = self._recorded(made, scope, call, len(own))
-            return found if own else original_nothing(fetch_list)
+            fetched = self._recorded(passes, scope, call, len(own))
+            return fetched if own else original_nothing(fetch_list)
 
         return run
 
-    def _recorded(self, made: list[Pass], scope: Any, call: Callable[..., Any], own: int) -> Any:
+    def _recorded(self, passes: list[Pass], scope: Any, call: Callable[..., Any], own: int) -> Any:
         self._scope = scope
         first = self._records.attempts
-        for found in made:
-            if self._perturb and not found.began:
-                for parameter, _ in found.pairs:
+        for one_pass in passes:
+            if self._perturb and not one_pass.began:
+                for parameter, _ in one_pass.pairs:
                     set_value(scope, parameter, moved(value_of(scope, parameter)))
-            if not found.began:
-                found.begin(scope)
-        before = [[value_of(scope, p) for p, _ in found.pairs] for found in made]
-        rates = [rate_of(found.optimizer) for found in made]
-        asked = [found.fetched() for found in made]
-        rate_vars = [None if r is not None else rate_variable(f) for r, f in zip(rates, made)]  # noqa: B905
+            if not one_pass.began:
+                one_pass.begin(scope)
+        before = [[value_of(scope, p) for p, _ in one_pass.pairs] for one_pass in passes]
+        rates = [rate_of(one_pass.optimizer) for one_pass in passes]
+        asked = [one_pass.fetched() for one_pass in passes]
+        rate_vars = [None if r is not None else rate_variable(f) for r, f in zip(rates, passes)]  # noqa: B905
         extra = [value for values in asked for value in values]
         extra += [value for value in rate_vars if value is not None]
-        poisoned = self._poison is not None and first <= self._poison < first + len(made)
+        poisoned = self._poison is not None and first <= self._poison < first + len(passes)
         if poisoned:
-            set_value(scope, made[0].pairs[0][0], before[0][0] * math.inf)
+            set_value(scope, passes[0].pairs[0][0], before[0][0] * math.inf)
         results = call(extra)
         if poisoned:
-            set_value(scope, made[0].pairs[0][0], before[0][0])
+            set_value(scope, passes[0].pairs[0][0], before[0][0])
         rest = [np.asarray(value) for value in results[own:]]
-        for place, found in enumerate(made):
+        for place, one_pass in enumerate(passes):
             values, rest = rest[: len(asked[place])], rest[len(asked[place]) :]
             rate = rates[place]
             if rate is None and rate_vars[place] is not None:
                 rate = float(rest[-1].reshape(-1)[0])
-            self._attempt(found, scope, before[place], values, math.nan if rate is None else rate)
+            self._attempt(
+                one_pass, scope, before[place], values, math.nan if rate is None else rate
+            )
         return results[:own]
 
     def _attempt(
-        self, made: Pass, scope: Any, before: list[Any], values: list[Any], rate: float
+        self, one_pass: Pass, scope: Any, before: list[Any], values: list[Any], rate: float
     ) -> None:
         if not self._records.attempts:
             tell(self._records)
-        scale = made.scale
-        if scale is not None and getattr(made.scaler, "_loss_scaling", None) is not None:
-            made.scale = float(values.pop().reshape(-1)[0])
+        scale = one_pass.scale
+        if scale is not None and getattr(one_pass.scaler, "_loss_scaling", None) is not None:
+            one_pass.scale = float(values.pop().reshape(-1)[0])
         gradients = iter(values)
         summaries = [
             None if "SELECTED_ROWS" in str(getattr(g, "type", "")) else summary(next(gradients))
-            for _, g in made.pairs
+            for _, g in one_pass.pairs
         ]
-        after = [value_of(scope, parameter) for parameter, _ in made.pairs]
+        after = [value_of(scope, parameter) for parameter, _ in one_pass.pairs]
         changes = [now - old for now, old in zip(after, before)]  # noqa: B905
         skipped = scale is not None and not any(np.any(change) for change in changes)
         self._records.attempt(
             {
-                "optimizer": self._passes.index(made),
-                "class": class_of(made.optimizer),
+                "optimizer": self._passes.index(one_pass),
+                "class": class_of(one_pass.optimizer),
                 "skipped": skipped,
                 "backwards": 1,
                 "scale": scale,
-                "settings": settings_of(made.optimizer, rate, len(made.pairs)),
-                "clips": clips_of(made.optimizer),
+                "settings": settings_of(one_pass.optimizer, rate, len(one_pass.pairs)),
+                "clips": clips_of(one_pass.optimizer),
                 "gradients": [] if skipped else summaries,
                 "changes": [] if skipped else [summary(change) for change in changes],
                 "types": ["float32"],
-                "draws": made.draws(),
+                "draws": one_pass.draws(),
             }
         )
 
 
 def original_nothing(fetch_list: Any) -> Any:
-    """Return what a run returns that fetches nothing."""
+    """Return the result of a run that fetches nothing."""
     return [] if fetch_list is not None else None
 
 
@@ -283,10 +285,10 @@ def rate_of(optimizer: Any) -> float | None:
         return None
 
 
-def rate_variable(made: Pass) -> Any:
+def rate_variable(one_pass: Pass) -> Any:
     """Return the variable with the learning rate."""
     with contextlib.suppress(TypeError):
-        return made.optimizer._global_learning_rate(made.program)
+        return one_pass.optimizer._global_learning_rate(one_pass.program)
     return None
 
 
@@ -313,13 +315,13 @@ def _only_dynamic(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def decorators() -> list[Any]:
     """Return the modules that decorate optimizers of static graphs."""
-    found = []
+    modules = []
     if fluid() is not None:
         contrib = getattr(fluid(), "contrib", None)
-        found.append(getattr(getattr(contrib, "mixed_precision", None), "decorator", None))
+        modules.append(getattr(getattr(contrib, "mixed_precision", None), "decorator", None))
     static = getattr(getattr(paddle, "static", None), "amp", None)
-    found.append(getattr(static, "decorator", None))
-    return [place for place in found if place is not None]
+    modules.append(getattr(static, "decorator", None))
+    return [module for module in modules if module is not None]
 
 
 def seed_programs() -> None:
@@ -344,11 +346,11 @@ def helpers() -> Any:
 
 def bases() -> list[type]:
     """Return the classes that optimizers inherit from."""
-    found = []
+    classes = []
     if fluid() is not None:
-        found.append(fluid().optimizer.Optimizer)
+        classes.append(fluid().optimizer.Optimizer)
     modern = getattr(getattr(paddle, "optimizer", None), "Optimizer", None)
-    return [*found, *([] if modern is None or modern in found else [modern])]
+    return [*classes, *([] if modern is None or modern in classes else [modern])]
 
 
 def install(records: Records, *, perturb: bool, poison: int | None) -> Callable[[], list[Any]]:

@@ -112,10 +112,10 @@ def tensors(state: Any) -> dict[str, np.ndarray]:
     own = getattr(state.optimizer, "moments", {})
     averages = getattr(state, "average", {})
     for name, parameter in state.model.toy_parameters().items():
-        found = {"parameters": parameter, "ema": averages.get(NAMES[name])}
-        found |= {slot: held.get(f"{parameter.name}_{end}") for slot, end in SLOTS.items()}
-        found |= {slot: moments.get(parameter.name) for slot, moments in own.items()}
-        for slot, value in found.items():
+        by_slot = {"parameters": parameter, "ema": averages.get(NAMES[name])}
+        by_slot |= {slot: held.get(f"{parameter.name}_{end}") for slot, end in SLOTS.items()}
+        by_slot |= {slot: moments.get(parameter.name) for slot, moments in own.items()}
+        for slot, value in by_slot.items():
             if value is not None:
                 arrays[f"{slot}/{name}"] = value.numpy().copy()
     return arrays

@@ -55,7 +55,7 @@ def class_of(optimizer: Any) -> str:
 
 
 def clips_of(optimizer: Any) -> list[dict[str, Any]]:
-    """Return by what an optimizer clips; how large the gradients were is not known."""
+    """Return the clippings of an optimizer; how large the gradients were is not known."""
     clipping = getattr(optimizer, "_grad_clip", None)
     if type(clipping).__name__ not in CLIPS:
         return []
@@ -65,21 +65,21 @@ def clips_of(optimizer: Any) -> list[dict[str, Any]]:
 
 def settings_of(optimizer: Any, rate: float, tensors: int) -> list[dict[str, Any]]:
     """Return the numbers of an optimizer: one group of all tensors."""
-    found: dict[str, Any] = {"lr": rate, "tensors": tensors}
+    settings: dict[str, Any] = {"lr": rate, "tensors": tensors}
     for name, setting in SETTINGS.items():
         value = getattr(optimizer, name, None)
         if isinstance(value, (bool, int, float)):
-            found[setting] = value if isinstance(value, bool) else float(value)
+            settings[setting] = value if isinstance(value, bool) else float(value)
     if hasattr(optimizer, "epsilon_as_said"):
-        found["eps"] = float(optimizer.epsilon_as_said)
+        settings["eps"] = float(optimizer.epsilon_as_said)
     betas = [getattr(optimizer, name, None) for name in ("_beta1", "_beta2")]
     if all(isinstance(beta, float) for beta in betas):
-        found["betas"] = betas
+        settings["betas"] = betas
     decay = getattr(optimizer, "regularization", None)
     decay = getattr(decay, "_regularization_coeff", getattr(decay, "_coeff", None))
     if isinstance(decay, (int, float)):
-        found["weight_decay"] = float(decay)
-    return [found]
+        settings["weight_decay"] = float(decay)
+    return [settings]
 
 
 def tell(records: Records) -> None:

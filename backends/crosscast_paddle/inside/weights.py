@@ -41,11 +41,11 @@ class Paddle:
                 layer.training, layer.dropout = True, 0.0
 
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns."""
+        """Return the outputs of the model."""
         return model(**feeds)
 
     def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
-        """Return what the model, or the loss function, returns in training, without dropout."""
+        """Return the result of the model, or of the loss function, in training without dropout."""
         model.train()
         switch_off(model)
         with paddle.no_grad():
@@ -74,7 +74,7 @@ class Paddle:
 
     def tensors(self, model: Any) -> list[Tensor]:
         """Return parameters and buffers; a tied one has its first name and others."""
-        found: dict[int, Tensor] = {}
+        by_identity: dict[int, Tensor] = {}
         saved = set(model.state_dict())
         for path, layer in model.named_sublayers(include_self=True):
             own = (*layer._parameters.items(), *layer._buffers.items())
@@ -82,16 +82,16 @@ class Paddle:
                 name = f"{path}.{leaf}" if path else leaf
                 if tensor is None or name not in saved:
                     continue
-                if id(tensor) in found:
-                    found[id(tensor)].also.append(name)
+                if id(tensor) in by_identity:
+                    by_identity[id(tensor)].also.append(name)
                 else:
-                    found[id(tensor)] = self._tensor(name, leaf, tensor, path, layer)
+                    by_identity[id(tensor)] = self._tensor(name, leaf, tensor, path, layer)
         # `named_sublayers` names a shared layer once, a checkpoint with every name.
         for name, tensor in model.state_dict().items():
-            known = found.get(id(tensor))
+            known = by_identity.get(id(tensor))
             if known is not None and name not in (known.name, *known.also):
                 known.also.append(name)
-        return list(found.values())
+        return list(by_identity.values())
 
     def _tensor(self, name: str, leaf: str, tensor: Any, path: str, layer: Any) -> Tensor:
         classes, shape = own_classes(layer, PACKAGES), list(tensor.shape)
@@ -150,9 +150,9 @@ class Paddle:
         handles = [tensor.handle for tensor in tensors]
         # `paddle.grad` takes no tensor twice, and layers may return what they got.
         wanted = {id(value): value for value in inner if not value.stop_gradient}
-        found = paddle.grad(total, [*handles, *wanted.values()], allow_unused=True)
-        named = zip(tensors, found)  # noqa: B905
-        within = dict(zip(wanted, found[len(tensors) :]))  # noqa: B905
+        computed = paddle.grad(total, [*handles, *wanted.values()], allow_unused=True)
+        named = zip(tensors, computed)  # noqa: B905
+        within = dict(zip(wanted, computed[len(tensors) :]))  # noqa: B905
         gradients = {t.name: self.array(g) for t, g in named if g is not None}
         return outputs, gradients, [within.get(id(value)) for value in inner]
 

@@ -104,7 +104,7 @@ class PaddleBackend:
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
     ) -> memory.PaddleRehearsal | None:
-        """Return what a window of the emitted script allocates; None if that is not modelled."""
+        """Return the allocations of a window of the emitted script; None if not modelled."""
         from crosscast_paddle.target import memory
 
         return memory.rehearse(recipe, device) if memory.modelled(recipe, dialect) else None

@@ -133,7 +133,7 @@ def _assignment(variable: Variable, recipe: Recipe, script: Script) -> str:
 def _flags(recipe: Recipe, script: Script) -> FlagLines:
     optional = {variable.name for variable in script.variables if not _has_default(variable)}
     values = flag_values(recipe, script)
-    given: list[str] = []
+    words: list[str] = []
     dead: list[str] = []
     optional_flags: list[tuple[str, str]] = []
     for flag in script.flags:
@@ -146,8 +146,8 @@ def _flags(recipe: Recipe, script: Script) -> FlagLines:
         else:
             assert value is not None, flag.name
             word = shlex.quote(flag_text(flag, value))
-        (dead if flag.dead else given).append(f"--{flag.name} {word}")
-    return FlagLines(given=tuple(given), dead=tuple(dead), optional=tuple(optional_flags))
+        (dead if flag.dead else words).append(f"--{flag.name} {word}")
+    return FlagLines(given=tuple(words), dead=tuple(dead), optional=tuple(optional_flags))
 
 
 def _has_default(variable: Variable) -> bool:

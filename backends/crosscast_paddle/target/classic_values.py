@@ -59,14 +59,14 @@ def _scaling_values(recipe: Recipe, script: Script) -> dict[str, Value]:
         return {"use_dynamic_loss_scaling": False, "init_loss_scaling": fixed}
     # ERNIE compares N with count + 1: it grows on clean step N + 1, backs off on bad step N + 1.
     late = 0 if script is MODELS_BERT else 1
-    said: dict[str, Value] = {
+    values: dict[str, Value] = {
         "loss_scaling.init_scale": scaling.init_scale,
         "loss_scaling.growth_interval": scaling.growth_interval - late,
         "loss_scaling.hysteresis": scaling.hysteresis - late,
         "loss_scaling.growth_factor": scaling.growth_factor,
         "loss_scaling.backoff_factor": scaling.backoff_factor,
     }
-    return {"use_dynamic_loss_scaling": True, **in_words(script.name, said)}
+    return {"use_dynamic_loss_scaling": True, **in_words(script.name, values)}
 
 
 def flag_text(flag: Flag, value: Value) -> str:

@@ -79,9 +79,9 @@ class PaddleBert(Bert):
         weights = tape.op("softmax", [shifted], count, "float32")
         tape.free(shifted)
         weights = self.dropout(weights)
-        given = self.cast(weights, half)
-        context = tape.op("context", [given, v], x.count, half)
-        tape.free(given)
+        cast_weights = self.cast(weights, half)
+        context = tape.op("context", [cast_weights, v], x.count, half)
+        tape.free(cast_weights)
         flat = tape.op("copy", [context], x.count, half)
         tape.free(context, q, k, v, scores, weights)
         return flat
@@ -98,10 +98,10 @@ def modelled(recipe: Recipe, dialect: Dialect) -> bool:
 
 
 def rehearse(recipe: Recipe, device: Device) -> PaddleRehearsal:
-    """Return what a window of the emitted script allocates, once there are moments."""
+    """Return the allocations of a window of the emitted script, once there are moments."""
     gpu = device != "cpu"
     tape = Tape(OPS)
-    done = PaddleRehearsal(tape)
+    rehearsal = PaddleRehearsal(tape)
     weights = parameters_of(recipe)
     types = types_of(recipe, autocast=False) if gpu else Types("float32")
     moments = MOMENTS[recipe.optimizer.name] + bool(getattr(recipe.optimizer, "momentum", 0.0))
@@ -113,21 +113,21 @@ def rehearse(recipe: Recipe, device: Device) -> PaddleRehearsal:
             tape.block(weight.count, "float32", "ema")
         if recipe.processes > 1:
             tape.block(weight.count, "float32", "buckets")
-    done.fixed_bytes = tape.total
+    rehearsal.fixed_bytes = tape.total
     for _ in range(min(2, recipe.accumulation.steps)):
-        _micro_batch(recipe, done, weights, types)
+        _micro_batch(recipe, rehearsal, weights, types)
     tape.phase = "clip"
     largest = max(weight.count for weight in weights.values())
     with tape.scratch((largest, "float32")):  # squares of one gradient after the other
         pass
-    done.margin_bytes = int(tape.peak.total * (MARGIN_ON_GPU if gpu else MARGIN))
-    return done
+    rehearsal.margin_bytes = int(tape.peak.total * (MARGIN_ON_GPU if gpu else MARGIN))
+    return rehearsal
 
 
 def _micro_batch(
-    recipe: Recipe, done: PaddleRehearsal, weights: dict[str, Weight], types: Types
+    recipe: Recipe, rehearsal: PaddleRehearsal, weights: dict[str, Weight], types: Types
 ) -> None:
-    tape, model = done.tape, recipe.model
+    tape, model = rehearsal.tape, recipe.model
     assert isinstance(model, BertModel)
     tape.phase = "forward"
     rows, length = recipe.batch.micro_batch_size, recipe.data.sequence_length
@@ -135,7 +135,7 @@ def _micro_batch(
     again = recipe.activation_checkpointing
     bert = PaddleBert(tape, model, types, rows, length, weights, checkpointing=again)
     loss = bert.become(bert.forward(), "float32")
-    done.forward_bytes = max(done.forward_bytes, tape.total)
+    rehearsal.forward_bytes = max(rehearsal.forward_bytes, tape.total)
     tape.phase = "backward"
     tape.free(loss)
     tape.backward(loss)

@@ -96,7 +96,7 @@ def _asks_by_name(plan: Plan) -> bool:
 
 
 def _decay_key(step: Step, own: OwnOptimizerView | None) -> str:
-    """Return what weight decay is called in arguments and groups; an own class has its own."""
+    """Return the name of weight decay in arguments and groups; an own class has its own."""
     if own is not None:
         return "decay" if own.decay else "" if decoupled(step) else "weight_decay"
     return "lamb_weight_decay" if step.optimizer == "lamb" else "weight_decay"
@@ -114,8 +114,8 @@ def decay_constant(step: Step) -> tuple[str, ...]:
 def _decay_arguments(step: Step, form: Form, key: str) -> tuple[str, ...]:
     if form == "names":
         return ("weight_decay=WEIGHT_DECAY", "apply_decay_param_fun=verdicts.get")
-    given = key in ("weight_decay", "lamb_weight_decay") and decay_constant(step)
-    return (f"{key}=WEIGHT_DECAY",) if given and form != "groups" else ()
+    passes_decay = key in ("weight_decay", "lamb_weight_decay") and decay_constant(step)
+    return (f"{key}=WEIGHT_DECAY",) if passes_decay and form != "groups" else ()
 
 
 def _parameters(form: Form, key: str, patterns: bool) -> tuple[str, ...]:

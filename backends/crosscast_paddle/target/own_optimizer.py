@@ -54,7 +54,7 @@ def own_optimizer(plan: Plan, *, grouped: bool, decays: bool) -> OwnOptimizerVie
         decays: Whether weight decay applies to any parameter.
     """
     step = plan.get(Step)
-    named = _named(step, plan.adapted)
+    named = _class_names(step, plan.adapted)
     if named is None:
         return None
     kind, cls, doc = named
@@ -82,7 +82,7 @@ def decoupled(step: Step) -> bool:
     return step.optimizer not in ("sgd", "adam")
 
 
-def _named(step: Step, adapted: frozenset[str]) -> tuple[Kind, str, str] | None:
+def _class_names(step: Step, adapted: frozenset[str]) -> tuple[Kind, str, str] | None:
     """Return kind, name and docstring of the class."""
     if PaddleAdaptation.OWN_MOMENTUM in adapted:
         doc = "SGD with the learning rate inside the momentum, as in Keras (CC350)."

@@ -51,8 +51,8 @@ def precision_view(plan: Plan, frame: Frame, half: HalfType) -> PrecisionView:
     """Return where a script with this half type uses it."""
     has = plan.adapted.__contains__
     chosen = frame.op_types if has(PaddleAdaptation.EXPLICIT_CASTS) else OpTypes()
-    found: dict[str, str] = {"compute": half, "float32": "float32"}
-    types = ((name, found[kind]) for name, kind in chosen.model_dump().items())
+    types_by_kind: dict[str, str] = {"compute": half, "float32": "float32"}
+    types = ((name, types_by_kind[kind]) for name, kind in chosen.model_dump().items())
     return PrecisionView(
         half=half,
         half_weights=has(PaddleAdaptation.HALF_COPY),

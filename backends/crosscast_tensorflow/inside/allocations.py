@@ -49,15 +49,15 @@ def events_of(folder: Path) -> Iterator[tuple[int, int, int, str]]:
                         names[event.metadata_id], 0
                     )
                     if sign:
-                        found = {stats[stat.metadata_id]: stat for stat in event.stats}
+                        values = {stats[stat.metadata_id]: stat for stat in event.stats}
                         time = line.timestamp_ns * 1000 + event.offset_ps
-                        size = sign * found["requested_bytes"].int64_value
-                        where = found.get("tf_op")
+                        size = sign * values["requested_bytes"].int64_value
+                        where = values.get("tf_op")
                         name = stats.get(where.ref_value, where.str_value) if where else ""
                         yield (
                             time,
                             size,
-                            found["addr"].int64_value or found["addr"].uint64_value,
+                            values["addr"].int64_value or values["addr"].uint64_value,
                             name,
                         )
 
@@ -87,7 +87,7 @@ def measure_on_cpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure_on_gpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what the GPU's allocator counted."""
+    """Return the peak that the GPU's allocator counted, in bytes."""
     tf.config.experimental.reset_memory_stats("GPU:0")
     train(script, options, "/GPU:0")
     return {"peak": tf.config.experimental.get_memory_info("GPU:0")["peak"], "where": []}

@@ -42,7 +42,7 @@ class Draws:
         **named: Any,
     ) -> Any:
         """Draw from a normal distribution."""
-        return self._made(self._random().normal(mean, stddev, tuple(shape)), dtype)
+        return self._cast_to(self._random().normal(mean, stddev, tuple(shape)), dtype)
 
     def random_uniform(
         self,
@@ -54,7 +54,7 @@ class Draws:
         **named: Any,
     ) -> Any:
         """Draw from an interval."""
-        return self._made(self._random().uniform(minval, maxval, tuple(shape)), dtype)
+        return self._cast_to(self._random().uniform(minval, maxval, tuple(shape)), dtype)
 
     def truncated_normal(
         self,
@@ -67,9 +67,9 @@ class Draws:
     ) -> Any:
         """Draw from a normal distribution within two deviations."""
         drawn = np.clip(self._random().normal(0.0, 1.0, tuple(shape)), -2.0, 2.0)
-        return self._made(mean + stddev * drawn, dtype)
+        return self._cast_to(mean + stddev * drawn, dtype)
 
-    def _made(self, drawn: Any, dtype: Any) -> Any:
+    def _cast_to(self, drawn: Any, dtype: Any) -> Any:
         return tf.cast(drawn, dtype or "float32")
 
 

@@ -43,11 +43,11 @@ def autocast() -> str | None:
     """Return the half type of Keras' global policy."""
     keras = next((sys.modules[name] for name in KERAS if name in sys.modules), None)
     for path in ("config.dtype_policy", "mixed_precision.global_policy"):
-        found: Any = keras
+        function: Any = keras
         for part in path.split("."):
-            found = getattr(found, part, None)
-        if found is not None:
-            compute = found().compute_dtype
+            function = getattr(function, part, None)
+        if function is not None:
+            compute = function().compute_dtype
             return compute if compute in ("float16", "bfloat16") else None
     return None
 

@@ -63,8 +63,8 @@ class TracedDropout:
             self._last = tf.numpy_function(function, inputs, dtype)
         return self._last
 
-    def _on(self) -> bool:
-        return self._masks.active and self._micro is not None and _within(self._micro)
+    def _is_replacing(self) -> bool:
+        return self._masks.active and self._micro is not None and _is_of_this_graph(self._micro)
 
     def _drawn(self, key: Any, shape: Any, rate: float | None) -> Any:
         site = self._masks.site(_name, rate)
@@ -80,7 +80,7 @@ class TracedDropout:
         def dropout(
             x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: Any = None
         ) -> Any:
-            if not self._on() or not _drops(rate):
+            if not self._is_replacing() or not _drops(rate):
                 return original(x, rate, noise_shape, seed, name)
             key = tf.random.uniform((2,), maxval=tf.int64.max, dtype=tf.int64, seed=seed)
             return self._dropped(x, float(rate), noise_shape, key)
@@ -91,7 +91,7 @@ class TracedDropout:
         def stateless_dropout(
             x: Any, rate: Any, seed: Any, *more: Any, noise_shape: Any = None, **kw: Any
         ) -> Any:
-            if not self._on() or not _drops(rate):
+            if not self._is_replacing() or not _drops(rate):
                 return original(x, rate, seed, *more, noise_shape=noise_shape, **kw)
             return self._dropped(x, float(rate), noise_shape, tf.convert_to_tensor(seed))
 
@@ -108,7 +108,7 @@ class TracedDropout:
         ) -> Any:
             dtype = tf.as_dtype(dtype)
             plain = minval == 0 and maxval in (None, 1) and dtype == tf.float32
-            if not self._on() or not plain:
+            if not self._is_replacing() or not plain:
                 return original(shape, seed, minval, maxval, dtype, **kw)
             return self._drawn(tf.convert_to_tensor(seed), shape, None)
 
@@ -147,7 +147,7 @@ def _same_graph(tensor: Any) -> bool:
     return graph is not None and getattr(tensor, "graph", None) is graph
 
 
-def _within(tensor: Any) -> bool:
+def _is_of_this_graph(tensor: Any) -> bool:
     """Whether a tensor can be used here: it is a value, or of this graph or one around it."""
     graph = _graph()
     if not isinstance(tensor, tf.Tensor) or hasattr(tensor, "numpy"):
@@ -163,5 +163,5 @@ def _name(owner: Any) -> str:
 
 
 def make_dropout(masks: Masks) -> TracedDropout:
-    """Return what stands in for dropout in a run."""
+    """Return the replacement of dropout in a run."""
     return TracedDropout(masks)

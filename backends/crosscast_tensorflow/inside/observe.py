@@ -149,16 +149,16 @@ class TracedWatcher:
             extra = [loss] if _reachable(loss) else []
             self._within = True
             try:
-                found = original(tape, target, [*sources, *extra], *args, **kwargs)
+                computed = original(tape, target, [*sources, *extra], *args, **kwargs)
             finally:
                 self._within = False
-            gradients = found[: len(sources)]
-            self._note(sources, gradients, found[len(sources) :])
+            gradients = computed[: len(sources)]
+            self._note_gradients(sources, gradients, computed[len(sources) :])
             return type(sources)(gradients)
 
         return self.plain(gradient)
 
-    def _note(self, sources: Any, gradients: Any, factors: Any) -> None:
+    def _note_gradients(self, sources: Any, gradients: Any, factors: Any) -> None:
         slots = self._slots
         names = [self._names.get(s.ref()) if hasattr(s, "ref") else None for s in sources]
         pairs = [(n, g) for n, g in zip(names, gradients, strict=True) if n and g is not None]

@@ -50,10 +50,10 @@ class Parts:
                 kind = importlib.import_module(f"{root}.{name}").Layer
             except (ImportError, AttributeError):
                 continue
-            kind.__call__ = self._called(kind.__call__)
+            kind.__call__ = self._watch_calls(kind.__call__)
             return
 
-    def _called(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _watch_calls(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._depth == 0 and kwargs.get("training") is not False:
@@ -80,13 +80,13 @@ class Parts:
             settings = {**settings, "decoupled_weight_decay": True}
         uses = getattr(optimizer, "_use_weight_decay", None)
         numbers = [int(bool(decay) and uses is not None and not uses(v)) for v in variables]
-        self._tell(variables, numbers)
+        self._note_parameters(variables, numbers)
         if not any(numbers):
             return [settings]
         spared = {**settings, "weight_decay": 0.0, "tensors": sum(numbers)}
         return [{**settings, "tensors": len(variables) - sum(numbers)}, spared]
 
-    def _tell(self, variables: list[Any], numbers: list[int]) -> None:
+    def _note_parameters(self, variables: list[Any], numbers: list[int]) -> None:
         named = [
             {"name": name, "roles": roles_of(name), "group": number}
             for name, number in zip(names_of(variables), numbers)  # noqa: B905
@@ -150,13 +150,13 @@ def rows_of(values: Any) -> int:
 
 def names_of(variables: list[Any]) -> list[str]:
     """Return a name for each variable, all different."""
-    found: list[str] = []
+    names: list[str] = []
     for variable in variables:
         name = str(getattr(variable, "path", None) or variable.name).partition(":")[0]
-        while name in found:
+        while name in names:
             name += "_"
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def roles_of(name: str) -> list[str]:

@@ -21,7 +21,7 @@ class VariableCell:
     def __init__(self) -> None:
         self._variables: tuple[Any, Any] | None = None
 
-    def _made(self) -> tuple[Any, Any]:
+    def _make_variables(self) -> tuple[Any, Any]:
         # Made late: a variable starts the runtime, after which threads cannot be set any more.
         # In init_scope because the first use may be inside a function that is being traced.
         if self._variables is None:
@@ -35,7 +35,7 @@ class VariableCell:
 
     def set(self, micro: int, factor: float) -> None:
         """Use `factor` for the loss that is the window's with that number."""
-        factors, count = self._made()
+        factors, count = self._make_variables()
         if micro == 0:
             count.assign(0)
             factors.assign([factor] + [1.0] * (MOST - 1))
@@ -46,7 +46,7 @@ class VariableCell:
         """Return the loss times its factor."""
         import tensorflow as tf
 
-        factors, count = self._made()
+        factors, count = self._make_variables()
         count.assign_add(1)
         return loss * tf.cast(factors.sparse_read(self.place()), loss.dtype)
 
@@ -54,7 +54,7 @@ class VariableCell:
         """Return the number of the loss that came last, in the graph."""
         import tensorflow as tf
 
-        return tf.minimum(self._made()[1] - 1, MOST - 1)
+        return tf.minimum(self._make_variables()[1] - 1, MOST - 1)
 
 
 class TracedGradients:
@@ -112,11 +112,12 @@ class TracedGradients:
 
     def _watching(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-            found = original(tape, target, sources, *args, **kwargs)
+            gradients = original(tape, target, sources, *args, **kwargs)
             if not isinstance(sources, list | tuple):
-                return found
+                return gradients
             return [
-                self._poisoned(gradient, of) for gradient, of in zip(found, sources, strict=True)
+                self._poisoned(gradient, of)
+                for gradient, of in zip(gradients, sources, strict=True)
             ]
 
         return gradient
@@ -138,6 +139,6 @@ class TracedGradients:
 
 
 def make_poison() -> tuple[VariableCell, TracedGradients]:
-    """Return what poisons losses and gradients."""
+    """Return the means to poison losses and gradients."""
     cell = VariableCell()
     return cell, TracedGradients(cell)

@@ -63,14 +63,14 @@ class UpdatePlan:
 
     def extra(self, graph: Any) -> list[tuple[Any, Any]]:
         """Return gradient and rate of every updated weight, None where there is none."""
-        found = []
+        pairs = []
         for written in self.updated.values():
             named = {key: t for op in written for key, t in inputs_of(op) if graph.is_fetchable(t)}
             sparse = any("Sparse" in op.type for op in written)
-            given = [named[name] for name in GRADIENTS if name in named and not sparse]
+            gradients = [named[name] for name in GRADIENTS if name in named and not sparse]
             rates = [named[name] for name in RATES if name in named]
-            found.append((given[0] if given else None, rates[0] if rates else None))
-        return found
+            pairs.append((gradients[0] if gradients else None, rates[0] if rates else None))
+        return pairs
 
 
 def above(fetched: list[Any]) -> set[Any]:
@@ -97,10 +97,10 @@ def handle_of(variable: Any) -> Any:
 
 def written_by(op: Any) -> Any:
     """Return the operation of the variable that an operation writes."""
-    found = op.inputs[0].op
-    while found.type in THROUGH and found.inputs:
-        found = found.inputs[0].op
-    return found
+    variable = op.inputs[0].op
+    while variable.type in THROUGH and variable.inputs:
+        variable = variable.inputs[0].op
+    return variable
 
 
 def is_random(kind: str) -> bool:
@@ -131,10 +131,10 @@ class SessionWatch:
                     plan = self._plan(session.graph, fetches)
                     if plan is not None and plan.updated:
                         return self._update(original, session, plan, fetches, args, kwargs)
-                    found = original(session, fetches, *args, **kwargs)
+                    fetched = original(session, fetches, *args, **kwargs)
                     if plan is not None and not plan.restores:
                         draw(session, plan.created)
-                    return found
+                    return fetched
             finally:
                 self._within = False
 
@@ -173,7 +173,7 @@ class SessionWatch:
 
     def _record(self, plan: UpdatePlan, graph: Any, before: Any, after: Any, values: Any) -> None:
         if not self._kinds:
-            self._tell()
+            self._record_framework()
         if plan.kinds not in self._kinds:
             self._kinds.append(plan.kinds)
         numbers = range(len(before))
@@ -210,7 +210,7 @@ class SessionWatch:
             self._drawn[graph] = (version, any("Shuffle" in node.op for node in nodes))
         return self._drawn[graph][1]
 
-    def _tell(self) -> None:
+    def _record_framework(self) -> None:
         """Record what this runs with."""
         self._records.write(
             {

@@ -53,7 +53,7 @@ def make_loss(dtype: str, names: tuple[str, ...]) -> Any:
 
 
 def tensor(variable: Any) -> Any:
-    """Return what operations take."""
+    """Return the tensor of a variable, as operations take it."""
     return variable.value if KERAS3 else variable
 
 

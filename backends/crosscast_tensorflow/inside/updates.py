@@ -90,15 +90,17 @@ class Watch:
                 return original(tape, target, sources, *args, **kwargs)
             self._within = True
             try:
-                found = original(tape, target, sources, *args, **kwargs)
+                gradients = original(tape, target, sources, *args, **kwargs)
             finally:
                 self._within = False
             if self._backwards == 0 and self._poison == self._records.attempts:
-                found = tf.nest.map_structure(lambda g: g if g is None else g * math.inf, found)
+                gradients = tf.nest.map_structure(
+                    lambda g: g if g is None else g * math.inf, gradients
+                )
             self._backwards += 1
             if self._records.between is not None:
                 self._records.between.backward()
-            return found
+            return gradients
 
         return gradient
 
@@ -122,11 +124,11 @@ class Watch:
 
         @functools.wraps(original)
         def clip(optimizer: Any, gradients: Any, *args: Any, **kwargs: Any) -> Any:
-            found = original(optimizer, gradients, *args, **kwargs)
+            clipped = original(optimizer, gradients, *args, **kwargs)
             if self._stepping and self._stepping[-1] is optimizer:
-                pairs = [pair[0] if isinstance(pair, tuple) else pair for pair in found]
+                pairs = [pair[0] if isinstance(pair, tuple) else pair for pair in clipped]
                 self._clipped = pairs
-            return found
+            return clipped
 
         return clip
 
@@ -177,14 +179,14 @@ class Watch:
         return result
 
     def _stepped(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
-        given = list(args[0])
-        gradients, variables, paired = pairs_of(optimizer, (given, *args[1:]), kwargs)
+        passed = list(args[0])
+        gradients, variables, paired = pairs_of(optimizer, (passed, *args[1:]), kwargs)
         whole = summed(optimizer, gradients, variables)
         if self.parts is not None:
             self.parts.delivered(whole)
         if self._perturb:
             gradients = [moved(gradient) for gradient in gradients]
-            given = list(zip(gradients, variables)) if paired else gradients  # noqa: B905
+            passed = list(zip(gradients, variables)) if paired else gradients  # noqa: B905
             whole = summed(optimizer, gradients, variables)
         before = [values(variable) for variable in variables]
         self._clipped = None
@@ -193,18 +195,20 @@ class Watch:
             None if self.parts is None else [np.array(tf.convert_to_tensor(v)) for v in variables]
         )
         self._clips += clips_of(optimizer, whole)
-        result = original(optimizer, given, *args[1:], **kwargs)
+        result = original(optimizer, passed, *args[1:], **kwargs)
         handed = whole if self._clipped is None else self._clipped
         changes = [summary(values(variable) - before[n]) for n, variable in enumerate(variables)]
-        self._note(optimizer, variables)
+        self._note_variables(optimizer, variables)
         self._write(optimizer, variables, held, handed, settings, skipped=False)
-        found = [None if gradient is None else summary(values(gradient)) for gradient in handed]
-        self._attempted(optimizer, settings, found, changes, skipped=False)
+        summaries = [None if gradient is None else summary(values(gradient)) for gradient in handed]
+        self._attempted(optimizer, settings, summaries, changes, skipped=False)
         return result
 
     def _settings(self, optimizer: Any, variables: list[Any]) -> list[dict[str, Any]]:
-        found = settings_of(optimizer, len(variables))
-        return found if self.parts is None else self.parts.groups(optimizer, variables, found[0])
+        settings = settings_of(optimizer, len(variables))
+        return (
+            settings if self.parts is None else self.parts.groups(optimizer, variables, settings[0])
+        )
 
     def _write(
         self, optimizer: Any, variables: Any, before: Any, applied: Any, settings: Any, **more: Any
@@ -220,17 +224,17 @@ class Watch:
                 **more,
             )
 
-    def _note(self, optimizer: Any, variables: list[Any]) -> None:
+    def _note_variables(self, optimizer: Any, variables: list[Any]) -> None:
         self._variables[self._number(optimizer)] = variables
 
     def _number(self, optimizer: Any) -> int:
         if not self._optimizers:
-            self._tell()
+            self._record_framework()
         if not any(known is optimizer for known in self._optimizers):
             self._optimizers.append(optimizer)
         return next(n for n, known in enumerate(self._optimizers) if known is optimizer)
 
-    def _tell(self) -> None:
+    def _record_framework(self) -> None:
         """Record what this runs with; not before the script has chosen its devices."""
         versions = [version_of(package) for package in ("tensorflow", "keras", "tf_keras")]
         gpu = bool(tf.config.list_physical_devices("GPU"))
@@ -278,20 +282,20 @@ def inner_of(optimizer: Any) -> Any:
 
 def pairs_of(optimizer: Any, args: Any, kwargs: Any) -> tuple[list[Any], list[Any], bool]:
     """Return gradients and variables of a call of an optimizer, and whether it got pairs."""
-    given = args[0]
-    if given and isinstance(given[0], tuple):
-        return [gradient for gradient, _ in given], [variable for _, variable in given], True
+    first = args[0]
+    if first and isinstance(first[0], tuple):
+        return [gradient for gradient, _ in first], [variable for _, variable in first], True
     more = args[1] if len(args) > 1 else kwargs.get("trainable_variables")
-    return given, list(more or optimizer._trainable_variables), False
+    return first, list(more or optimizer._trainable_variables), False
 
 
 def told_of_scaler(optimizer: Any) -> dict[str, Any]:
     """Return the settings of an optimizer that scales losses."""
-    found: dict[str, Any] = {"dynamic": bool(getattr(optimizer, "dynamic", True))}
-    if found["dynamic"]:
+    settings: dict[str, Any] = {"dynamic": bool(getattr(optimizer, "dynamic", True))}
+    if settings["dynamic"]:
         steps = int(optimizer.dynamic_growth_steps)
-        found.update(growth_interval=steps, growth_factor=2.0, backoff_factor=0.5)
-    return found
+        settings.update(growth_interval=steps, growth_factor=2.0, backoff_factor=0.5)
+    return settings
 
 
 def scale_of(optimizer: Any) -> float:
@@ -305,20 +309,20 @@ def scale_of(optimizer: Any) -> float:
 
 def settings_of(optimizer: Any, tensors: int) -> list[dict[str, Any]]:
     """Return the numbers of an optimizer: one group of all tensors."""
-    found: dict[str, Any] = {"tensors": tensors, "lr": rate_of(optimizer)}
+    settings: dict[str, Any] = {"tensors": tensors, "lr": rate_of(optimizer)}
     for name, setting in SETTINGS.items():
         try:
             value = getattr(optimizer, name)
         except AttributeError:
             continue
         if value is None or isinstance(value, bool):
-            found[setting] = value
+            settings[setting] = value
         elif not callable(value) or tf.is_tensor(value):
             # Some versions keep them in float32.
-            found[setting] = float(np.float32(float(value)))
-    if "beta_1" in found and "beta_2" in found:
-        found["betas"] = [found.pop("beta_1"), found.pop("beta_2")]
-    return [found]
+            settings[setting] = float(np.float32(float(value)))
+    if "beta_1" in settings and "beta_2" in settings:
+        settings["betas"] = [settings.pop("beta_1"), settings.pop("beta_2")]
+    return [settings]
 
 
 def rate_of(optimizer: Any) -> float:
@@ -334,7 +338,7 @@ def rate_of(optimizer: Any) -> float:
 
 
 def clips_of(optimizer: Any, gradients: Any) -> list[dict[str, Any]]:
-    """Return by what an optimizer clips gradients."""
+    """Return the clippings of an optimizer, with the sizes of the gradients."""
     arrays = [values(gradient) for gradient in gradients if gradient is not None]
     norms = [math.sqrt(float(np.sum(array * array))) for array in arrays] or [0.0]
     sizes = {
@@ -342,12 +346,12 @@ def clips_of(optimizer: Any, gradients: Any) -> list[dict[str, Any]]:
         "per_param_norm": max(norms),
         "value": max([float(np.max(np.abs(array))) for array in arrays if len(array)] or [0.0]),
     }
-    found = []
+    clips = []
     for name, kind in CLIPS.items():
         limit = getattr(optimizer, name, None)
         if limit is not None:
-            found.append({"kind": kind, "limit": float(limit), "size": sizes[kind]})
-    return found
+            clips.append({"kind": kind, "limit": float(limit), "size": sizes[kind]})
+    return clips
 
 
 def moved(tensor: Any) -> Any:

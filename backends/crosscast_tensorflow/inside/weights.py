@@ -35,11 +35,11 @@ class TensorFlow:
         """Do nothing: a call of a Keras model evaluates by default."""
 
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns."""
+        """Return the outputs of the model."""
         return model(feeds, training=False)
 
     def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
-        """Return what the model, or the loss function, returns in training, without dropout."""
+        """Return the result of the model, or of the loss function, in training without dropout."""
         switch_off(model)
         return loss(model, feeds, training=True) if loss else model(feeds, training=True)
 
@@ -69,14 +69,14 @@ class TensorFlow:
             for variable in (*layer._trainable_variables, *layer._non_trainable_variables)
         }
         trained = {id(variable) for variable in model.trainable_variables}
-        found = []
+        tensors = []
         for variable in model.weights:
             layer = owners[id(variable)]
             classes, shape = own_classes(layer, PACKAGES), list(variable.shape)
             trainable = id(variable) in trained
             parts = parts_of(TABLE, classes, variable.name, shape, layer, trainable)
             statistics = any(part.role in STATISTICS for part in parts)
-            found.append(
+            tensors.append(
                 Tensor(
                     handle=variable,
                     name=variable.path,
@@ -91,7 +91,7 @@ class TensorFlow:
                     parts=parts,
                 )
             )
-        return found
+        return tensors
 
     def assign(self, tensor: Tensor, array: np.ndarray) -> None:
         """Overwrite a variable."""
@@ -130,10 +130,10 @@ class TensorFlow:
             outputs = compute()
             pairs = zip(outputs, projections)  # noqa: B905
             total = sum(tf.reduce_sum(tf.cast(out, tf.float32) * by) for out, by in pairs)
-        found = tape.gradient(total, [*handles, *inner])
-        named = zip(tensors, found)  # noqa: B905
+        computed = tape.gradient(total, [*handles, *inner])
+        named = zip(tensors, computed)  # noqa: B905
         gradients = {t.name: self.array(g) for t, g in named if g is not None}
-        return outputs, gradients, found[len(handles) :]
+        return outputs, gradients, computed[len(handles) :]
 
     def takes(self, model: Any) -> str:
         """Return the inputs of a functional model, or the arguments of `call`."""

@@ -89,7 +89,7 @@ class TensorflowBackend:
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
     ) -> memory.TensorflowRehearsal | None:
-        """Return what a window of the emitted script allocates; None if that is not modelled."""
+        """Return the allocations of a window of the emitted script; None if not modelled."""
         from crosscast_tensorflow.target import memory
 
         return memory.rehearse(recipe, device) if memory.modelled(recipe, dialect) else None

@@ -43,5 +43,5 @@ def clip_view(plan: Plan) -> ClipView:
 
 
 def role_names(roles: tuple[Role, ...]) -> tuple[str, ...]:
-    """Return what Keras calls the variables of these roles, each once."""
+    """Return Keras' names of the variables of these roles, each once."""
     return tuple(dict.fromkeys(name for role in roles for name in _ROLE_NAMES[role]))

@@ -47,7 +47,7 @@ class KerasSpelling:
 
 
 def spelling(dialect: Dialect) -> KerasSpelling:
-    """Return what the templates print of a dialect."""
+    """Return the spelling of a dialect in the templates."""
     return KerasSpelling(
         keras3="keras3" in dialect.features,
         rewrites=dialect.name == "graph-rewrite",

@@ -183,7 +183,7 @@ def _reseed(plan: ops.Plan, frame: Frame, keras: KerasSpelling) -> str:
 
 
 def _advice(plan: ops.Plan, keras: KerasSpelling, precision: PrecisionView) -> tuple[str, ...]:
-    """Return what the head of a step asks of the program around it."""
+    """Return the requests of a step's head to the program around it, as lines."""
     policy = f'Call {keras.set_policy}("{precision.policy}") before you build the model.'
     rewrite = "Call tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite before, too."
     return (policy, *((rewrite,) if precision.rewrite else ()), *parallel_advice(plan))

@@ -81,15 +81,15 @@ class GraphBert:
     @contextmanager
     def cast_weights(self, prefix: str = "") -> Iterator[None]:
         """Hold the kernels of dense layers in half: roots of a graph, which wait for nothing."""
-        made = {
+        blocks = {
             name: self.tape.block(weight.count, self.half, "half_copies")
             for name, weight in self.weights.items()
             if self.half != "float32" and name.startswith(prefix) and _is_kernel(name)
             if bool(prefix) or not (self.checkpointing and ".layer." in name)
         }
-        self.casts |= made
+        self.casts |= blocks
         yield
-        for block in made.values():
+        for block in blocks.values():
             block.drop()
 
     def dense(self, name: str, x: Value, *, widen: bool = True) -> Value:
@@ -148,12 +148,12 @@ class GraphBert:
     def layer(self, number: int, x: Value) -> Value:
         """`EncoderLayer.call`; `x` stays the caller's."""
         tape, prefix = self.tape, f"bert.encoder.layer.{number}"
-        given = self.cast(x, self.half)
+        half_input = self.cast(x, self.half)
         q, k, v = (
-            self._heads(self.dense(f"{prefix}.attention.self.{part}", given, widen=False))
+            self._heads(self.dense(f"{prefix}.attention.self.{part}", half_input, widen=False))
             for part in ("query", "key", "value")
         )
-        tape.free(given)
+        tape.free(half_input)
         weights = tape.op("scores", [q, k], self.scores, "float32", extra=self.scores)
         tape.free(q, k)
         weights = self.dropout(weights, in_place=False)
@@ -164,9 +164,9 @@ class GraphBert:
         attended = self.dense(f"{prefix}.attention.output.dense", context)
         tape.free(context)
         x = self.add_norm(self.dropout(attended), x)
-        given = self.cast(x, self.half)
-        inner = self.dense(f"{prefix}.intermediate.dense", given)
-        tape.free(given)
+        half_input = self.cast(x, self.half)
+        inner = self.dense(f"{prefix}.intermediate.dense", half_input)
+        tape.free(half_input)
         wide = tape.op("gelu", [inner], inner.count, "float32", extra=2 * inner.count)
         tape.free(inner)
         wide = self.become(wide, self.half)
@@ -244,10 +244,10 @@ def modelled(recipe: Recipe, dialect: Dialect) -> bool:
 
 
 def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
-    """Return what a window of the emitted script allocates, once there are moments."""
+    """Return the allocations of a window of the emitted script, once there are moments."""
     assert isinstance(recipe.model, BertModel)
     tape = Tape(OPS)
-    done = TensorflowRehearsal(tape)
+    rehearsal = TensorflowRehearsal(tape)
     shapes = bert_shapes(recipe.model)
     weights = {name: Weight(prod(shape), "float32") for name, shape in shapes.items()}
     tables = [weight for name, weight in weights.items() if "_embeddings." in name]
@@ -266,27 +266,27 @@ def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
     if recipe.model.dropout:
         for count in (bert.scores, bert.hidden):
             tape.block(count, "float32", "workspace")
-    done.fixed_bytes = tape.total
+    rehearsal.fixed_bytes = tape.total
     # One call gets all rows of the window.
     stacked = tape.block(3 * rows * length * recipe.accumulation.steps, "int64", "batch")
     for _ in range(min(2, recipe.accumulation.steps)):
-        _micro_batch(done, bert)
+        _micro_batch(rehearsal, bert)
     _step(tape, weights, tables)
     stacked.drop()
     share = MARGIN if device == "cpu" else MARGIN_ON_GPU
     if again:
         share = MARGIN_RECOMPUTED
-    done.margin_bytes = int(tape.peak.total * share)
-    return done
+    rehearsal.margin_bytes = int(tape.peak.total * share)
+    return rehearsal
 
 
-def _micro_batch(done: TensorflowRehearsal, bert: GraphBert) -> None:
-    tape = done.tape
+def _micro_batch(rehearsal: TensorflowRehearsal, bert: GraphBert) -> None:
+    tape = rehearsal.tape
     tape.phase = "forward"
     ids = tape.block(3 * bert.rows * bert.length, "int64", "batch")
     with bert.cast_weights():
         loss = bert.forward()
-    done.forward_bytes = max(done.forward_bytes, tape.total)
+    rehearsal.forward_bytes = max(rehearsal.forward_bytes, tape.total)
     tape.phase = "backward"
     tape.free(loss)
     tape.backward(loss)

@@ -131,7 +131,7 @@ def _kind(step: Step) -> str:
 
 
 def _title(step: Step) -> str:
-    """Return what follows the kind in the docstring of the script's own class."""
+    """Return the end of the docstring of the script's own class, after the kind."""
     if step.optimizer == "sgd":
         if not step.momentum:
             return "."

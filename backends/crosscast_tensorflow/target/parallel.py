@@ -63,7 +63,7 @@ def launch_view(frame: Frame) -> StartView:
 
 
 def parallel_advice(plan: Plan) -> tuple[str, ...]:
-    """Return what the head of a step asks of a program with several processes."""
+    """Return the requests of a step's head to a program with several processes, as lines."""
     if not predicates.parallel(plan):
         return ()
     return (

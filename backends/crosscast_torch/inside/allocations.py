@@ -50,7 +50,7 @@ def measure_on_cpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure_on_gpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what the GPU's allocator counted."""
+    """Return the peak that the GPU's allocator counted, in bytes."""
     torch.cuda.reset_peak_memory_stats()
     train(script, options, torch.device("cuda"))
     peak = torch.cuda.max_memory_allocated()

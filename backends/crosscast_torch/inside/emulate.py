@@ -33,7 +33,7 @@ class TorchTensors:
         return value.to(DTYPES[kind])
 
     def casts_to(self, name: str) -> str | None:
-        """Return what the surrounding autocast casts to, by the lists of GPUs."""
+        """Return the type to which the surrounding autocast casts, by the lists of GPUs."""
         if not torch.is_autocast_enabled("cpu"):
             return None
         if name in IN_FLOAT32:

@@ -88,13 +88,13 @@ class TorchDropout:
             dropout_p: float = 0.0,
             **kw: Any,
         ) -> Any:
-            given = (query, key, value, attn_mask, dropout_p)
+            arguments = (query, key, value, attn_mask, dropout_p)
             if not dropout_p or not self._masks.active:
-                return original(*given, **kw)
+                return original(*arguments, **kw)
             if has_torch_function((query, key, value)):
                 ours = scaled_dot_product_attention
-                return handle_torch_function(ours, (query, key, value), *given, **kw)
-            return _attention(*given, **kw)
+                return handle_torch_function(ours, (query, key, value), *arguments, **kw)
+            return _attention(*arguments, **kw)
 
         return scaled_dot_product_attention
 
@@ -132,5 +132,5 @@ def _out_of_reach(module: Any) -> bool:
 
 
 def make_dropout(masks: Masks) -> TorchDropout:
-    """Return what stands in for dropout in a run."""
+    """Return the replacement of dropout in a run."""
     return TorchDropout(masks)

@@ -72,13 +72,13 @@ class Parts:
 
         @functools.wraps(original)
         def loss(*args: Any, **kwargs: Any) -> Any:
-            found = original(*args, **kwargs)
-            if isinstance(found, torch.Tensor) and found.requires_grad and not self._busy():
-                given = signature.bind(*args, **kwargs)
-                given.apply_defaults()
-                noted = self._between.loss(kind=kind, **told_of_loss(given.arguments))
-                found.register_hook(lambda gradient: note_factor(noted, gradient))
-            return found
+            result = original(*args, **kwargs)
+            if isinstance(result, torch.Tensor) and result.requires_grad and not self._busy():
+                bound = signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                noted = self._between.loss(kind=kind, **told_of_loss(bound.arguments))
+                result.register_hook(lambda gradient: note_factor(noted, gradient))
+            return result
 
         return loss
 
@@ -86,11 +86,11 @@ class Parts:
         kind: Any = getattr(torch, "autocast", None)
         if kind is None:
             return
-        between, made, entered = self._between, kind.__init__, kind.__enter__
+        between, construct, entered = self._between, kind.__init__, kind.__enter__
 
-        @functools.wraps(made)
+        @functools.wraps(construct)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
-            made(self, *args, **kwargs)
+            construct(self, *args, **kwargs)
             asked = args[2] if len(args) > 2 else kwargs.get("enabled", True)
             self.asked_for = bool(asked)
 
@@ -129,19 +129,19 @@ class Parts:
 
     def parameters(self, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return name, roles and group of everything that an optimizer updates."""
-        named = self._named()
-        found: list[dict[str, Any]] = []
+        named = self._names_and_roles()
+        parameters: list[dict[str, Any]] = []
         for number, group in enumerate(groups):
             for tensor in group["params"]:
                 name, roles = named.get(id(tensor), ("", []))
-                name = name or f"tensor.{len(found)}"
-                found.append({"name": name, "roles": roles, "group": number})
+                name = name or f"tensor.{len(parameters)}"
+                parameters.append({"name": name, "roles": roles, "group": number})
         taken: set[str] = set()
-        for entry in found:
+        for entry in parameters:
             while entry["name"] in taken:
                 entry["name"] += "_"
             taken.add(entry["name"])
-        return found
+        return parameters
 
     def write(
         self,
@@ -173,41 +173,41 @@ class Parts:
         if between.windows.wanted(sum(tensor.numel() for tensor in held)):
             names = [entry["name"] for entry in named]
             between.windows.write(
-                {kind: arrays(names, found) for kind, found in kinds.items()},
+                {kind: arrays(names, tensors) for kind, tensors in kinds.items()},
                 micro=between.seen(),
                 lr=lr,
                 scale=1.0 if scale is None else scale,
                 skipped=skipped,
             )
 
-    def _named(self) -> dict[int, tuple[str, list[str]]]:
+    def _names_and_roles(self) -> dict[int, tuple[str, list[str]]]:
         """Return names and roles of parameters by their identity, of the largest modules first."""
-        found: dict[int, tuple[str, list[str]]] = {}
+        by_identity: dict[int, tuple[str, list[str]]] = {}
         roots = sorted(self._roots, key=lambda root: -sum(1 for _ in root.parameters()))
         for root in roots:
             for path, module in root.named_modules():
                 for name, tensor in module.named_parameters(recurse=False):
                     whole = without_wrappers(f"{path}.{name}" if path else name)
-                    found.setdefault(id(tensor), (whole, roles_of(module, name)))
-        return found
+                    by_identity.setdefault(id(tensor), (whole, roles_of(module, name)))
+        return by_identity
 
 
-def told_of_loss(given: Any) -> dict[str, Any]:
-    """Return what the arguments of a loss say."""
-    target = given["target"]
+def told_of_loss(arguments: Any) -> dict[str, Any]:
+    """Return the settings of a loss, read from its arguments."""
+    target = arguments["target"]
     classes = target.is_floating_point()
-    ignored = given.get("ignore_index", -100)
+    ignored = arguments.get("ignore_index", -100)
     many = len(target) if classes or target.dim() == 0 else int((target != ignored).sum())
-    weights = given.get("weight")
+    weights = arguments.get("weight")
     if weights is not None and weights.numel() <= MANY_WEIGHTS:
         weights = [float(weight) for weight in weights.reshape(-1)]
     elif weights is not None:
         weights = [-1.0]
     return {
-        "mean": given.get("reduction", "mean") == "mean",
+        "mean": arguments.get("reduction", "mean") == "mean",
         "labels": many,
         "elements": target.numel() / len(target) if classes and target.dim() else 1.0,
-        "smoothing": float(given.get("label_smoothing", 0.0)),
+        "smoothing": float(arguments.get("label_smoothing", 0.0)),
         "weights": weights or [],
     }
 
@@ -249,11 +249,11 @@ def arrays(names: list[str], held: Any) -> dict[str, Any]:
 
 
 def clip_inside(optimizer: Any) -> dict[str, Any] | None:
-    """Return by what the step of an optimizer clips all gradients together, if it does."""
+    """Return the clipping of all gradients together in an optimizer's step, if it clips."""
     if type(optimizer).__name__ not in CLIP_INSIDE:
         return None
     held = [tensor.grad for group in optimizer.param_groups for tensor in group["params"]]
-    squares = [float(found.double().pow(2).sum()) for found in held if found is not None]
+    squares = [float(gradient.double().pow(2).sum()) for gradient in held if gradient is not None]
     limit = float(optimizer.defaults["max_grad_norm"])
     return {"kind": "global_norm", "limit": limit, "size": math.sqrt(sum(squares))}
 
@@ -269,6 +269,6 @@ def told_of_scaler(scaler: Any) -> dict[str, Any]:
 
 
 def unwrapped(optimizer: Any) -> Any:
-    """Return what a wrapper around an optimizer steps."""
+    """Return the optimizer inside a wrapper, or the optimizer itself."""
     held = getattr(optimizer, "optim", None)
     return held if isinstance(held, torch.optim.Optimizer) else optimizer

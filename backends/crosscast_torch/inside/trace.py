@@ -94,8 +94,8 @@ def stay(to: Any) -> Any:
     """
 
     def moved(module: Any, *args: Any, **settings: Any) -> Any:
-        there = args == (torch.device("cpu"),) and not settings
-        return module if there else to(module, *args, **settings)
+        to_cpu = args == (torch.device("cpu"),) and not settings
+        return module if to_cpu else to(module, *args, **settings)
 
     return moved
 
@@ -228,7 +228,7 @@ def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(error: BaseException) -> str:
-    """Return what kind of error stopped a trace."""
+    """Return the kind of the error that stopped a trace."""
     if isinstance(error, Refused):
         return "refused"
     return "fake" if type(error).__module__.startswith("torch._subclasses") else "raised"

@@ -124,8 +124,8 @@ class Watch:
             parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
             largest = 0.0
             if kind == "value":
-                found = [p.grad.detach().abs().max() for p in parameters if p.grad is not None]
-                largest = max(map(float, found), default=0.0)
+                maxima = [p.grad.detach().abs().max() for p in parameters if p.grad is not None]
+                largest = max(map(float, maxima), default=0.0)
             total = original(parameters, limit, *args, **kwargs)
             size = largest if kind == "value" else float(total)
             self._clips.append({"kind": kind, "limit": float(limit), "size": size})
@@ -234,7 +234,7 @@ class Watch:
         skipped: bool,
     ) -> None:
         if not self._optimizers:
-            self._tell()
+            self._record_framework()
         if not any(known is optimizer for known in self._optimizers):
             self._optimizers.append(optimizer)
         number = next(n for n, known in enumerate(self._optimizers) if known is optimizer)
@@ -259,7 +259,7 @@ class Watch:
             }
         )
 
-    def _tell(self) -> None:
+    def _record_framework(self) -> None:
         """Record what this runs with; not before the script has chosen its devices."""
         gpu = torch.cuda.is_available()
         self._records.write(
@@ -274,42 +274,42 @@ class Watch:
 
 
 def tensors(optimizer: Any) -> list[Any]:
-    """Return what an optimizer updates, in the order of its groups."""
+    """Return the parameters of an optimizer, in the order of its groups."""
     return [tensor for group in optimizer.param_groups for tensor in group["params"]]
 
 
 def settings_of(group: Any) -> dict[str, Any]:
     """Return the numbers of a group of parameters, and how many tensors it has."""
-    found: dict[str, Any] = {"tensors": len(group["params"])}
+    settings: dict[str, Any] = {"tensors": len(group["params"])}
     for name in SETTINGS:
         if name in group:
             value = group[name]
             if isinstance(value, (tuple, list)):
-                found[name] = [float(number) for number in value]
+                settings[name] = [float(number) for number in value]
             elif isinstance(value, bool) or value is None:
-                found[name] = value
+                settings[name] = value
             else:
-                found[name] = float(value)
-    return found
+                settings[name] = float(value)
+    return settings
 
 
 def gradients_of(optimizer: Any) -> list[Any]:
     """Return copies of the gradients, unscaled and clipped if the kernel has yet to do it."""
     scale, clip = getattr(optimizer, "grad_scale", None), clip_inside(optimizer)
     factor = min(1.0, clip["limit"] / clip["size"]) if clip and clip["size"] else 1.0
-    found: list[Any] = []
+    gradients: list[Any] = []
     for tensor in tensors(optimizer):
         gradient = tensor.grad
         if gradient is not None:
             gradient = gradient.detach().clone() if scale is None else gradient / scale
             gradient = gradient if factor == 1.0 else gradient * factor
-        found.append(gradient)
-    return found
+        gradients.append(gradient)
+    return gradients
 
 
 def handed(optimizer: Any) -> list[Any]:
     """Return the summaries of the gradients."""
-    return [None if found is None else summary(found) for found in gradients_of(optimizer)]
+    return [None if gradient is None else summary(gradient) for gradient in gradients_of(optimizer)]
 
 
 def holds(flag: Any) -> bool:

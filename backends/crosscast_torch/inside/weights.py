@@ -35,11 +35,11 @@ class Torch:
         model.eval()
 
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns."""
+        """Return the outputs of the model."""
         return model(**feeds)
 
     def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
-        """Return what the model, or the loss function, returns in training, without dropout."""
+        """Return the result of the model, or of the loss function, in training without dropout."""
         model.train()
         switch_off(model)
         with torch.no_grad():
@@ -73,7 +73,7 @@ class Torch:
 
     def tensors(self, model: Any) -> list[Tensor]:
         """Return parameters and buffers; a tied one has its first name and others."""
-        found: dict[int, Tensor] = {}
+        by_identity: dict[int, Tensor] = {}
         saved = set(model.state_dict())
         for path, module in model.named_modules():
             own = (*module._parameters.items(), *module._buffers.items())
@@ -83,16 +83,16 @@ class Torch:
                 name = f"{path}.{leaf}" if path else leaf
                 if name not in saved:
                     continue  # not in checkpoints: computed by the model itself
-                if id(tensor) in found:
-                    found[id(tensor)].also.append(name)
+                if id(tensor) in by_identity:
+                    by_identity[id(tensor)].also.append(name)
                 else:
-                    found[id(tensor)] = self._tensor(name, leaf, tensor, path, module)
+                    by_identity[id(tensor)] = self._tensor(name, leaf, tensor, path, module)
         # `named_modules` names a shared module once, a checkpoint with every name.
         for name, tensor in model.state_dict(keep_vars=True).items():
-            known = found.get(id(tensor))
+            known = by_identity.get(id(tensor))
             if known is not None and name not in (known.name, *known.also):
                 known.also.append(name)
-        return list(found.values())
+        return list(by_identity.values())
 
     def _tensor(self, name: str, leaf: str, tensor: Any, path: str, module: Any) -> Tensor:
         classes, shape = own_classes(module, PACKAGES), list(tensor.shape)
@@ -152,9 +152,9 @@ class Torch:
         handles = [tensor.handle for tensor in tensors]
         wanted = [n for n, value in enumerate(inner) if value.requires_grad]
         handles += [inner[n] for n in wanted]
-        found = torch.autograd.grad(total, handles, allow_unused=True)
-        named = zip(tensors, found)  # noqa: B905
-        within = dict(zip(wanted, found[len(tensors) :]))  # noqa: B905
+        computed = torch.autograd.grad(total, handles, allow_unused=True)
+        named = zip(tensors, computed)  # noqa: B905
+        within = dict(zip(wanted, computed[len(tensors) :]))  # noqa: B905
         gradients = {t.name: self.array(g) for t, g in named if g is not None}
         return outputs, gradients, [within.get(n) for n in range(len(inner))]
 

@@ -90,7 +90,7 @@ class TorchBackend:
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
     ) -> memory.TorchRehearsal:
-        """Return what a window of the emitted script allocates."""
+        """Return the allocations of a window of the emitted script."""
         from crosscast_torch.target import memory
 
         return memory.rehearse(recipe, dialect, device, traced)

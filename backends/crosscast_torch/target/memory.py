@@ -58,30 +58,30 @@ class TorchRehearsal:
 def rehearse(
     recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
 ) -> TorchRehearsal:
-    """Return what a window of the emitted script allocates, once there are moments."""
+    """Return the allocations of a window of the emitted script, once there are moments."""
     gpu = device != "cpu"
     tape = Tape(CUDA, round_to=ROUND_ON_GPU) if gpu else Tape(CPU)
-    done = TorchRehearsal(tape)
+    rehearsal = TorchRehearsal(tape)
     weights = parameters_of(recipe) if traced is None else _traced_weights(traced)
     _hold_fixed(recipe, tape, weights)
     if traced is not None:
         tape.block(traced.frozen_bytes, "uint8", "parameters")
     if gpu:
         tape.block(CUBLAS_WORKSPACE[device], "uint8", "workspace")
-    done.fixed_bytes = tape.total
+    rehearsal.fixed_bytes = tape.total
     masters = Masters(tape)
     half_sums = recipe.accumulation.dtype == "compute"
     for number in range(min(2, recipe.accumulation.steps)):
         if traced is None:
-            _micro_batch(recipe, done, weights)
+            _micro_batch(recipe, rehearsal, weights)
         else:
-            _replay(recipe, traced, done, weights, later=number > 0)
+            _replay(recipe, traced, rehearsal, weights, later=number > 0)
         if not half_sums:
             masters.collect(weights)
     masters.collect(weights)
     _step(recipe, dialect, tape, weights, device)
-    done.margin_bytes = int(tape.peak.total * (MARGIN_ON_GPU if gpu else MARGIN))
-    return done
+    rehearsal.margin_bytes = int(tape.peak.total * (MARGIN_ON_GPU if gpu else MARGIN))
+    return rehearsal
 
 
 def _hold_fixed(recipe: Recipe, tape: Tape, weights: Mapping[str, Weight]) -> None:
@@ -106,8 +106,8 @@ def moments(recipe: Recipe, weight: Weight) -> Sequence[int]:
     return [weight.count] * count
 
 
-def _micro_batch(recipe: Recipe, done: TorchRehearsal, weights: dict[str, Weight]) -> None:
-    tape, model = done.tape, recipe.model
+def _micro_batch(recipe: Recipe, rehearsal: TorchRehearsal, weights: dict[str, Weight]) -> None:
+    tape, model = rehearsal.tape, recipe.model
     assert isinstance(model, BertModel)
     tape.phase = "forward"
     bert = Bert(
@@ -122,7 +122,7 @@ def _micro_batch(recipe: Recipe, done: TorchRehearsal, weights: dict[str, Weight
     logits = bert.forward()
     loss = bert.become(logits, bert.types.losses)
     bert.leave_autocast()
-    done.forward_bytes = max(done.forward_bytes, tape.total)
+    rehearsal.forward_bytes = max(rehearsal.forward_bytes, tape.total)
     tape.phase = "backward"
     tape.free(loss)
     tape.backward(loss)
@@ -135,21 +135,21 @@ def _traced_weights(traced: TracedModel) -> dict[str, Weight]:
 def _replay(
     recipe: Recipe,
     traced: TracedModel,
-    done: TorchRehearsal,
+    rehearsal: TorchRehearsal,
     weights: Mapping[str, Weight],
     *,
     later: bool,
 ) -> None:
     """Hold, moment by moment, what the trace saw."""
-    tape, rows = done.tape, recipe.batch.micro_batch_size
+    tape, rows = rehearsal.tape, recipe.batch.micro_batch_size
     # With half weights those of normalizations alone keep their gradients over a micro-batch.
-    there = all(weight.gradient is not None for weight in weights.values())
-    done.forward_bytes = tape.total + traced.forward_end.at(rows)
+    has_gradients = all(weight.gradient is not None for weight in weights.values())
+    rehearsal.forward_bytes = tape.total + traced.forward_end.at(rows)
     for weight in weights.values():
         if weight.gradient is not None:
             weight.gradient.drop()
             weight.gradient = None
-    for moment in traced.later if later and there else traced.first:
+    for moment in traced.later if later and has_gradients else traced.first:
         tape.phase = moment.phase
         with (
             tape.scratch((moment.gradients, "uint8"), category="gradients"),

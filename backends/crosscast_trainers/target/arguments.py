@@ -37,7 +37,7 @@ class ArgumentsView:
 def batch_and_rate(recipe: Recipe) -> dict[str, Any]:
     """Return the arguments about seed, rows, micro-batches, rate and decay."""
     optimizer = recipe.optimizer
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "seed": recipe.seed,
         "batch.micro_batch_size": recipe.batch.micro_batch_size,
         "accumulation.steps": recipe.accumulation.steps,
@@ -45,12 +45,12 @@ def batch_and_rate(recipe: Recipe) -> dict[str, Any]:
         "optimizer.weight_decay": optimizer.weight_decay,
     }
     if isinstance(optimizer, Adam | AdamW):
-        found |= {
+        arguments |= {
             "optimizer.betas.0": optimizer.betas[0],
             "optimizer.betas.1": optimizer.betas[1],
             "optimizer.eps": optimizer.eps,
         }
-    return in_words("transformers", found)
+    return in_words("transformers", arguments)
 
 
 def schedule_arguments(recipe: Recipe) -> dict[str, Any]:
@@ -59,12 +59,12 @@ def schedule_arguments(recipe: Recipe) -> dict[str, Any]:
     name = it.shape(recipe)
     if name == "constant" and schedule.warmup_steps:
         name = "constant_with_warmup"
-    said = {
+    values = {
         "schedule.total_steps": schedule.total_steps,
         "schedule.warmup_steps": schedule.warmup_steps,
         "schedule.name": name,
     }
-    return in_words("transformers", said)
+    return in_words("transformers", values)
 
 
 def arguments_files(

@@ -207,7 +207,7 @@ class ParametersView:
 
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return ds_config.json; parameters.py where parameters differ."""
-    found = [json_file("ds_config.json", configuration(recipe))]
+    emitted = [json_file("ds_config.json", configuration(recipe))]
     if it.spares(recipe) or predicates.grouped(recipe):
         view = ParametersView(
             header=header(frame_of(recipe), "parameter groups for DeepSpeed"),
@@ -215,33 +215,33 @@ def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
             learning_rate=recipe.optimizer.learning_rate,
         )
         template = "trainers/deepspeed/parameters.py.j2"
-        found.append(File(path="parameters.py", template=template, view={"view": view}))
-    return tuple(found)
+        emitted.append(File(path="parameters.py", template=template, view={"view": view}))
+    return tuple(emitted)
 
 
 def configuration(recipe: Recipe) -> dict[str, Any]:
     """Return the configuration as DeepSpeed's JSON has it."""
     clipping = recipe.clipping
     limit = clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
-    said = {
+    values = {
         "batch.global_batch_size": recipe.batch.global_batch_size,
         "batch.micro_batch_size": recipe.batch.micro_batch_size,
         "accumulation.steps": recipe.accumulation.steps,
         "clipping.max_norm": limit,
     }
-    found: dict[str, Any] = {
-        **in_words("deepspeed", said),
+    document: dict[str, Any] = {
+        **in_words("deepspeed", values),
         "zero_optimization": {"stage": 1 if recipe.half else 0},
     }
     if recipe.half:
         # Without ZeRO there is no hysteresis, and the sums of gradients are half.
         if not isinstance(recipe.optimizer, Adam | AdamW):
-            found["zero_allow_untested_optimizer"] = True
-        found |= _half(recipe)
-    found["optimizer"] = {"type": _TYPES[recipe.optimizer.name], "params": _parameters(recipe)}
+            document["zero_allow_untested_optimizer"] = True
+        document |= _half(recipe)
+    document["optimizer"] = {"type": _TYPES[recipe.optimizer.name], "params": _parameters(recipe)}
     if predicates.moving_rate(recipe):
-        found["scheduler"] = _scheduler(recipe)
-    return found
+        document["scheduler"] = _scheduler(recipe)
+    return document
 
 
 _TYPES = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "lion": "Lion"}
@@ -276,21 +276,21 @@ def _scaling(recipe: Recipe) -> dict[str, Any]:
 
 def _parameters(recipe: Recipe) -> dict[str, Any]:
     optimizer = recipe.optimizer
-    said: dict[str, Any] = {"optimizer.learning_rate": optimizer.learning_rate}
+    values: dict[str, Any] = {"optimizer.learning_rate": optimizer.learning_rate}
     if isinstance(optimizer, Sgd):
-        said["optimizer.momentum"] = optimizer.momentum
-        said["optimizer.nesterov"] = optimizer.nesterov
+        values["optimizer.momentum"] = optimizer.momentum
+        values["optimizer.nesterov"] = optimizer.nesterov
     if isinstance(optimizer, Adam | AdamW | Lion):
-        said["optimizer.betas"] = list(optimizer.betas)
+        values["optimizer.betas"] = list(optimizer.betas)
     if isinstance(optimizer, Adam | AdamW):
-        said["optimizer.eps"] = optimizer.eps
-    said["optimizer.weight_decay"] = optimizer.weight_decay
-    found = in_words("deepspeed", said)
+        values["optimizer.eps"] = optimizer.eps
+    values["optimizer.weight_decay"] = optimizer.weight_decay
+    parameters = in_words("deepspeed", values)
     if isinstance(optimizer, Adam | AdamW):
-        found["adam_w_mode"] = isinstance(optimizer, AdamW)
+        parameters["adam_w_mode"] = isinstance(optimizer, AdamW)
         if not optimizer.bias_correction:
-            found["bias_correction"] = False
-    return found
+            parameters["bias_correction"] = False
+    return parameters
 
 
 def _scheduler(recipe: Recipe) -> dict[str, Any]:

@@ -152,13 +152,13 @@ STEP_ROWS = (
 
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the arguments for PdArgumentParser, and the function that makes them."""
-    return arguments_files(recipe, "paddlenlp", "PaddleNLP's Trainer", _given(recipe))
+    return arguments_files(recipe, "paddlenlp", "PaddleNLP's Trainer", _training_arguments(recipe))
 
 
-def _given(recipe: Recipe) -> dict[str, Any]:
+def _training_arguments(recipe: Recipe) -> dict[str, Any]:
     clipping, schedule, scaling = recipe.clipping, recipe.schedule, recipe.loss_scaling
     limit = clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "output_dir": f"runs/{recipe.name}-paddlenlp",
         **batch_and_rate(recipe),
         "optim": "adamw",
@@ -166,18 +166,18 @@ def _given(recipe: Recipe) -> dict[str, Any]:
         **schedule_arguments(recipe),
     }
     if schedule.name == "polynomial" or it.line_above_zero(recipe):
-        found["lr_scheduler_type"] = "polynomial"
+        arguments["lr_scheduler_type"] = "polynomial"
         end = {"schedule.end_lr": schedule.end_lr, "schedule.power": schedule.power}
-        found |= in_words("paddlenlp", end)
-    found |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
+        arguments |= in_words("paddlenlp", end)
+    arguments |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
     if recipe.half:
-        found["fp16_opt_level"] = "O2" if predicates.half_weights(recipe) else "O1"
+        arguments["fp16_opt_level"] = "O2" if predicates.half_weights(recipe) else "O1"
     if predicates.half_weights(recipe):
-        found["amp_master_grad"] = not predicates.half_sums(recipe)
+        arguments["amp_master_grad"] = not predicates.half_sums(recipe)
     if isinstance(scaling, DynamicLossScaling):
-        found |= in_words("paddlenlp", {"loss_scaling.init_scale": scaling.init_scale})
-    found["recompute"] = recipe.activation_checkpointing
-    return found
+        arguments |= in_words("paddlenlp", {"loss_scaling.init_scale": scaling.init_scale})
+    arguments["recompute"] = recipe.activation_checkpointing
+    return arguments
 
 
 BACKEND = LayerBackend(

@@ -55,7 +55,7 @@ class Facts:
 
 
 def common(facts: Facts) -> tuple[Row, ...]:
-    """Return what holds for every layer; a row of the layer's own comes before it."""
+    """Return the rows that hold for every layer; a row of the layer's own comes before them."""
     return (
         facts.near("model", "your program builds the model", "CC333"),
         facts.near("data", "your program reads the data and feeds it", "CC333"),

@@ -156,8 +156,8 @@ OLD_ROWS = (
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the arguments for HfArgumentParser, and the function that makes them."""
     title = "Hugging Face's Trainer"
-    given = _given(recipe, dialect)
-    return arguments_files(recipe, "transformers", title, given, summed=_summed_loss(recipe))
+    arguments = _training_arguments(recipe, dialect)
+    return arguments_files(recipe, "transformers", title, arguments, summed=_summed_loss(recipe))
 
 
 def _summed_loss(recipe: Recipe) -> SummedLoss | None:
@@ -167,10 +167,10 @@ def _summed_loss(recipe: Recipe) -> SummedLoss | None:
     return SummedLoss(smoothing=loss.label_smoothing, weights=loss.class_weights)
 
 
-def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
+def _training_arguments(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
     clipping, schedule = recipe.clipping, recipe.schedule
     limit = clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "output_dir": f"runs/{recipe.name}-transformers",
         **batch_and_rate(recipe),
         **in_words("transformers", {"clipping.max_norm": limit}),
@@ -178,38 +178,38 @@ def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
     }
     loss = recipe.loss
     if isinstance(loss, CrossEntropy) and loss.label_smoothing and _summed_loss(recipe) is None:
-        found["label_smoothing_factor"] = loss.label_smoothing
+        arguments["label_smoothing_factor"] = loss.label_smoothing
     kwargs: dict[str, float] = {}
     if it.curve_above_zero(recipe):
-        found["lr_scheduler_type"] = "cosine_with_min_lr"
+        arguments["lr_scheduler_type"] = "cosine_with_min_lr"
         kwargs = {"min_lr": schedule.end_lr}
     elif schedule.name == "polynomial" or it.line_above_zero(recipe):
-        found["lr_scheduler_type"] = "polynomial"
+        arguments["lr_scheduler_type"] = "polynomial"
         kwargs = {"lr_end": schedule.end_lr, "power": schedule.power}
     if kwargs:
-        found["lr_scheduler_kwargs"] = kwargs
-    found |= _optimizer(recipe, dialect)
-    found |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
+        arguments["lr_scheduler_kwargs"] = kwargs
+    arguments |= _optimizer(recipe, dialect)
+    arguments |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
     if recipe.precision.tf32:
-        found["tf32"] = True
+        arguments["tf32"] = True
     if recipe.tracking.used:
         trackers = [name for name, value in recipe.tracking if value is not None]
-        found |= {"report_to": trackers, "logging_steps": 1}
+        arguments |= {"report_to": trackers, "logging_steps": 1}
     if recipe.activation_checkpointing:
         renamed = RENAMED in dialect.features
-        found["activation_checkpointing" if renamed else "gradient_checkpointing"] = True
-    return found
+        arguments["activation_checkpointing" if renamed else "gradient_checkpointing"] = True
+    return arguments
 
 
 def _optimizer(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
     optimizer = recipe.optimizer
     if not isinstance(optimizer, Sgd):
         return {"optim": "adamw_torch"}
-    found: dict[str, Any] = {"optim": "sgd"}
+    arguments: dict[str, Any] = {"optim": "sgd"}
     if optimizer.momentum and SGD_ARGUMENTS in dialect.features:
         momentum = f"momentum={py_literal(optimizer.momentum)}"
-        found["optim_args"] = f"{momentum},nesterov={str(optimizer.nesterov).lower()}"
-    return found
+        arguments["optim_args"] = f"{momentum},nesterov={str(optimizer.nesterov).lower()}"
+    return arguments
 
 
 _OF_OLD = tuple(replace(row, dialects=frozenset({OLD})) for row in OLD_ROWS)

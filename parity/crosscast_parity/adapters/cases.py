@@ -57,9 +57,9 @@ class Case:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; what is not finite becomes text."""
-        found = asdict(self)
-        found["rows"] = [row if math.isfinite(row) else str(row) for row in self.rows]
-        return found
+        document = asdict(self)
+        document["rows"] = [row if math.isfinite(row) else str(row) for row in self.rows]
+        return document
 
 
 INF = math.inf

@@ -49,7 +49,7 @@ def observe(column: Column, interpreter: str = sys.executable) -> dict[str, Any]
         DiagnosticError: CC736 if a package is missing there, CC739 if the probe fails.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [interpreter, "-m", "crosscast_parity.adapters.probe", column.name],
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -60,21 +60,21 @@ def observe(column: Column, interpreter: str = sys.executable) -> dict[str, Any]
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _failed(column, type(error).__name__) from None
-    lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
     missing = "ModuleNotFoundError: No module named "
-    if done.returncode and lines[-1].startswith(missing):
+    if process.returncode and lines[-1].startswith(missing):
         name = lines[-1].removeprefix(missing)
         message = f"{column.title} needs {name}, which {Path(interpreter).name} does not find"
         raise DiagnosticError(Diagnostic(code="CC736", message=message, hint=EXTRA))
-    if done.returncode:
+    if process.returncode:
         raise _failed(column, lines[-1][:300])
     try:
-        found = json.loads(done.stdout.splitlines()[-1])
+        observation = json.loads(process.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         raise _failed(column, "it printed no JSON") from None
-    if not isinstance(found, dict) or not {"versions", "half", "cases"} <= set(found):
+    if not isinstance(observation, dict) or not {"versions", "half", "cases"} <= set(observation):
         raise _failed(column, "it printed unexpected output")
-    return found
+    return observation
 
 
 def _failed(column: Column, why: str) -> DiagnosticError:

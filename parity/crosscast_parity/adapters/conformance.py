@@ -34,14 +34,16 @@ def measure(
         try:
             return observe(column, python)
         except DiagnosticError as error:
-            for found in error.diagnostics:
-                complain(f"{found.code}: {found.message}; {found.hint}".removesuffix("; "))
+            for diagnostic in error.diagnostics:
+                complain(
+                    f"{diagnostic.code}: {diagnostic.message}; {diagnostic.hint}".removesuffix("; ")
+                )
             return None
 
     with ThreadPoolExecutor(jobs) as pool:
         answers = list(pool.map(ask, columns))
     named = zip((column.name for column in columns), answers, strict=True)
-    return build({name: found for name, found in named if found is not None})
+    return build({name: observation for name, observation in named if observation is not None})
 
 
 def main(argv: Sequence[str] | None = None) -> int:

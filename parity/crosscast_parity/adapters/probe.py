@@ -34,5 +34,5 @@ def observe(name: str) -> dict[str, Any]:
 if __name__ == "__main__":
     # Trainers print to standard output, too.
     with contextlib.redirect_stdout(sys.stderr):
-        found = observe(sys.argv[1])
-    print(json.dumps(found, allow_nan=False))
+        observation = observe(sys.argv[1])
+    print(json.dumps(observation, allow_nan=False))

@@ -36,7 +36,7 @@ class Adapter:
     files: Mapping[str, str]
 
     def limits(self, recipe: Recipe) -> tuple[Diagnostic, ...]:
-        """Return what it does in its own way (CC737), or cannot do (CC738, an error)."""
+        """Return the fields that it treats in its own way (CC737) or lacks (CC738, an error)."""
         return tuple(limits(self.name, recipe))
 
     def write(self, recipe: Recipe, folder: Path) -> tuple[Diagnostic, ...]:
@@ -53,9 +53,9 @@ class Adapter:
             DiagnosticError: CC738 for a recipe that the trainer has no way to express, and what
                 the compiler refuses.
         """
-        found = self.limits(recipe)
-        if any(diagnostic.severity is Severity.ERROR for diagnostic in found):
-            raise DiagnosticError(*found)
+        diagnostics = self.limits(recipe)
+        if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
+            raise DiagnosticError(*diagnostics)
         (compiled,) = compile_recipe(recipe.without_tracking(), [self.framework])
         files = {
             "emitted.py": compiled.files["train.py"],
@@ -69,7 +69,7 @@ class Adapter:
         for name, source in {**SHARED, **self.files}.items():
             files[name] = OutputFile((SCRIPTS / source).read_text(encoding="utf-8"))
         write_files(folder, files, force=True)
-        return (*found, *compiled.diagnostics)
+        return (*diagnostics, *compiled.diagnostics)
 
     def _settings(self, recipe: Recipe) -> dict[str, Any]:
         scaling = recipe.loss_scaling

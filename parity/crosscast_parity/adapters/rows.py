@@ -24,18 +24,18 @@ def weights(seen: Mapping[str, Any]) -> list[float]:
 
 def updates(seen: Mapping[str, Any]) -> list[float]:
     """Return by how much the weight fell, for every micro-batch after which it had moved."""
-    found, last = [], START
+    decreases, last = [], START
     for weight in weights(seen):
         if weight != last:
-            found.append(last - weight)
+            decreases.append(last - weight)
         last = weight
-    return found
+    return decreases
 
 
-def like(found: Sequence[float], wanted: Sequence[float]) -> bool:
+def like(numbers: Sequence[float], wanted: Sequence[float]) -> bool:
     """Whether numbers are the same, but for rounding."""
-    return len(found) == len(wanted) and all(
-        math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(found, wanted, strict=True)
+    return len(numbers) == len(wanted) and all(
+        math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(numbers, wanted, strict=True)
     )
 
 
@@ -44,12 +44,12 @@ def listed(values: Sequence[float]) -> str:
     return ", ".join(f"{value:.4g}" for value in values)
 
 
-def among(outcomes: Outcomes, found: Sequence[float], what: str) -> str:
+def among(outcomes: Outcomes, numbers: Sequence[float], what: str) -> str:
     """Return the words of the outcome that was found, or the numbers themselves."""
     for words, wanted in outcomes.items():
-        if like(found, wanted):
+        if like(numbers, wanted):
             return words
-    return f"{what} {listed(found)}"
+    return f"{what} {listed(numbers)}"
 
 
 def tail(cases: Cases) -> str:
@@ -151,9 +151,9 @@ def rate_micro(cases: Cases) -> str:
 
 def inside(cases: Cases) -> str:
     """What becomes of a window one of whose four micro-batches overflowed."""
-    found = weights(cases["inside"])
+    seen = weights(cases["inside"])
     moves = [
-        index for index, (a, b) in enumerate(zip([START, *found], found, strict=False)) if a != b
+        index for index, (a, b) in enumerate(zip([START, *seen], seen, strict=False)) if a != b
     ]
     if moves == [3, 11]:
         return "the whole window is skipped"
@@ -172,10 +172,10 @@ def growth(cases: Cases) -> str:
 
 def unscaled(cases: Cases) -> str:
     """What an infinite gradient does where there is no loss scale."""
-    found = weights(cases["unscaled_overflow"])
-    if len(found) < len(BY_NAME["unscaled_overflow"].rows):
+    seen = weights(cases["unscaled_overflow"])
+    if len(seen) < len(BY_NAME["unscaled_overflow"].rows):
         return "the run stops"
-    return "skipped" if math.isfinite(found[-1]) else "trains on with weights of inf or nan"
+    return "skipped" if math.isfinite(seen[-1]) else "trains on with weights of inf or nan"
 
 
 def half(facts: Mapping[str, Any]) -> str:

@@ -30,8 +30,8 @@ changes.
 def build(observations: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the table as plain data: columns with versions, rows with cells, what was measured."""
     columns = [
-        {"name": name, "title": BY_NAME[name].title, "versions": dict(found["versions"])}
-        for name, found in observations.items()
+        {"name": name, "title": BY_NAME[name].title, "versions": dict(seen["versions"])}
+        for name, seen in observations.items()
     ]
     lines = [
         {
@@ -39,12 +39,12 @@ def build(observations: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "title": question.title,
             "done": question.done,
             "scaled": question.scaled,
-            "cells": {n: question.put(found["cases"]) for n, found in observations.items()},
+            "cells": {n: question.put(seen["cases"]) for n, seen in observations.items()},
             "silent": [n for n, f in observations.items() if question.silent(f["cases"])],
         }
         for question in QUESTIONS
     ]
-    half = {name: rows.half(found["half"]) for name, found in observations.items()}
+    half = {name: rows.half(seen["half"]) for name, seen in observations.items()}
     last = {"key": "half", "title": HALF_TITLE, "done": "as documented", "scaled": False}
     lines.append({**last, "cells": half, "silent": list(half)})
     return {
@@ -52,7 +52,7 @@ def build(observations: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "columns": columns,
         "rows": lines,
         "cases": [case.to_json() for case in CASES],
-        "observations": {name: dict(found) for name, found in observations.items()},
+        "observations": {name: dict(seen) for name, seen in observations.items()},
     }
 
 
@@ -110,4 +110,4 @@ def text_lines(table: Mapping[str, Any]) -> Iterator[str]:
 def to_text(table: Mapping[str, Any]) -> str:
     """Return the table as a JSON document; lists of numbers stay on one line."""
     text = json.dumps(table, indent=1, allow_nan=False)
-    return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
+    return re.sub(r"\[[^][{}]*\]", lambda match: " ".join(match[0].split()), text) + "\n"

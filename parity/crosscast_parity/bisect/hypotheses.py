@@ -24,12 +24,12 @@ WARM = 4
 def hypotheses(recipe: Recipe, runs: Sequence[RecordedRun]) -> list[Variation]:
     """Return variations with values that were read off the traces, each once."""
     known = set(paths_of(recipe))
-    found: list[Variation] = []
+    variations: list[Variation] = []
     for path, value in dict.fromkeys(_suggestions(recipe, runs)):
         varied = vary(recipe, path, value) if path in known else None
         if varied is not None:
-            found.append(varied)
-    return found
+            variations.append(varied)
+    return variations
 
 
 def _suggestions(recipe: Recipe, runs: Sequence[RecordedRun]) -> Iterator[Suggestion]:
@@ -47,8 +47,8 @@ def _scales(rows: Sequence[TraceRow]) -> Iterator[Suggestion]:
     yield "loss_scaling.init_scale", rows[0].scale
     yield "loss_scaling.scale", rows[0].scale
     ratios = {b.scale / a.scale for a, b in pairwise(rows) if a.scale > 0}
-    yield from (("loss_scaling.growth_factor", _plain(r)) for r in sorted(ratios) if r > 1)
-    yield from (("loss_scaling.backoff_factor", _plain(r)) for r in sorted(ratios) if r < 1)
+    yield from (("loss_scaling.growth_factor", _rounded(r)) for r in sorted(ratios) if r > 1)
+    yield from (("loss_scaling.backoff_factor", _rounded(r)) for r in sorted(ratios) if r < 1)
     yield "loss_scaling.min_scale", min(row.scale for row in rows)
     yield "loss_scaling.max_scale", max(row.scale for row in rows)
 
@@ -77,10 +77,10 @@ def _rates(recorded_run: RecordedRun) -> Iterator[Suggestion]:
     ]
     if schedule is None or not pairs:
         return
-    factors = {_plain(row.lr / lr) for row, lr in pairs}
+    factors = {_rounded(row.lr / lr) for row, lr in pairs}
     if len(factors) == 1:
-        yield "optimizer.learning_rate", _plain(schedule.learning_rate * factors.pop())
-    yield "schedule.end_lr", _plain(pairs[-1][0].lr)
+        yield "optimizer.learning_rate", _rounded(schedule.learning_rate * factors.pop())
+    yield "schedule.end_lr", _rounded(pairs[-1][0].lr)
     yield from _powers(schedule, [(row.lr, lr) for row, lr in pairs])
     yield from _warmups(schedule, recorded_run.rows)
 
@@ -107,7 +107,7 @@ def _warmups(schedule: Schedule, rows: Sequence[TraceRow]) -> Iterator[Suggestio
         position += schedule.tick == "attempt" or not row.skipped
 
 
-def _plain(value: float) -> float:
+def _rounded(value: float) -> float:
     """Return a number without the dust of float32."""
     return float(f"{value:.6g}")
 

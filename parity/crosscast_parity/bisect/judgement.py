@@ -43,11 +43,11 @@ class RecordedRuns:
 
     def by_records(self, changes: Sequence[Variation]) -> tuple[Check, ...]:
         """Return all checks of the recorded runs under changed recipes."""
-        found: list[Check] = []
+        checks: list[Check] = []
         for number, others in enumerate(self._translations(changes)):
             alternatives = (tuple(self._checks(number, other)) for other in others)
-            found += min(alternatives, key=gap_of)
-        return tuple(found)
+            checks += min(alternatives, key=gap_of)
+        return tuple(checks)
 
     def compared_with(self, recipe: Recipe) -> tuple[Check, ...]:
         """Return the checks under another recipe, from which the recipe of each run is derived.
@@ -76,11 +76,11 @@ class RecordedRuns:
         key = tuple(changes)
         if key not in self._translated:
             self._translated[key] = [
-                self._both(recorded_run.recipe, key) for recorded_run in self.runs
+                self._derived_recipes(recorded_run.recipe, key) for recorded_run in self.runs
             ]
         yield from self._translated[key]
 
-    def _both(self, recipe: Recipe, changes: Sequence[Variation]) -> list[Recipe]:
+    def _derived_recipes(self, recipe: Recipe, changes: Sequence[Variation]) -> list[Recipe]:
         scaled, derived = self._translated_by(recipe, changes, scaled=True)
         if not derived:
             return [scaled]
@@ -92,7 +92,7 @@ class RecordedRuns:
     ) -> Iterator[Check]:
         own = self.runs[number].recipe
         apart = distinguishing_parts(own, other)
-        for part in self._of(number):
+        for part in self._judges_of(number):
             if only is not None and part not in only:
                 continue
             yield from self._judge(number, part, other if part in apart else own)
@@ -100,7 +100,7 @@ class RecordedRuns:
                 yield from self._unanswered(number, part, own, other)
 
     def _unanswered(self, number: int, part: Part, own: Recipe, other: Recipe) -> Iterator[Check]:
-        """Yield what fails under the claimed recipe and is not judged under another one.
+        """Yield the checks that fail under the claimed recipe and are not judged under another one.
 
         Rows say nothing of labels, so the factor of the loss is not known if it is divided by
         them. What cannot be judged is not explained.
@@ -114,7 +114,7 @@ class RecordedRuns:
             if check.result == "fail" and (check.level, check.name) not in answered:
                 yield check
 
-    def _of(self, number: int) -> Judges:
+    def _judges_of(self, number: int) -> Judges:
         if not self._judges:
             self._judges.extend(map(self.judges, self.runs))
         return self._judges[number]
@@ -123,7 +123,7 @@ class RecordedRuns:
         key = (number, part, recipe.model_dump_json())
         if key not in self._known:
             run = self.runs[number].run
-            checks = self._of(number)[part](recipe)
+            checks = self._judges_of(number)[part](recipe)
             self._known[key] = tuple(replace(check, run=run) for check in checks)
         return self._known[key]
 
@@ -150,14 +150,14 @@ class RecordedRuns:
         for change in changes:
             if not has_path(recipe, change.path):
                 continue
-            here, there = value_at(recipe.model_dump(), change.path), value_at(main, change.path)
+            mine, other = (value_at(recipe.model_dump(), change.path), value_at(main, change.path))
             value = change.value
-            if here != there:
+            if mine != other:
                 derived = True
-                numbers = _number(here) and _number(there) and _number(value)
-                if not (scaled and numbers and there):
+                numbers = _number(mine) and _number(other) and _number(value)
+                if not (scaled and numbers and other):
                     continue
-                value = type(here)(here * value / there)
+                value = type(mine)(mine * value / other)
             varied = vary(recipe, change.path, value, unfit=True)
             recipe = varied.recipe if varied else recipe
         return recipe, derived
@@ -176,7 +176,7 @@ class RecordedRuns:
         return {
             part
             for number in range(len(self.runs))
-            for part in self._of(number)
+            for part in self._judges_of(number)
             if self._fails(number, part)
         }
 

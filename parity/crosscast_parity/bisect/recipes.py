@@ -47,14 +47,14 @@ class Difference:
 
 
 def differences(ours: Recipe, theirs: Recipe) -> list[Difference]:
-    """Return in what two recipes differ. Sections of different kinds differ in one thing only."""
-    found: list[Difference] = []
-    _walk(ours.model_dump(), theirs.model_dump(), "", found)
-    return found
+    """Return the differences of two recipes; sections of different kinds have only one."""
+    differing: list[Difference] = []
+    _walk(ours.model_dump(), theirs.model_dump(), "", differing)
+    return differing
 
 
 def _walk(
-    ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str, found: list[Difference]
+    ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str, differing: list[Difference]
 ) -> None:
     for name in ours.keys() | theirs.keys():
         place = f"{path}.{name}" if path else name
@@ -66,11 +66,11 @@ def _walk(
             and isinstance(other, Mapping)
             and not _kinds(place, mine, other)
         ):
-            _walk(mine, other, place, found)
+            _walk(mine, other, place, differing)
         else:
-            found.append(Difference(place, mine, other))
+            differing.append(Difference(place, mine, other))
     if not path:
-        found.sort(key=lambda difference: difference.path)
+        differing.sort(key=lambda difference: difference.path)
 
 
 def _kinds(place: str, ours: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -92,8 +92,8 @@ def mixed(ours: Recipe, taken: Sequence[Difference]) -> Recipe | None:
     batch, steps = data["batch"], data["accumulation"]["steps"]
     processes = data["distributed"]["nodes"] * data["distributed"]["processes_per_node"]
     batch["global_batch_size"] = batch["micro_batch_size"] * steps * processes
-    made = built(data)
-    return made[0] if made and made[1] else None
+    result = built(data)
+    return result[0] if result and result[1] else None
 
 
 def bisect_recipes(recorded: RecordedRuns, theirs: Recipe) -> Bisection:
@@ -162,8 +162,8 @@ class _Search:
         records = self._recorded.compared_with(recipe)
         if not taken or any(failures(records)) or self._recorded.run is None:
             return records, "records"
-        made = self._recorded.run(recipe)
-        return (None if made is None else (*records, *made)), "run"
+        checks = self._recorded.run(recipe)
+        return (None if checks is None else (*records, *checks)), "run"
 
 
 def _fields(count: int) -> str:

@@ -17,17 +17,17 @@ from crosscast_parity.bisect.trials import Bisection, Protocol, Trial, from_to, 
 from crosscast_parity.checks.check import Check, failures
 
 
-def bisect_script(recorded: RecordedRuns, found: Sequence[Check] = ()) -> Bisection:
+def bisect_script(recorded: RecordedRuns, checks: Sequence[Check] = ()) -> Bisection:
     """Search for the recipe that explains a script's runs.
 
     Args:
         recorded: The recipe it claims, its records and, to go on where they end, `run`.
-        found: Checks of the comparison that the records do not repeat: of gradients, trajectory.
+        checks: Those of the comparison that the records do not repeat: of gradients, trajectory.
     """
     base = recorded.by_records(())
-    if not any(failures((*base, *found))):
+    if not any(failures((*base, *checks))):
         return Bisection(outcome="no difference", sentence="no check fails: nothing to explain")
-    protocol = Protocol(headline(base) or headline(found))
+    protocol = Protocol(headline(base) or headline(checks))
     first = claimed = protocol.note((), "records", base)
     best: Set = ()
     last, others = claimed, []
@@ -35,15 +35,15 @@ def bisect_script(recorded: RecordedRuns, found: Sequence[Check] = ()) -> Bisect
         search = RecordSearch(recorded, protocol)
         best = search.search(claimed)
         last, others = search.tried[best], search.others
-    if any(failures(found)) and (last.closed or not claimed.failing):
+    if any(failures(checks)) and (last.closed or not claimed.failing):
         if recorded.run is not None:
-            protocol.headline = headline(found)
-            first = protocol.note((), "run", found)
+            protocol.headline = headline(checks)
+            first = protocol.note((), "run", checks)
             runs = RunSearch(recorded, protocol)
-            best = runs.search(best, found)
+            best = runs.search(best, checks)
             last = runs.trials.get(best, first)
         elif not best:
-            last = protocol.note((), "run", found)
+            last = protocol.note((), "run", checks)
     return _result(protocol, best, others, first, last)
 
 

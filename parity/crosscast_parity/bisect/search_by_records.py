@@ -124,7 +124,7 @@ class RecordSearch:
 
     def _fit(self, ranked: Sequence[Set]) -> list[Set]:
         """Fit every number of one field, from the best value that was tried or claimed."""
-        found: list[Set] = []
+        sets: list[Set] = []
         for changes in _distinct(ranked):
             axis = AXES.get(changes[0].path)
             claimed = value_at(self.recorded.recipe.model_dump(), changes[0].path)
@@ -138,10 +138,10 @@ class RecordSearch:
                 varied = vary(self.recorded.recipe, axis.path, value)
                 if varied is None:
                     continue
-                found.append((varied,))
+                sets.append((varied,))
                 if self._try((varied,)).closed:
                     break
-        return found
+        return sets
 
     def _badness(self, path: str, value: float) -> float:
         varied = vary(self.recorded.recipe, path, value)
@@ -162,25 +162,25 @@ class RecordSearch:
     def _as_good(self, best: Set, ranked: Sequence[Set]) -> list[Set]:
         """Return sets of other fields that explain the records, too, the best for each fields."""
         seen = {_fields(best)}
-        found = []
+        sets = []
         for changes in ranked:
             paths = _fields(changes)
             if self.explains(changes) and len(changes) == len(best) and paths not in seen:
                 seen.add(paths)
-                found.append(changes)
-        return found
+                sets.append(changes)
+        return sets
 
 
 def _extended(kept: Sequence[Set], candidates: Sequence[Variation]) -> list[Set]:
     """Return every kept set with one more field, each set once."""
-    found: dict[frozenset[tuple[str, str]], Set] = {}
+    sets: dict[frozenset[tuple[str, str]], Set] = {}
     for changes in kept:
         used = {change.path for change in changes}
         for change in candidates:
             if change.path not in used:
                 larger = (*changes, change)
-                found.setdefault(frozenset((c.path, str(c)) for c in larger), larger)
-    return list(found.values())
+                sets.setdefault(frozenset((c.path, str(c)) for c in larger), larger)
+    return list(sets.values())
 
 
 def _distinct(ranked: Sequence[Set]) -> list[Set]:

@@ -35,7 +35,7 @@ class RunSearch:
     protocol: Protocol
     trials: dict[Set, Trial] = field(default_factory=dict)
 
-    def search(self, best: Set, found: Sequence[Check]) -> Set:
+    def search(self, best: Set, checks: Sequence[Check]) -> Set:
         """Train with the set that explains the records, then with one more field.
 
         Return the set that leaves least open; `trials` tells whether that is nothing.
@@ -47,7 +47,7 @@ class RunSearch:
                 break
             if self._run((*best, change)).closed:
                 return (*best, change)
-        helps = any(gap_of_trial(trial) < gap_of(found) for trial in self.trials.values())
+        helps = any(gap_of_trial(trial) < gap_of(checks) for trial in self.trials.values())
         return min(self.trials, key=self._open) if helps else best
 
     def _open(self, changes: Set) -> Gap:

@@ -25,7 +25,7 @@ def hidden_differences(
     hidden = [
         difference.path
         for difference in differences(ours, theirs)
-        if not _shown(difference.path, shown)
+        if not _is_observable(difference.path, shown)
     ]
     if not hidden:
         return ()
@@ -34,7 +34,7 @@ def hidden_differences(
     return (Check(level="L0b", name="recipes", result="unclear", wording=words),)
 
 
-def _shown(path: str, shown: set[str]) -> bool:
+def _is_observable(path: str, shown: set[str]) -> bool:
     """A section that was another kind may differ in single fields of a stage, and vice versa."""
     return any(
         name == path or name.startswith(f"{path}.") or path.startswith(f"{name}.") for name in shown

@@ -80,18 +80,18 @@ def judge(
         limit: largest size that passes.
         nothing: wording of the `unclear` result if there is no window to judge.
     """
-    found = list(deviations)
-    if not found:
+    measured = list(deviations)
+    if not measured:
         return Check(level=level, name=name, result="unclear", wording=nothing, limit=limit)
-    over = [d for d in found if not d.size <= limit]
-    value = float(len(over)) if limit == 0 else max(d.size for d in found)
+    over = [d for d in measured if not d.size <= limit]
+    value = float(len(over)) if limit == 0 else max(d.size for d in measured)
     if not over:
-        words = f"{value:.2g} (limit {limit:g})" if value else f"equal in {windows(len(found))}"
+        words = f"{value:.2g} (limit {limit:g})" if value else f"equal in {windows(len(measured))}"
         return Check(level=level, name=name, result="pass", wording=words, value=value, limit=limit)
     first = over[0]
     words = (
         f"window {first.window}: {number(first.ours)}, expected {number(first.reference)}"
-        f" ({windows(len(over))} of {len(found)} over the limit)"
+        f" ({windows(len(over))} of {len(measured)} over the limit)"
     )
     return Check(
         level=level,

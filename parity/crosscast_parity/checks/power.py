@@ -57,8 +57,8 @@ def equivalence_power(
 
     def inside(ratio: Ratios) -> Ratios:
         room = margin - reach * ratio
-        found: Ratios = special.ndtr((room - mean) / error) - special.ndtr((-room - mean) / error)
-        return found
+        share: Ratios = special.ndtr((room - mean) / error) - special.ndtr((-room - mean) / error)
+        return share
 
     return _over_spreads(degrees, inside, most=margin / reach)
 

@@ -96,9 +96,9 @@ def find_kind(level: Level, name: str) -> Kind | None:
     if level in LEVELS and name == RECORDING:
         return None
     for spelling in _spellings(name.removesuffix(BY_ANOTHER)):
-        found = KINDS.get((level, spelling)) or _SCALING.get((level, spelling))
-        if found:
-            return found
+        kind = KINDS.get((level, spelling)) or _SCALING.get((level, spelling))
+        if kind:
+            return kind
     raise ValueError(f"no row of checks.table describes {level} {name}")
 
 

@@ -56,16 +56,16 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
             name=CHANGED, target=theirs.target, recipe=recipe, python=theirs.python
         )
         try:
-            found = rerun(replace(ours, recipe=mine), changed, result)
+            outcome = rerun(replace(ours, recipe=mine), changed, result)
         except DiagnosticError:
             return None
-        if found.reference != CHANGED or not found.pairs:
+        if outcome.reference != CHANGED or not outcome.pairs:
             return None
-        checks = _compared(found.pairs[0].checks, result.stage.name)
+        checks = _compared(outcome.pairs[0].checks, result.stage.name)
         blind = {
-            made.spec.name
-            for made in result.all_of(ours.name)
-            if replaced_in(made.spec.variant, mine, recipe)
+            finished.spec.name
+            for finished in result.all_of(ours.name)
+            if replaced_in(finished.spec.variant, mine, recipe)
         }
         return tuple(
             check
@@ -129,8 +129,8 @@ def _stage_of(outcomes: Outcomes, pair: Pair) -> StageResult:
     """
     failed = [check.stage for check in failures(pair.checks)]
     stages = {result.stage.name: result for result in outcomes.results}
-    found = sorted((stages[name] for name in failed if name in stages), key=_is_toy)
-    return next(iter(found), outcomes.results[0])
+    stage_results = sorted((stages[name] for name in failed if name in stages), key=_is_toy)
+    return next(iter(stage_results), outcomes.results[0])
 
 
 def _is_toy(result: StageResult) -> bool:
@@ -141,21 +141,21 @@ def _compared(checks: Iterable[Check], stage: str) -> list[Check]:
     return [check for check in checks if check.level in COMPARED and check.stage == stage]
 
 
-def _record(pair: Pair, found: Bisection) -> BisectionRecord:
+def _record(pair: Pair, bisection: Bisection) -> BisectionRecord:
     return BisectionRecord(
         contestant=pair.contestant,
         reference=pair.reference,
-        fields=found.fields,
-        wording=found.sentence,
+        fields=bisection.fields,
+        wording=bisection.sentence,
         steps=tuple(
             BisectionStep(
                 changes=trial.changes,
                 gap=0.0 if trial.closed else trial.excess,
-                level=found.check,
+                level=bisection.check,
                 value=trial.value,
                 limit=trial.limit,
             )
-            for trial in found.trials
+            for trial in bisection.trials
             if trial.failing is not None
         ),
     )

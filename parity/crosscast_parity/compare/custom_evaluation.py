@@ -47,8 +47,8 @@ def evaluation_checks(
         return tuple(_checks(contestant, results, timeout))
 
     with ThreadPoolExecutor(max_workers=max(1, len(contestants))) as threads:
-        found = threads.map(checks_of, contestants)
-        return {c.name: checks for c, checks in zip(contestants, found, strict=True)}
+        checked = threads.map(checks_of, contestants)
+        return {c.name: checks for c, checks in zip(contestants, checked, strict=True)}
 
 
 def _checks(
@@ -57,13 +57,15 @@ def _checks(
     workers = workers_of([contestant.target], {contestant.target: contestant.python})
     try:
         for result in results:
-            stressed = [made for name in STRESSED if (made := result.of(contestant.name, name))]
-            for made in (result.of(contestant.name, MAIN), *stressed[:1]):
-                if result.custom is None or made is None:
+            stressed = [
+                finished for name in STRESSED if (finished := result.of(contestant.name, name))
+            ]
+            for finished in (result.of(contestant.name, MAIN), *stressed[:1]):
+                if result.custom is None or finished is None:
                     continue
-                model = _Model(contestant, result.custom.folder, made, workers, timeout)
-                for check in _of_run(result, made, model):
-                    yield replace(check, stage=made.spec.stage, run=made.spec.name)
+                model = _Model(contestant, result.custom.folder, finished, workers, timeout)
+                for check in _of_run(result, finished, model):
+                    yield replace(check, stage=finished.spec.stage, run=finished.spec.name)
     finally:
         for worker in workers.values():
             worker.stop()
@@ -75,7 +77,7 @@ class _Model:
 
     contestant: Contestant
     folder: Path
-    made: FinishedRun
+    finished: FinishedRun
     workers: Mapping[str, Worker]
     timeout: float
 
@@ -85,11 +87,11 @@ class _Model:
         Raises:
             DiagnosticError: CC710 for files without them, CC761, CC762 for the user's code.
         """
-        recipe, evaluated = self.made.spec.recipe, self.made.spec.evaluated
+        recipe, evaluated = self.finished.spec.recipe, self.finished.spec.evaluated
         framework, batch = self.contestant.framework, recipe.batch.micro_batch_size
         weights: dict[str, np.ndarray] = {}
         for file in files:
-            weights |= read_tensors(self.made.folder / file)
+            weights |= read_tensors(self.finished.folder / file)
         with Processes(
             recipe,
             [self.contestant.target],
@@ -112,16 +114,16 @@ class _Model:
         return tuple(checks)
 
 
-def _of_run(result: StageResult, made: FinishedRun, model: _Model) -> Iterator[Check]:
-    status = made.run.outcome.status
+def _of_run(result: StageResult, finished: FinishedRun, model: _Model) -> Iterator[Check]:
+    status = finished.run.outcome.status
     if status is None or status.status != "finished" or status.eval is None:
         return  # `levels.evaluation` says so
     reports = [("evaluation", [WEIGHTS], status.eval)]
-    if made.spec.recipe.ema.decay:
+    if finished.spec.recipe.ema.decay:
         averages = status.eval.averages or NOTHING
         reports.append(("evaluation of averages", [WEIGHTS, AVERAGES], averages))
     for name, files, reported in reports:
-        given = result.given(recipe=made.spec.recipe, name=name)
+        inputs = result.judgement_inputs(recipe=finished.spec.recipe, name=name)
 
         def judged(
             name: str = name, files: Sequence[str] = files, reported: Evaluation = reported
@@ -130,7 +132,7 @@ def _of_run(result: StageResult, made: FinishedRun, model: _Model) -> Iterator[C
 
         try:
             yield from result.judgements.recall(
-                CHECKS, "evaluation of a custom model", [made.folder], given, judged
+                CHECKS, "evaluation of a custom model", [finished.folder], inputs, judged
             )
         except DiagnosticError as error:
             yield untested("L1d", f"{name} loss", error.diagnostics[0].message)

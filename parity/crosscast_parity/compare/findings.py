@@ -32,7 +32,7 @@ class Findings:
     def __init__(
         self, results: Sequence[StageResult], reference: str, tell: Callable[[str], None]
     ) -> None:
-        self._results = {result.stage.name: replace(result, made={}) for result in results}
+        self._results = {result.stage.name: replace(result, finished={}) for result in results}
         self._reference = reference
         self._tell = tell
         self._missing: dict[tuple[str, str], set[str]] = {}
@@ -44,15 +44,15 @@ class Findings:
         for spec in filter(is_judged_first, specs):
             self._missing.setdefault((spec.stage, spec.contestant), set()).add(spec.name)
 
-    def __call__(self, made: FinishedRun) -> None:
+    def __call__(self, finished: FinishedRun) -> None:
         """Add a run; report the finding if it was the last missing one."""
-        spec = made.spec
+        spec = finished.spec
         missing = self._missing.get((spec.stage, spec.contestant), set())
         if spec.name not in missing:
             return
         missing.discard(spec.name)
-        self._results[spec.stage].made[(spec.contestant, spec.name)] = made
-        if missing or not self._others(spec.stage):
+        self._results[spec.stage].finished[(spec.contestant, spec.name)] = finished
+        if missing or not self._is_compared(spec.stage):
             return
         self._checks(spec.stage, spec.contestant)  # now, and not when the others are there
         if self._missing.get((spec.stage, self._reference), {""}):
@@ -63,7 +63,7 @@ class Findings:
                 self._reported.add((stage, name))
                 self._tell(self._line(stage, name))
 
-    def _others(self, stage: str) -> bool:
+    def _is_compared(self, stage: str) -> bool:
         """Whether somebody will be compared with the reference in a stage."""
         return any(s == stage and name != self._reference for s, name in self._missing)
 
@@ -71,7 +71,7 @@ class Findings:
         result, reference = self._results[stage], self._reference
         between, _, _ = pair_checks(result, name, reference, None)
         ours, theirs = self._checks(stage, name), self._checks(stage, reference)
-        recorded = max(len(made.spec.record) for made in result.made.values())
+        recorded = max(len(finished.spec.record) for finished in result.finished.values())
         return finding(
             f"{name} against {reference}, first {windows(recorded)} of {stage}",
             {name: (*ours, *between), f"{reference} itself": theirs},
@@ -92,15 +92,17 @@ def finding(title: str, checks: dict[str, tuple[Check, ...]]) -> str:
     """
     parts = []
     for level in EARLY:
-        found = [(who, c) for who, some in checks.items() for c in some if c.level == level]
-        worst = next((r for r in WORST if any(c.result == r for _, c in found)), None)
+        judged = [(who, c) for who, own in checks.items() for c in own if c.level == level]
+        worst = next((r for r in WORST if any(c.result == r for _, c in judged)), None)
         if worst:
-            who, check = max((p for p in found if p[1].result == worst), key=lambda p: _share(p[1]))
-            parts.append(f"{level} {_word(worst)}{_figure(check, who)}")
+            who, check = max(
+                (p for p in judged if p[1].result == worst), key=lambda p: _share(p[1])
+            )
+            parts.append(f"{level} {_result_word(worst)}{_figure(check, who)}")
     return f"{title}: {'; '.join(parts)}"
 
 
-def _word(result: Result) -> str:
+def _result_word(result: Result) -> str:
     return "FAIL" if result == "fail" else result
 
 

@@ -133,14 +133,14 @@ class _Comparison:
             return custom_stages(
                 self.recipe, weights, options.check, options.windows, options.twins
             )
-        found = make_stages(
+        stages = make_stages(
             self.recipe,
             options.check,
             windows=options.windows,
             twins=options.twins,
             stress=options.stress,
         )
-        return [*found, *toy_stages()]
+        return [*stages, *toy_stages()]
 
     def _refuse_stress(self, own: bool) -> None:
         """A recipe made active cannot be given to a script that exists, nor to two recipes."""
@@ -212,8 +212,8 @@ class _Comparison:
         )
         report = report_of(outcomes, reference)
         if self.options.bisect:
-            found = bisect_pairs(outcomes, report, self._again)
-            report = replace(report, bisections=found)
+            bisections = bisect_pairs(outcomes, report, self._compare_again)
+            report = replace(report, bisections=bisections)
         if self.options.save_reference and reference:
             self._save(report.entrant(reference), self.options.save_reference)
         return report
@@ -227,11 +227,11 @@ class _Comparison:
     def _maker(self, findings: Findings) -> Maker:
         stages = {result.stage.name: result for result in self.results}
 
-        def on_made(made: FinishedRun) -> None:
-            if not made.run.cached and not made.spec.twin:
+        def on_made(finished: FinishedRun) -> None:
+            if not finished.run.cached and not finished.spec.twin:
                 # While other runs are being made; the report finds the judgement in the store.
-                run_checks(stages[made.spec.stage], made)
-            findings(made)
+                run_checks(stages[finished.spec.stage], finished)
+            findings(finished)
 
         return Maker(
             options=self.options,
@@ -245,7 +245,9 @@ class _Comparison:
             on_made=on_made,
         )
 
-    def _again(self, ours: Contestant, changed: Contestant, result: StageResult) -> ParityReport:
+    def _compare_again(
+        self, ours: Contestant, changed: Contestant, result: StageResult
+    ) -> ParityReport:
         """Compare a program with a reference by a changed recipe; its own runs are there."""
         stage = replace(result.stage, derive=lambda recipe: recipe)
         options = replace(
@@ -277,17 +279,17 @@ class _Comparison:
             contestant,
             execution=entrant.execution,
             script=entrant.script,
-            made=[*(m for r in results for m in r.all_of(entrant.name)), *twins],
+            finished_runs=[*(m for r in results for m in r.all_of(entrant.name)), *twins],
         )
 
     def _reference(self) -> str | None:
         """Return the program to compare with: the wanted one if all its runs are whole."""
-        whole = [name for name in self.contestants if self._whole(name)]
+        whole = [name for name in self.contestants if self._is_complete(name)]
         order = sorted(whole, key=lambda name: name != self.wanted)
         return order[0] if order else None
 
-    def _whole(self, name: str) -> bool:
-        runs = [made.run for result in self.results for made in result.all_of(name)]
+    def _is_complete(self, name: str) -> bool:
+        runs = [finished.run for result in self.results for finished in result.all_of(name)]
         return any(run.outcome.complete for run in runs) and all(
             run.outcome.complete or run.needless for run in runs
         )

@@ -18,25 +18,25 @@ APART = "it reads running variances that differ by n / (n - 1)"
 
 
 def end_of_main(
-    result: StageResult, made: FinishedRun, other: FinishedRun, envelope: Envelope
+    result: StageResult, finished: FinishedRun, other: FinishedRun, envelope: Envelope
 ) -> Iterator[Check]:
     """Yield the checks of evaluation and running statistics after the longest run.
 
     Args:
         result: the stage.
-        made: the run of the program in question.
+        finished: the run of the program in question.
         other: that of the reference.
         envelope: noise of the reference.
 
     Raises:
         DiagnosticError: CC710 if a file of weights cannot be read.
     """
-    ends = (run.run.outcome.status for run in (made, other))
+    ends = (run.run.outcome.status for run in (finished, other))
     ours, theirs = (status.eval if status else None for status in ends)
     custom = result.custom
-    frameworks = [result.frameworks[run.spec.contestant] for run in (made, other)]
+    frameworks = [result.frameworks[run.spec.contestant] for run in (finished, other)]
     apart = custom.variances_apart(*frameworks) if custom else ()
-    for check in check_end(ours, theirs, envelope, made.spec.dtype):
+    for check in check_end(ours, theirs, envelope, finished.spec.dtype):
         # The files of both are judged, and each evaluation against its own files (L1d).
         yield untested("L2", check.name, APART) if apart and check.result == "fail" else check
     if custom is None or not custom.statistics:
@@ -51,11 +51,11 @@ def end_of_main(
         custom.statistics_of(
             read_tensors(run.folder / WEIGHTS), result.frameworks[run.spec.contestant]
         )
-        for run in (made, other, *twins)
+        for run in (finished, other, *twins)
     )
-    last = made.spec.windows - 1
+    last = finished.spec.windows - 1
     yield check_statistics(
         *(ours_left, theirs_left, near, custom.start, last, "L2"),
         apart=apart,
-        fewest=fewest_rows(made),
+        fewest=fewest_rows(finished),
     )

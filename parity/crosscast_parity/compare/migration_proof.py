@@ -152,16 +152,16 @@ def _on_toy(
         return toy, StageProof(stage=STAGE, outcome="cannot be verified here", wording=words)
     failing = _failing(toy.checks)
     if failing:
-        return toy, StageProof(stage=STAGE, outcome="different", wording=_words(failing))
+        return toy, StageProof(stage=STAGE, outcome="different", wording=_wording_of(failing))
     if not any(check.result == "pass" for check in toy.checks):
-        words = f"nothing could be compared: {_words(toy.checks)}".removesuffix(": ")
+        words = f"nothing could be compared: {_wording_of(toy.checks)}".removesuffix(": ")
         return toy, StageProof(stage=STAGE, outcome="cannot be verified here", wording=words)
     rows = [row for run in toy.runs for row in run.seen.rows]
     skipped = sum(bool(row["skipped"]) for row in rows)
     words = f"{len(rows)} windows are as the reference has them, {skipped} of them overflowed"
     left = [check for check in toy.checks if check.result != "pass"]
     if left:
-        words = f"{_words(left)}; nothing differs"
+        words = f"{_wording_of(left)}; nothing differs"
     return toy, StageProof(stage=STAGE, outcome="same", wording=words)
 
 
@@ -206,7 +206,7 @@ def _judged(target: str, report: ParityReport) -> tuple[Outcome, str]:
     checks = report.entrant(target).checks
     failing = _failing(checks)
     if failing:
-        return "different", _words(failing)
+        return "different", _wording_of(failing)
     bad = [run for run in report.runs if not run.outcome.complete and not run.needless]
     if bad:
         words = next((run.outcome.message for run in bad if run.outcome.message), "a run ended")
@@ -214,7 +214,7 @@ def _judged(target: str, report: ParityReport) -> tuple[Outcome, str]:
         return ("cannot be verified here" if missing else "different"), words
     passed = sum(check.result == "pass" for check in checks)
     if not passed:
-        words = f"nothing could be compared: {_words(checks)}".removesuffix(": ")
+        words = f"nothing could be compared: {_wording_of(checks)}".removesuffix(": ")
         return "cannot be verified here", words
     count = sum(len(run.rows) for run in report.runs)
     skipped = sum(row.skipped for run in report.runs for row in run.rows)
@@ -225,7 +225,7 @@ def _failing(checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if check.result == "fail"]
 
 
-def _words(checks: Sequence[Check]) -> str:
+def _wording_of(checks: Sequence[Check]) -> str:
     return "; ".join(f"{place(check)}: {check.wording}" for check in checks[:_SHOWN])
 
 

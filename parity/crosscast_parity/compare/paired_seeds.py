@@ -29,20 +29,20 @@ def seed_checks(
 
 def seed_results(results: Sequence[StageResult], contestant: str) -> list[SeedResult]:
     """Return a program's results for the finished seeds."""
-    found = []
+    of_seeds = []
     for result in results:
-        made = result.of(contestant, "main")
-        if made and result.stage.seed is not None:
-            found.append(_result(result.stage.seed, made))
-    return found
+        finished = result.of(contestant, "main")
+        if finished and result.stage.seed is not None:
+            of_seeds.append(_result(result.stage.seed, finished))
+    return of_seeds
 
 
-def _result(seed: int, made: FinishedRun) -> SeedResult:
-    status = made.run.outcome.status
+def _result(seed: int, finished: FinishedRun) -> SeedResult:
+    status = finished.run.outcome.status
     evaluation = status.eval if status else None
     return SeedResult(
         seed=seed,
-        train_loss_tail=train_loss_tail(made.run.rows),
+        train_loss_tail=train_loss_tail(finished.run.rows),
         eval_loss=evaluation.loss if evaluation else None,
         eval_accuracy=evaluation.accuracy if evaluation else None,
     )

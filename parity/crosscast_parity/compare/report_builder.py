@@ -54,7 +54,7 @@ class Outcomes:
 
     def runs(self, name: str) -> list[Run]:
         """Return the runs of a program, but for the perturbed ones."""
-        return [made.run for result in self.results for made in result.all_of(name)]
+        return [finished.run for result in self.results for finished in result.all_of(name)]
 
 
 def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
@@ -81,7 +81,7 @@ def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
         requested_reference=outcomes.wanted,
         entrants=tuple(entrants.values()),
         stages=tuple(_stage(outcomes, result, envelopes) for result in results),
-        runs=tuple(made.run for result in results for made in result.made.values()),
+        runs=tuple(finished.run for result in results for finished in result.finished.values()),
         pairs=pairs,
         stress=outcomes.stressed,
         left_out=(*_left_out(outcomes), *outcomes.scripts.notes),
@@ -101,7 +101,7 @@ def _exercised(outcomes: Outcomes, reference: Entrant) -> tuple[FieldExercise, .
 
 
 def _left_out(outcomes: Outcomes) -> list[str]:
-    """Return what of any program's recipe was not run, in words, each once."""
+    """Return the parts of any program's recipe that were not run, in words, each once."""
     words: list[str] = []
     for name, contestant in outcomes.contestants.items():
         trained = [result.recipes[name] for result in outcomes.results if not result.stage.toy]
@@ -113,18 +113,18 @@ def _left_out(outcomes: Outcomes) -> list[str]:
 
 def _entrant(outcomes: Outcomes, name: str) -> Entrant:
     contestant = outcomes.contestants[name]
-    made = [m for result in outcomes.results for m in result.all_of(name)]
-    statuses = [m.run.outcome.status for m in made if m.run.outcome.status]
-    found = dict(statuses[0].versions) if statuses else dict(versions(contestant.python))
+    runs = [m for result in outcomes.results for m in result.all_of(name)]
+    statuses = [m.run.outcome.status for m in runs if m.run.outcome.status]
+    installed = dict(statuses[0].versions) if statuses else dict(versions(contestant.python))
     return Entrant(
         name=name,
         target=contestant.target,
         framework=contestant.framework,
         recipe=contestant.recipe.name,
         execution=outcomes.execution[name],
-        script=_script(outcomes, contestant, made[0]),
+        script=_script(outcomes, contestant, runs[0]),
         device=statuses[0].device if statuses else "",
-        versions=found,
+        versions=installed,
         checks=(
             *(c for result in outcomes.results for c in own_checks(result, name)),
             *outcomes.evaluations.get(name, ()),
@@ -132,10 +132,10 @@ def _entrant(outcomes: Outcomes, name: str) -> Entrant:
     )
 
 
-def _script(outcomes: Outcomes, contestant: Contestant, made: FinishedRun) -> str:
+def _script(outcomes: Outcomes, contestant: Contestant, finished: FinishedRun) -> str:
     if contestant.stored:
         return contestant.stored.script
-    script = outcomes.scripts.script(contestant, made.spec)
+    script = outcomes.scripts.script(contestant, finished.spec)
     return script.name if contestant.own else folder_hash(script.parent)[:12]
 
 
@@ -145,17 +145,17 @@ def _stage(
     recipe = result.recipes[outcomes.wanted]
     applied = {
         fault
-        for made in result.made.values()
-        for fault in applied_faults(made.spec.faults, made.run.rows, made.injected)
+        for finished in result.finished.values()
+        for fault in applied_faults(finished.spec.faults, finished.run.rows, finished.injected)
     }
     weights = WEIGHTS if result.stage.toy else _weights(result)
     model = recipe.model
     size = f"{weights / 1e6:.2g} million weights" if weights >= 1e5 else f"{weights} weights"
     layers = f"{model.layers} layers" if isinstance(model, BertModel) else "custom model"
-    what = "the toy" if result.stage.toy else f"{layers}, {size}"
+    subject = "the toy" if result.stage.toy else f"{layers}, {size}"
     return StageRecord(
         name=result.stage.name,
-        title=f"{what}, {recipe.precision.compute_dtype}, seed {recipe.seed}",
+        title=f"{subject}, {recipe.precision.compute_dtype}, seed {recipe.seed}",
         dtype=recipe.precision.compute_dtype,
         windows=result.stage.windows,
         weights=weights,
@@ -167,7 +167,7 @@ def _stage(
 
 
 def _weights(result: StageResult) -> int:
-    return next(made.spec.inputs.count for made in result.made.values())
+    return next(finished.spec.inputs.count for finished in result.finished.values())
 
 
 def _pair(
@@ -194,8 +194,8 @@ def _pair(
     differences: list[Difference] = []
     for result in outcomes.results:
         name = result.stage.name
-        found, sizes, rows = pair_checks(result, entrant.name, reference.name, envelopes[name])
-        checks += found
+        compared, sizes, rows = pair_checks(result, entrant.name, reference.name, envelopes[name])
+        checks += compared
         errors |= sizes
         differences += rows
     recipes = {name: contestant.recipe for name, contestant in outcomes.contestants.items()}

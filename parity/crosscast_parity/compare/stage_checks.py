@@ -49,45 +49,45 @@ SHOWN_DIFFERENCES = 3
 def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
     """Check a program against its recipe, without anybody else: gate, L0b, L0d, L1b, L1d."""
     checks: list[Check] = [*_gate(result, contestant)]
-    if result.stage.toy and (contestant, STEPS) not in result.made:
-        found = untested_steps("the harness cannot give it the toy")
-        checks += [replace(check, stage=result.stage.name) for check in found]
-    for made in result.all_of(contestant):
-        checks += run_checks(result, made)
+    if result.stage.toy and (contestant, STEPS) not in result.finished:
+        toy_checks = untested_steps("the harness cannot give it the toy")
+        checks += [replace(check, stage=result.stage.name) for check in toy_checks]
+    for finished in result.all_of(contestant):
+        checks += run_checks(result, finished)
     return tuple(checks)
 
 
-def run_checks(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
+def run_checks(result: StageResult, finished: FinishedRun) -> tuple[Check, ...]:
     """Check one run of a stage by itself against its recipe: L0b, L0d, L1b, L1d."""
-    if made.run.needless:
-        return tuple(_stamped(_needless(made), made))
-    if not made.run.outcome.complete:
+    if finished.run.needless:
+        return tuple(_stamped(_needless(finished), finished))
+    if not finished.run.outcome.complete:
         return ()
-    if made.spec.toy:
-        return tuple(_stamped(_steps(result, made), made))
-    checks = (*_machine(result, made), *_left(result, made))
-    if made.spec.record:
-        checks += _recorded(result, made)
-    return tuple(_stamped(checks, made))
+    if finished.spec.toy:
+        return tuple(_stamped(_steps(result, finished), finished))
+    checks = (*_machine(result, finished), *_check_files(result, finished))
+    if finished.spec.record:
+        checks += _recorded(result, finished)
+    return tuple(_stamped(checks, finished))
 
 
-def _needless(made: FinishedRun) -> tuple[Check, ...]:
-    words = made.run.outcome.message
-    if made.spec.toy:
+def _needless(finished: FinishedRun) -> tuple[Check, ...]:
+    words = finished.run.outcome.message
+    if finished.spec.toy:
         return untested_steps(words)
     return (Check(level="L0a", name="faults", result="not tested", wording=words),)
 
 
-def _steps(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
+def _steps(result: StageResult, finished: FinishedRun) -> tuple[Check, ...]:
     """Compare what a script made of the toy with the reference interpreter."""
-    recipe, framework = made.spec.recipe, result.frameworks[made.spec.contestant]
-    given = {"recipe": recipe, "framework": framework, "windows": result.stage.windows}
+    recipe, framework = finished.spec.recipe, result.frameworks[finished.spec.contestant]
+    inputs = {"recipe": recipe, "framework": framework, "windows": result.stage.windows}
 
     def judged() -> tuple[Check, ...]:
-        return check_steps(recipe, result.stage, framework, made.folder)
+        return check_steps(recipe, result.stage, framework, finished.folder)
 
     recall = result.judgements.recall
-    return _guarded("L1b", lambda: recall(CHECKS, "steps", [made.folder], given, judged))
+    return _guarded("L1b", lambda: recall(CHECKS, "steps", [finished.folder], inputs, judged))
 
 
 def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
@@ -108,70 +108,69 @@ def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
         yield from _stamped([untested], again)
 
 
-def _machine(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
-    recipe = made.spec.recipe
-    checks = check_machine(canonical_plan(recipe), made.run.rows)
-    rows = result.train_rows(made)
+def _machine(result: StageResult, finished: FinishedRun) -> tuple[Check, ...]:
+    spec, trace = finished.spec, finished.run.rows
+    checks = check_machine(canonical_plan(spec.recipe), trace)
+    rows = result.train_rows(finished)
     if rows is not None:
-        checks = (*checks, *check_counts(recipe, rows, made.run.rows))
-    if made.spec.faults:
-        checks = (*checks, *check_faults(made.spec.faults, made.run.rows, made.injected))
+        checks = (*checks, *check_counts(spec.recipe, rows, trace))
+    if spec.faults:
+        checks = (*checks, *check_faults(spec.faults, trace, finished.injected))
     return checks
 
 
-def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
+def _check_files(result: StageResult, finished: FinishedRun) -> tuple[Check, ...]:
     """Check the files that a run leaves, and the evaluation that it reports of them."""
-    spec, status = made.spec, made.run.outcome.status
+    spec, status = finished.spec, finished.run.outcome.status
     if status is None or status.status != "finished":
         return ()
 
     def files() -> tuple[Check, ...]:
-        rows = made.run.rows
-        whole = result.everything(made).windows if spec.record else ()
-        found = list(check_files(made.folder, rows, whole, result.counters(made)))
+        rows, plan = finished.run.rows, canonical_plan(spec.recipe)
+        whole = result.everything(finished).windows if spec.record else ()
+        checks = list(check_files(finished.folder, rows, whole, result.counters(finished)))
         if spec.resume:
-            plan = canonical_plan(spec.recipe)
-            found.append(check_restored(read_resumed(made.folder / RESUMED), plan, rows))
+            checks.append(check_restored(read_resumed(finished.folder / RESUMED), plan, rows))
         if not spec.checkpoint:
-            return tuple(found)
-        seen = result.observation(made).windows if spec.record else ()
-        return (*found, *check_checkpoint(made.folder, canonical_plan(spec.recipe), rows, seen))
+            return tuple(checks)
+        seen = result.observation(finished).windows if spec.record else ()
+        return (*checks, *check_checkpoint(finished.folder, plan, rows, seen))
 
     def evaluation() -> tuple[Check, ...]:
-        return tuple(check_evaluations(spec.recipe, made.folder, spec.evaluated, status.eval))
+        return tuple(check_evaluations(spec.recipe, finished.folder, spec.evaluated, status.eval))
 
-    recall, given = result.judgements.recall, result.given(recipe=spec.recipe)
-    folders = [made.folder]
+    recall, inputs = result.judgements.recall, result.judgement_inputs(recipe=spec.recipe)
+    folders = [finished.folder]
     return (
-        check_status(made.run.rows, status.windows, status.updates),
-        *_guarded("L1d", lambda: recall(CHECKS, "files", folders, given, files)),
-        *_guarded("L1d", lambda: recall(CHECKS, "evaluation", folders, given, evaluation)),
+        check_status(finished.run.rows, status.windows, status.updates),
+        *_guarded("L1d", lambda: recall(CHECKS, "files", folders, inputs, files)),
+        *_guarded("L1d", lambda: recall(CHECKS, "evaluation", folders, inputs, evaluation)),
     )
 
 
-def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
-    recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
-    if not made.spec.autocast or made.spec.repeat:
-        return _replayed(result, made, recipe)
+def _recorded(result: StageResult, finished: FinishedRun) -> tuple[Check, ...]:
+    recipe, emulated = finished.spec.recipe, finished.run.execution == "emulated"
+    if not finished.spec.autocast or finished.spec.repeat:
+        return _replayed(result, finished, recipe)
 
     def judged() -> tuple[Check, ...]:
-        observation = result.observation(made)
-        if not made.spec.starts:
+        observation = result.observation(finished)
+        if not finished.spec.starts:
             return (check_later_types(recipe, observation),)
         return check_dtypes(recipe, observation, emulated=emulated)
 
-    given = result.given(recipe=recipe, emulated=emulated)
+    inputs = result.judgement_inputs(recipe=recipe, emulated=emulated)
     recall = result.judgements.recall
-    dtypes = _guarded("L0d", lambda: recall(CHECKS, "types", [made.folder], given, judged))
-    return (*dtypes, *_replayed(result, made, recipe))
+    dtypes = _guarded("L0d", lambda: recall(CHECKS, "types", [finished.folder], inputs, judged))
+    return (*dtypes, *_replayed(result, finished, recipe))
 
 
-def _replayed(result: StageResult, made: FinishedRun, recipe: Recipe) -> tuple[Check, ...]:
+def _replayed(result: StageResult, finished: FinishedRun, recipe: Recipe) -> tuple[Check, ...]:
     def judged() -> tuple[Check, ...]:
-        return replay_run(recipe, result.observation(made))
+        return replay_run(recipe, result.observation(finished))
 
-    recall, given = result.judgements.recall, result.given(recipe=recipe)
-    return _guarded("L1b", lambda: recall(CHECKS, "replay", [made.folder], given, judged))
+    recall, inputs = result.judgements.recall, result.judgement_inputs(recipe=recipe)
+    return _guarded("L1b", lambda: recall(CHECKS, "replay", [finished.folder], inputs, judged))
 
 
 def _guarded(level: Level, check: Callable[[], tuple[Check, ...]]) -> tuple[Check, ...]:
@@ -179,13 +178,13 @@ def _guarded(level: Level, check: Callable[[], tuple[Check, ...]]) -> tuple[Chec
     try:
         return check()
     except DiagnosticError as error:
-        found = error.diagnostics[0]
-        words = f"{found.code} {found.message}"
+        diagnostic = error.diagnostics[0]
+        words = f"{diagnostic.code} {diagnostic.message}"
         return (Check(level=level, name="recording", result="not tested", wording=words),)
 
 
-def _stamped(checks: Iterable[Check], made: FinishedRun) -> list[Check]:
-    return [replace(check, stage=made.spec.stage, run=made.spec.name) for check in checks]
+def _stamped(checks: Iterable[Check], finished: FinishedRun) -> list[Check]:
+    return [replace(check, stage=finished.spec.stage, run=finished.spec.name) for check in checks]
 
 
 def stage_envelope(result: StageResult, reference: str) -> Envelope | None:
@@ -228,62 +227,62 @@ def pair_checks(
     differences: list[Difference] = []
     if result.stage.toy:  # every program trains the toy of its own recipe
         return (), errors, ()
-    for made in result.all_of(contestant):
-        other = result.of(reference, made.spec.name)
-        if not made.run.outcome.complete or other is None or made.spec.repeat or made.spec.alone:
+    for finished in result.all_of(contestant):
+        spec, other = finished.spec, result.of(reference, finished.spec.name)
+        if not finished.run.outcome.complete or other is None or spec.repeat or spec.alone:
             continue
-        if not made.spec.autocast:
-            left = _left_in_half(result, made) or _left_in_half(result, other)
+        if not spec.autocast:
+            left = _left_in_half(result, finished) or _left_in_half(result, other)
             if left:
-                checks += _stamped([untested("L1a", "model in float32", left)], made)
+                checks += _stamped([untested("L1a", "model in float32", left)], finished)
                 continue
-        found = _compared(made, other, envelope)
-        given = _masks(made, other)
-        checks += _stamped(given, made)
-        apart = any(check.result in ("unclear", "not tested") for check in given)
+        compared = _compared(finished, other, envelope)
+        masks = _masks(finished, other)
+        checks += _stamped(masks, finished)
+        apart = any(check.result in ("unclear", "not tested") for check in masks)
         if ends_only or apart:
-            found = tuple(check for check in found if check.level in ("L0a", "result"))
+            compared = tuple(check for check in compared if check.level in ("L0a", "result"))
         if apart:  # with other masks neither losses nor gradients can be compared
-            checks += _stamped(found, made)
+            checks += _stamped(compared, finished)
             continue
-        if made.spec.name == "main" and envelope is not None:
-            end = partial(end_of_main, result, made, other, envelope)
-            found = (*found, *_guarded("L2", lambda end=end: tuple(end())))  # type: ignore[misc]
-        differences += _differences(made, other, envelope)
-        if made.spec.record and made.spec.recipe != other.spec.recipe:
-            found = (*found, *_by_their_recipe(result, made, other))
-        if made.spec.starts:
-            more, sizes = _models(result, made, other)
-            found = (*found, *more, *_operations(result, made, other))
+        if spec.name == "main" and envelope is not None:
+            end = partial(end_of_main, result, finished, other, envelope)
+            compared = (*compared, *_guarded("L2", lambda end=end: tuple(end())))  # type: ignore[misc]
+        differences += _differences(finished, other, envelope)
+        if spec.record and spec.recipe != other.spec.recipe:
+            compared = (*compared, *_by_their_recipe(result, finished, other))
+        if spec.starts:
+            more, sizes = _models(result, finished, other)
+            compared = (*compared, *more, *_operations(result, finished, other))
             if sizes:
-                errors[f"{made.spec.stage}/{made.spec.name}"] = sizes
-        checks += _stamped(found, made)
+                errors[f"{spec.stage}/{spec.name}"] = sizes
+        checks += _stamped(compared, finished)
     return tuple(checks), errors, tuple(differences)
 
 
-def _masks(made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
-    if made.spec.masks is None or other.spec.masks is None:
+def _masks(finished: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+    if finished.spec.masks is None or other.spec.masks is None:
         return ()
-    both = (made.folder, other.folder)
+    both = (finished.folder, other.folder)
     return _guarded("L0a", lambda: (compare_masks(*(read_masks(f / MASKS) for f in both)),))
 
 
 def _by_their_recipe(
-    result: StageResult, made: FinishedRun, other: FinishedRun
+    result: StageResult, finished: FinishedRun, other: FinishedRun
 ) -> tuple[Check, ...]:
     """Compute our recorded windows again under the recipe of the reference.
 
     Each program may follow its own recipe exactly, while too few windows show the difference.
     """
-    found = _replayed(result, made, other.spec.recipe)
-    return tuple(replace(c, name=f"{c.name}, by the reference's recipe") for c in found)
+    replayed = _replayed(result, finished, other.spec.recipe)
+    return tuple(replace(c, name=f"{c.name}, by the reference's recipe") for c in replayed)
 
 
 def _compared(
-    made: FinishedRun, other: FinishedRun, envelope: Envelope | None
+    finished: FinishedRun, other: FinishedRun, envelope: Envelope | None
 ) -> tuple[Check, ...]:
-    dtype = made.spec.dtype
-    plain = made.spec.name == "main"
+    dtype = finished.spec.dtype
+    plain = finished.spec.name == "main"
     noise = envelope or Envelope((), 0, 0)
     if not plain:
         # These have no perturbed runs: noise grows in them as fast as in the main one.
@@ -291,15 +290,14 @@ def _compared(
         horizon = min(length, envelope.horizon) if envelope else length
         norms = envelope.norms if envelope else ()
         noise = Envelope((0.0,) * length, horizon, 0, norms)
-    end = _end(made, other)
-    found = compare_traces(
-        made.run.rows, other.run.rows, noise, dtype=dtype, trajectory=plain and bool(noise.spread)
-    )
-    return (end, *found, *(_evaluation(made, other) if plain else ()))
+    end = _end(finished, other)
+    ours, theirs, grows = finished.run.rows, other.run.rows, plain and bool(noise.spread)
+    checks = compare_traces(ours, theirs, noise, dtype=dtype, trajectory=grows)
+    return (end, *checks, *(_evaluation(finished, other) if plain else ()))
 
 
-def _end(made: FinishedRun, other: FinishedRun) -> Check:
-    a, b = made.run.outcome, other.run.outcome
+def _end(finished: FinishedRun, other: FinishedRun) -> Check:
+    a, b = finished.run.outcome, other.run.outcome
     same = a.kind == b.kind
     return Check(
         level="L0a",
@@ -309,23 +307,23 @@ def _end(made: FinishedRun, other: FinishedRun) -> Check:
     )
 
 
-def _evaluation(made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
-    a, b = made.run.outcome.status, other.run.outcome.status
+def _evaluation(finished: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+    a, b = finished.run.outcome.status, other.run.outcome.status
     return report_evaluation(a.eval if a else None, b.eval if b else None)
 
 
 def _models(
-    result: StageResult, made: FinishedRun, other: FinishedRun
+    result: StageResult, finished: FinishedRun, other: FinishedRun
 ) -> tuple[tuple[Check, ...], TensorErrors]:
-    stressed = made.spec.name.endswith("stress")
+    stressed = finished.spec.name.endswith("stress")
     init: Literal["initial", "stress"] = "stress" if stressed else "initial"
-    dtype = made.spec.dtype
+    dtype = finished.spec.dtype
     level: Level = "L1a" if dtype == "float32" else "L1c"
     sizes: TensorErrors = {}
     near: list[tuple[FinishedRun, FinishedRun]] = []
     if result.custom is not None:
         # In float32 weights are shifted, of the reference; half precision is held against float32.
-        measured = [other] if dtype == "float32" else [other, made]
+        measured = [other] if dtype == "float32" else [other, finished]
         shifted = [(run, result.shifted(run)) for run in measured]
         near = [(run, moved) for run, moved in shifted if moved is not None]
         if len(near) < len(measured):
@@ -333,59 +331,63 @@ def _models(
             return (untested(level, f"first gradients, {init}", words),), {}
 
     def judged() -> tuple[tuple[Check, ...], TensorErrors]:
-        ours, theirs = result.canonical(made), result.canonical(other)
+        ours, theirs = result.canonical(finished), result.canonical(other)
         pairs = [(result.canonical(run), result.canonical(moved)) for run, moved in near]
         return compare_models(ours, theirs, dtype=dtype, init=init, near=pairs)
 
     def compared() -> tuple[Check, ...]:
         nonlocal sizes
-        folders = [run.folder for run in (made, other, *(moved for _, moved in near))]
-        given = result.given(dtype=dtype, init=init)
-        checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
+        folders = [run.folder for run in (finished, other, *(moved for _, moved in near))]
+        inputs = result.judgement_inputs(dtype=dtype, init=init)
+        checks, sizes = result.judgements.recall(COMPARED, "models", folders, inputs, judged)
         moved = near[0][1] if near else None
-        return (*checks, *after_short_run(result, made, other, moved))
+        return (*checks, *after_short_run(result, finished, other, moved))
 
     return _guarded(level, compared), sizes
 
 
-def _operations(result: StageResult, made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+def _operations(
+    result: StageResult, finished: FinishedRun, other: FinishedRun
+) -> tuple[Check, ...]:
     """Compare the types of a custom model's operations; those of BERT are the recipe's."""
-    half, dtypes = made.spec.recipe.half, made.spec.recipe.precision
+    half, dtypes = finished.spec.recipe.half, finished.spec.recipe.precision
     if result.custom is None or not half or other.spec.recipe.precision != dtypes:
         return ()
-    if not made.spec.autocast:
+    if not finished.spec.autocast:
         return ()
 
     def judged() -> tuple[Check, ...]:
-        both = (result.observation(run).manifest for run in (made, other))
+        both = (result.observation(run).manifest for run in (finished, other))
         return compare_operations(*both)
 
-    recall, folders = result.judgements.recall, [made.folder, other.folder]
-    return _guarded("L0d", lambda: recall(CHECKS, "operations", folders, result.given(), judged))
+    recall, folders = result.judgements.recall, [finished.folder, other.folder]
+    return _guarded(
+        "L0d", lambda: recall(CHECKS, "operations", folders, result.judgement_inputs(), judged)
+    )
 
 
-def _left_in_half(result: StageResult, made: FinishedRun) -> str:
+def _left_in_half(result: StageResult, finished: FinishedRun) -> str:
     """Return why a run with autocast switched off is not in float32; empty if it is."""
     try:
-        why = left_in_half(result.observation(made).manifest)
+        why = left_in_half(result.observation(finished).manifest)
     except DiagnosticError as error:
-        found = error.diagnostics[0]
-        why = f"{found.code} {found.message}"
-    return f"{made.spec.contestant}: {why}" if why else ""
+        diagnostic = error.diagnostics[0]
+        why = f"{diagnostic.code} {diagnostic.message}"
+    return f"{finished.spec.contestant}: {why}" if why else ""
 
 
 def _differences(
-    made: FinishedRun, other: FinishedRun, envelope: Envelope | None
+    finished: FinishedRun, other: FinishedRun, envelope: Envelope | None
 ) -> Iterator[Difference]:
     """The first windows whose rows differ in a column that is compared."""
     horizon = envelope.horizon if envelope else 0
-    found = (
-        Difference(stage=made.spec.stage, run=made.spec.name, ours=a, reference=b)
-        for a, b in zip(made.run.rows, other.run.rows, strict=False)
+    differences = (
+        Difference(stage=finished.spec.stage, run=finished.spec.name, ours=a, reference=b)
+        for a, b in zip(finished.run.rows, other.run.rows, strict=False)
         if a.skipped != b.skipped
         or any(
             relative(column.value(a), column.value(b)) > column.limit
             for column in (*COLUMNS, *((GRAD_NORM,) if a.window < horizon else ()))
         )
     )
-    return islice(found, SHOWN_DIFFERENCES)
+    return islice(differences, SHOWN_DIFFERENCES)

@@ -65,25 +65,25 @@ JudgeFactory = Callable[[RecordedRun], Judges]
 
 def judges_of(recorded_run: RecordedRun) -> Judges:
     """Return the judges of a run, the cheapest first."""
-    found: dict[Part, Judge] = {
+    judges: dict[Part, Judge] = {
         "counts": lambda recipe: counts(recipe, recorded_run),
         "machine": lambda recipe: check_machine(canonical_plan(recipe), recorded_run.rows),
     }
     if recorded_run.toy is not None:
-        return {"machine": found["machine"], "toy": recorded_run.toy}
+        return {"machine": judges["machine"], "toy": recorded_run.toy}
     observation = recorded_run.observation
     if observation is not None and observation.windows:
         replayed = Replayed(recorded_run.recipe, observation)
-        found |= {
+        judges |= {
             "factors": replayed.factors,
             "applied": replayed.applied,
             "update": replayed.update,
         }
         if recorded_run.short:
-            found["types"] = lambda recipe: check_dtypes(
+            judges["types"] = lambda recipe: check_dtypes(
                 recipe, observation, emulated=recorded_run.emulated
             )
-    return found
+    return judges
 
 
 def counts(recipe: Recipe, recorded_run: RecordedRun) -> tuple[Check, ...]:
@@ -96,17 +96,17 @@ def counts(recipe: Recipe, recorded_run: RecordedRun) -> tuple[Check, ...]:
 
 def distinguishing_parts(recipe: Recipe, other: Recipe) -> tuple[Part, ...]:
     """Return the judges that can tell two recipes apart at all, the cheapest first."""
-    found: list[Part] = []
+    parts: list[Part] = []
     if _counted(recipe) != _counted(other):
-        found.append("counts")
+        parts.append("counts")
     ours, theirs = ({type(op): op for op in canonical_plan(r)} for r in (recipe, other))
     kinds = {kind for kind in ours | theirs if ours.get(kind) != theirs.get(kind)}
-    found += [part for part, seen in _SEEN.items() if kinds & seen]
+    parts += [part for part, seen in _SEEN.items() if kinds & seen]
     if recipe.precision != other.precision or recipe.accumulation.dtype != other.accumulation.dtype:
-        found.append("types")
+        parts.append("types")
     if kinds:
-        found.append("toy")
-    return tuple(found)
+        parts.append("toy")
+    return tuple(parts)
 
 
 _SEEN: dict[Part, set[type[ops.Op]]] = {

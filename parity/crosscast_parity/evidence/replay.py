@@ -163,8 +163,8 @@ class Replayed:
         noise = arithmetic_noise(plan, self._roles, part, source, self._seen[0].before.keys())
         return frozenset(
             (window, name)
-            for window, found in noise.items()
-            for name, size in found.items()
+            for window, sizes in noise.items()
+            for name, size in sizes.items()
             if not size <= UPDATE_LIMIT
         )
 

@@ -79,7 +79,7 @@ def exercise(
         judges: Returns the judges of a run.
     """
     board = _Board(tuple(runs), tuple(map(judges, runs)))
-    return tuple(_one(recipe, path, board) for path in fields_of(recipe))
+    return tuple(_exercise_field(recipe, path, board) for path in fields_of(recipe))
 
 
 def fields_of(recipe: Recipe) -> list[str]:
@@ -133,7 +133,7 @@ class _Board:
         return self._passing[number, part]
 
 
-def _one(recipe: Recipe, path: str, board: _Board) -> Exercise:
+def _exercise_field(recipe: Recipe, path: str, board: _Board) -> Exercise:
     nothing = absent(recipe, path)
     if nothing:
         return Exercise(path=path, status="not used", wording=nothing)
@@ -153,7 +153,7 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
     tried: dict[str, list[Variation]] = {}
     seen: dict[str, Exercise] = {}
     for number, recorded_run in enumerate(board.runs):
-        if not _says(recorded_run, path, value):
+        if not _has_value(recorded_run, path, value):
             continue
         for variation in variations(recorded_run.recipe, path, unfit=True):
             if "loss_scaling" in variation.also and path.startswith("precision."):
@@ -162,11 +162,11 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
             values = tried.setdefault(side, [])
             if not any(variation.value == candidate.value for candidate in values):
                 values.append(variation)
-            if side not in seen and (found := _seen(number, variation, board)):
-                seen[side] = found
+            if side not in seen and (seen_by := _exercise_of(number, variation, board)):
+                seen[side] = seen_by
         if seen and seen.keys() >= _wanted(tried):
             return next(iter(seen.values()))
-    if path == "schedule.total_steps" and any(_whole(seen) for seen in board.runs):
+    if path == "schedule.total_steps" and any(_reaches_end(seen) for seen in board.runs):
         words = "a run makes that many windows, which are counted"
         return Exercise(path=path, status="exercised", wording=words, level="L0a")
     because = EXPLANATIONS.get(path, "")
@@ -205,7 +205,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _says(recorded_run: RecordedRun, path: str, value: Any) -> bool:
+def _has_value(recorded_run: RecordedRun, path: str, value: Any) -> bool:
     """Whether a run's recipe has the field and says the same; numbers of a scale may be others.
 
     Not on the toy, whose recipes have values that show most.
@@ -217,7 +217,7 @@ def _says(recorded_run: RecordedRun, path: str, value: Any) -> bool:
     return free or bool(value_at(recipe.model_dump(), path) == value)
 
 
-def _seen(number: int, variation: Variation, board: _Board) -> Exercise | None:
+def _exercise_of(number: int, variation: Variation, board: _Board) -> Exercise | None:
     recorded_run = board.runs[number]
     parts = distinguishing_parts(recorded_run.recipe, variation.recipe)
     if variation.path == "accumulation.normalize_by" and recorded_run.toy is None:
@@ -265,5 +265,5 @@ def _by_weights(recorded_run: RecordedRun, variation: Variation) -> Exercise | N
     )
 
 
-def _whole(recorded_run: RecordedRun) -> bool:
+def _reaches_end(recorded_run: RecordedRun) -> bool:
     return len(recorded_run.rows) == recorded_run.recipe.schedule.total_steps

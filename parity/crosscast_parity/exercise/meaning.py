@@ -17,7 +17,7 @@ Settings = tuple[tuple[float, float], ...]
 
 
 def meaning(recipe: Recipe) -> tuple[object, ...]:
-    """Return what decides about the training; equal where no run could tell recipes apart.
+    """Return a key of a recipe's effect on training; equal where no run could tell recipes apart.
 
     Roles and groups are what they make of every weight of the shipped BERT, which has one label a
     row.
@@ -28,11 +28,11 @@ def meaning(recipe: Recipe) -> tuple[object, ...]:
     if step is not None and isinstance(recipe.model, BertModel):
         roles = roles_of(bert_shapes(recipe.model))
         settings = tuple(settings_of(step, name, own) for name, own in roles.items())
-    ops = tuple(_plain(op, settings) for op in plan)
+    ops = tuple(_normalized(op, settings) for op in plan)
     return (*ops, settings, recipe.accumulation.tail in FULL)
 
 
-def _plain(op: Op, settings: Settings) -> Op:
+def _normalized(op: Op, settings: Settings) -> Op:
     if isinstance(op, Normalize):
         # No window has fewer than one row or micro-batch, which is then all of a full one.
         renormalize = op.renormalize or op.full == 1

@@ -22,50 +22,50 @@ from crosscast_parity.toy.model import Toy, make_toy
 def recorded_runs(result: StageResult, contestant: str) -> list[RecordedRun]:
     """Return the recorded runs of a program in a stage, without the perturbed ones."""
     if result.stage.toy:
-        made = _seen(result, contestant)
-        return [_toy_run(run, _record(result, run).whole) for run in made]
-    return [_recorded_run(result, made) for made in _seen(result, contestant)]
+        runs = _compared_runs(result, contestant)
+        return [_toy_run(run, _record(result, run).whole) for run in runs]
+    return [_recorded_run(result, runs) for runs in _compared_runs(result, contestant)]
 
 
-def _seen(result: StageResult, contestant: str) -> list[FinishedRun]:
+def _compared_runs(result: StageResult, contestant: str) -> list[FinishedRun]:
     return [
-        made
-        for made in result.all_of(contestant)
-        if made.run.outcome.complete and not (made.spec.repeat or made.spec.alone)
+        finished
+        for finished in result.all_of(contestant)
+        if finished.run.outcome.complete and not (finished.spec.repeat or finished.spec.alone)
     ]
 
 
-def _recorded_run(result: StageResult, made: FinishedRun) -> RecordedRun:
+def _recorded_run(result: StageResult, finished: FinishedRun) -> RecordedRun:
     return RecordedRun(
-        run=f"{made.spec.stage}/{made.spec.name}",
-        recipe=made.spec.recipe,
-        rows=made.run.rows,
-        observation=result.observation(made) if made.spec.record else None,
-        train_rows=result.train_rows(made),
-        weights="stress" if made.spec.name.endswith("stress") else "initial",
-        short=made.spec.starts and made.spec.autocast,
-        emulated=made.run.execution == "emulated",
-        derive=VARIANTS[made.spec.variant],
+        run=f"{finished.spec.stage}/{finished.spec.name}",
+        recipe=finished.spec.recipe,
+        rows=finished.run.rows,
+        observation=result.observation(finished) if finished.spec.record else None,
+        train_rows=result.train_rows(finished),
+        weights="stress" if finished.spec.name.endswith("stress") else "initial",
+        short=finished.spec.starts and finished.spec.autocast,
+        emulated=finished.run.execution == "emulated",
+        derive=VARIANTS[finished.spec.variant],
     )
 
 
-def _toy_run(made: FinishedRun, toy: Judge) -> RecordedRun:
+def _toy_run(finished: FinishedRun, toy: Judge) -> RecordedRun:
     return RecordedRun(
-        run=f"{made.spec.stage}/{made.spec.name}",
-        recipe=made.spec.recipe,
-        rows=made.run.rows,
+        run=f"{finished.spec.stage}/{finished.spec.name}",
+        recipe=finished.spec.recipe,
+        rows=finished.run.rows,
         compared=False,
         toy=toy,
     )
 
 
-def _record(result: StageResult, made: FinishedRun) -> ToyRecord:
-    recipe = made.spec.recipe
+def _record(result: StageResult, finished: FinishedRun) -> ToyRecord:
+    recipe = finished.spec.recipe
 
     def load() -> tuple[Toy, Seen]:
-        return make_toy(recipe, course_of(recipe, result.stage)), read_steps(made.folder)
+        return make_toy(recipe, course_of(recipe, result.stage)), read_steps(finished.folder)
 
-    return ToyRecord(recipe, result.frameworks[made.spec.contestant], load)
+    return ToyRecord(recipe, result.frameworks[finished.spec.contestant], load)
 
 
 def fields_exercised(
@@ -79,13 +79,21 @@ def fields_exercised(
         toys: stages in which it trained the toy, and passed.
     """
     recipe = result.recipes[contestant]
-    seen = [(stage, made) for stage in (result, *toys) for made in _seen(stage, contestant)]
-    given = result.given(recipe=recipe, runs=[_given(stage, made) for stage, made in seen])
-    folders = [made.folder for _, made in seen]
+    seen = [
+        (stage, finished)
+        for stage in (result, *toys)
+        for finished in _compared_runs(stage, contestant)
+    ]
+    inputs = result.judgement_inputs(
+        recipe=recipe, runs=[_other_inputs(stage, finished) for stage, finished in seen]
+    )
+    folders = [finished.folder for _, finished in seen]
 
     def judged() -> tuple[FieldExercise, ...]:
         on_toy = [
-            _toy_run(made, _record(stage, made).sampled) for stage, made in seen if stage.stage.toy
+            _toy_run(finished, _record(stage, finished).sampled)
+            for stage, finished in seen
+            if stage.stage.toy
         ]
         return tuple(
             FieldExercise(
@@ -97,13 +105,13 @@ def fields_exercised(
             if entry.status != "not used"
         )
 
-    return result.judgements.recall(FIELDS, "exercise", folders, given, judged)
+    return result.judgements.recall(FIELDS, "exercise", folders, inputs, judged)
 
 
-def _given(result: StageResult, made: FinishedRun) -> list[Any]:
+def _other_inputs(result: StageResult, finished: FinishedRun) -> list[Any]:
     """Return the inputs of a recorded run other than its files."""
-    spec = made.spec
-    rows = None if result.stage.toy else result.train_rows(made)
-    execution = made.run.execution
+    spec = finished.spec
+    rows = None if result.stage.toy else result.train_rows(finished)
+    execution = finished.run.execution
     windows = result.stage.windows
     return [spec.stage, windows, spec.name, spec.variant, spec.recipe, spec.record, rows, execution]

@@ -36,8 +36,8 @@ class Rule:
 
     def judge(self, recipe: Recipe, runs: Sequence[RecordedRun]) -> tuple[str, str]:
         """Return the level that sees the field, empty for none, and the wording."""
-        done = any(_NEEDS[self.needs](recipe, run) for run in runs)
-        if done:
+        exercised = any(_NEEDS[self.needs](recipe, run) for run in runs)
+        if exercised:
             return self.level, f"{self.level}: {self.seen}"
         return "", f"because {self.unseen}"
 

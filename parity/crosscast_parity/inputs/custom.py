@@ -68,7 +68,7 @@ class CustomModels:
     def digest(self) -> str:
         """A hash of which tensor is which, and what is known of it."""
         roles = {
-            framework: [(name, sorted(found)) for name, found in sorted(model.roles.items())]
+            framework: [(name, sorted(roles_of)) for name, roles_of in sorted(model.roles.items())]
             for framework, model in self.models.items()
         }
         text = repr((self.known.entries, roles, sorted(self.statistics)))
@@ -89,8 +89,8 @@ class CustomModels:
 
     def statistics_of(self, arrays: Arrays, framework: str) -> dict[str, np.ndarray]:
         """Return the running statistics among the tensors of a framework, by canonical name."""
-        found = canonical_arrays(arrays, self.known, framework)
-        return {name: array for name, array in found.items() if name in self.statistics}
+        tensors = canonical_arrays(arrays, self.known, framework)
+        return {name: array for name, array in tensors.items() if name in self.statistics}
 
     def variances_apart(self, framework: str, other: str) -> frozenset[str]:
         """Return the running variances to which two frameworks add another one of a batch."""
@@ -98,7 +98,7 @@ class CustomModels:
         return ours ^ theirs
 
     def trained(self, observation: Observation, framework: str) -> Observation:
-        """Return what was observed of the weights that are trained, with their roles."""
+        """Return the observation of the weights that are trained, with their roles."""
         roles = self.models[framework].roles
         windows = (_trained(window, roles) for window in observation.windows)
         return replace(observation, windows=tuple(windows))
@@ -111,8 +111,8 @@ class CustomModels:
         frozen = frozen_terms(self.known)
 
         def turned(arrays: Tensors, kind: Kind) -> Tensors:
-            found = canonical_arrays(arrays, self.known, framework, kind)
-            return {name: array for name, array in found.items() if name not in frozen}
+            tensors = canonical_arrays(arrays, self.known, framework, kind)
+            return {name: array for name, array in tensors.items() if name not in frozen}
 
         windows = (
             replace(
@@ -134,7 +134,7 @@ def frozen_terms(known: WeightsMap) -> dict[str, str]:
 
     By canonical name, with that of the other one.
     """
-    found = {}
+    terms = {}
     for framework in known.frameworks:
         for held in known.of(framework).values():
             if held[0][1].layout.term is None:
@@ -142,8 +142,8 @@ def frozen_terms(known: WeightsMap) -> dict[str, str]:
             first, *others = (entry for entry, _ in held)
             for entry in others:
                 if any(place.frozen for place in entry.places.values()):
-                    found[entry.name] = first.name
-    return found
+                    terms[entry.name] = first.name
+    return terms
 
 
 def _trained(window: ObservedWindow, roles: Roles) -> ObservedWindow:

@@ -103,15 +103,15 @@ def stored_rows(
         (folder / "runtime" / f"{name}.py").write_text(text, encoding="utf-8")
     program = folder / "read.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    told, way = json.dumps(_settings(recipe)), "evenly" if evenly else "first"
-    done = subprocess.run(
+    settings, way = json.dumps(_settings(recipe)), "evenly" if evenly else "first"
+    process = subprocess.run(
         [
             sys.executable,
             str(program.absolute()),
             split,
             str(count),
             way,
-            told,
+            settings,
             *_beside_scripts(recipe, beside.absolute()),
         ],
         cwd=beside.absolute(),
@@ -119,12 +119,12 @@ def stored_rows(
         capture_output=True,
         text=True,
     )
-    if done.returncode:
+    if process.returncode:
         raise DiagnosticError(
             Diagnostic(
                 code="CC602",
                 path=f"data.{split}",
-                message=f"the rows cannot be read: {done.stderr.strip()}",
+                message=f"the rows cannot be read: {process.stderr.strip()}",
             )
         )
     return (folder / f"{split}.npz").absolute()
@@ -139,7 +139,7 @@ def row_files(recipe: Recipe, beside: Path) -> list[Path]:
 
 
 def _settings(recipe: Recipe) -> dict[str, Any]:
-    """Return what the reading of rows depends on, and stand-ins for the rest of the settings."""
+    """Return the settings for reading rows, and stand-ins for the rest of the settings."""
     text = dict.fromkeys(("recipe", "made_for", "output"), "")
     numbers = dict.fromkeys(("seed", "micro_batch_size", "accumulation_steps", "windows"), 1)
     stand_ins = text | numbers | {"since": (0, 0), "checkpoint_every": 1}

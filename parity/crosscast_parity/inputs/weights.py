@@ -123,26 +123,26 @@ def _dtype_problems(dtypes: Mapping[str, str]) -> str:
 def _content_problems(
     weights: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]] | None
 ) -> str:
-    found = [
+    problems = [
         f"{name} holds inf or nan"
         for name, array in weights.items()
         if not np.isfinite(array).all()
     ]
     if shapes is not None:
-        found += [f"{name} is missing" for name in shapes if name not in weights]
+        problems += [f"{name} is missing" for name in shapes if name not in weights]
         for name, array in weights.items():
             if name not in shapes:
-                found.append(f"{name} is not a parameter of the model")
+                problems.append(f"{name} is not a parameter of the model")
             elif array.shape != shapes[name]:
-                found.append(f"{name} has shape {array.shape}, the model {shapes[name]}")
-    return _first(found)
+                problems.append(f"{name} has shape {array.shape}, the model {shapes[name]}")
+    return _first(problems)
 
 
 def _first(problems: Iterable[str], limit: int = 3) -> str:
     """Return the first problems as one line, empty if there is none."""
-    found = list(problems)
-    more = f"; {len(found) - limit} more" if len(found) > limit else ""
-    return "; ".join(found[:limit]) + more
+    texts = list(problems)
+    more = f"; {len(texts) - limit} more" if len(texts) > limit else ""
+    return "; ".join(texts[:limit]) + more
 
 
 def _failure(code: str, path: Path, problem: str) -> DiagnosticError:

@@ -28,10 +28,10 @@ def answer(find: Find, kind_of: Callable[[BaseException], str] = lambda error: "
     """
     options = json.loads(sys.argv[2])
     try:
-        found = {"found": find(Path(sys.argv[1]), options)}
+        document = {"found": find(Path(sys.argv[1]), options)}
     except BaseException as error:  # sys.exit, too
         failure = failure_of(error, Path(options["folder"]))
-        found = {"stopped": {"kind": kind_of(error), **failure}}
-    Path(options["answer"]).write_text(json.dumps(found), encoding="utf-8")
+        document = {"stopped": {"kind": kind_of(error), **failure}}
+    Path(options["answer"]).write_text(json.dumps(document), encoding="utf-8")
     sys.stdout.flush()
     os._exit(0)  # threads of the user's code do not hold it up

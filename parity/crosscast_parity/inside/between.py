@@ -46,9 +46,9 @@ class Between:
 
     def add(self, name: str, value: str) -> None:
         """Add to a list of facts."""
-        found = self._facts.setdefault(name, [])
-        if value not in found:
-            found.append(value)
+        facts = self._facts.setdefault(name, [])
+        if value not in facts:
+            facts.append(value)
             self._told = False
 
     def rows(self, count: int) -> None:

@@ -111,9 +111,9 @@ def stuck_of_run() -> float | None:
     """Return the count of overflows at the lowest scale of the script's run, which calls us."""
     frame: Any = sys._getframe(1)
     while frame is not None:
-        found = getattr(frame.f_locals.get("run"), "stuck", None)
-        if isinstance(found, int):
-            return float(found)
+        count = getattr(frame.f_locals.get("run"), "stuck", None)
+        if isinstance(count, int):
+            return float(count)
         frame = frame.f_back
     return None
 
@@ -166,7 +166,7 @@ def checkpoint_counters(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        found = json.loads(header["__metadata__"]["counters"])
-        return found if isinstance(found, dict) else {}
+        counters = json.loads(header["__metadata__"]["counters"])
+        return counters if isinstance(counters, dict) else {}
     except (OSError, ValueError, LookupError, TypeError):
         return {}

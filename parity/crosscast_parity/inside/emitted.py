@@ -21,10 +21,10 @@ UNSCALED = {"scale": 1.0, "skipped": False}
 
 def part_of(script: Any, part: str) -> ModuleType | None:
     """Return a module of a script's runtime; None for a script that was not emitted."""
-    found = sys.modules.get(f"runtime.{part}") if hasattr(script, "SETTINGS") else None
-    file, own = getattr(found, "__file__", None), getattr(script, "__file__", None)
+    module = sys.modules.get(f"runtime.{part}") if hasattr(script, "SETTINGS") else None
+    file, own = getattr(module, "__file__", None), getattr(script, "__file__", None)
     beside = file and own and Path(file).parents[1] == Path(own).parent
-    return found if beside else None
+    return module if beside else None
 
 
 def offered(script: Any, name: str) -> Any:
@@ -45,7 +45,7 @@ def traced(script: Any, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def layout_of(script: Any, state: Any) -> Callable[[str, Any], Any]:
-    """Return what turns an array of a script's model into the canonical layout."""
+    """Return the function that turns an array of a script's model into the canonical layout."""
     tell = offered(script, "layout_of")
     if tell is not None:
         return tell(getattr(state, "model", None))  # type: ignore[no-any-return]

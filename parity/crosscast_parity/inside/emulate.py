@@ -136,7 +136,7 @@ def _rounded_to(name: str, kinds: list[str]) -> str | None:
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """Yield what is in nested lists, tuples and dictionaries."""
+    """Yield the leaves of nested lists, tuples and dictionaries."""
     if isinstance(value, list | tuple):
         for part in value:
             yield from flat(part)

@@ -41,7 +41,7 @@ _CLASS_OF = {name: kind for kind, names in CLASSES.items() for name in names}
 
 
 def canonical(name: str) -> str | None:
-    """Return what an operation is called here, from `__radd__`, `add_` and the like; None: not."""
+    """Return the canonical name of an operation: of `__radd__`, `add_` and the like; or None."""
     if name.startswith("__") and name.endswith("__"):
         name = name[2:-2]
         if name[:1] in ("r", "i") and canonical(name[1:]) and not canonical(name):
@@ -122,26 +122,28 @@ class Recorder:
             inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
             output = next((k for k in map(kind, emulate.flat(result)) if k), None)
             moved = name == "cast" and inputs == {output}
-            given = [v for v in emulate.flat((args, kwargs)) if kind(v)]
+            operands = [v for v in emulate.flat((args, kwargs)) if kind(v)]
             to_half = "float32" in inputs and output in emulate.HALF
-            if name == "cast" and (to_half or self._are_narrowed(given)):
+            if name == "cast" and (to_half or self._are_narrowed(operands)):
                 self._narrowed[id(result)] = result  # kept, so that no other has its number
             if inputs and output and not moved:
                 self._counts[name, tuple(sorted(inputs)), output] += 1
                 if len(self._order) < MOST_CALLS:
-                    self._append(name, sorted(inputs), output, given, result)
+                    self._append(name, sorted(inputs), output, operands, result)
         return result
 
-    def _append(self, name: str, inputs: list[str], output: str, given: Any, result: Any) -> None:
-        sizes = [size_of(value) for value in given]
+    def _append(
+        self, name: str, inputs: list[str], output: str, operands: Any, result: Any
+    ) -> None:
+        sizes = [size_of(value) for value in operands]
         size = next((n for n in map(size_of, emulate.flat(result)) if n is not None), None)
         call: dict[str, Any] = {"name": name, "in": inputs, "out": output, "size": size}
         call["whole"] = size is not None and sizes.count(size) > 1
-        call |= {"narrowed": self._are_narrowed(given), "usual": self.is_usual()}
+        call |= {"narrowed": self._are_narrowed(operands), "usual": self.is_usual()}
         self._order.append({**call, "place": self._place()})
 
-    def _are_narrowed(self, given: Iterable[Any]) -> bool:
-        return any(id(value) in self._narrowed for value in given)
+    def _are_narrowed(self, operands: Iterable[Any]) -> bool:
+        return any(id(value) in self._narrowed for value in operands)
 
     def _place(self) -> str:
         """Return the path of the innermost module that is running."""

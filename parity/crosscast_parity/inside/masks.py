@@ -135,9 +135,9 @@ def module_calling(name: Callable[[Any], str]) -> str:
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
-        found = name(frame.f_locals.get("self"))
-        if found:
-            return found
+        calling = name(frame.f_locals.get("self"))
+        if calling:
+            return calling
         frame = frame.f_back
     return ""
 
@@ -159,9 +159,9 @@ class Masked:
         """Take everything back, and say what was given."""
         self._dropout.undo()
         masks = self._masks
-        found = {"calls": masks.calls, "out_of_reach": self._out_of_reach}
+        counted = {"calls": masks.calls, "out_of_reach": self._out_of_reach}
         counts = {"masks": masks.masks, "drawn": masks.drawn}
-        self._file.write_text(json.dumps({**found, **counts}) + "\n")
+        self._file.write_text(json.dumps({**counted, **counts}) + "\n")
 
     def _entered(self, original: Callable[..., Any]) -> Callable[..., Any]:
         enter, leave = self._dropout.plain(self._enter), self._dropout.plain(self._leave)

@@ -76,7 +76,7 @@ class Calls:
         self._open.append(number)
         return number
 
-    def leave(self, number: int, layer: Any, given: Any, returned: Any) -> None:
+    def leave(self, number: int, layer: Any, inputs: Any, returned: Any) -> None:
         """Note what a layer got and returned."""
         while self._open and self._open.pop() != number:
             pass  # calls that raised, and were caught
@@ -89,7 +89,7 @@ class Calls:
         call["settings"] = settings_of(layer)
         if call["count"] >= MOST_CALLS:
             return
-        for n, value in enumerate(flat(given, self._framework)):
+        for n, value in enumerate(flat(inputs, self._framework)):
             self._arrays[f"in/{number}/{n}"] = self._framework.array(value)
         for n, value in enumerate(flat(returned, self._framework)):
             self._arrays[f"out/{number}/{n}"] = self._framework.array(value)
@@ -97,17 +97,17 @@ class Calls:
             self._outputs.append((f"back/{number}/{n}", self._framework.version(value)))
 
     def arrays(self, gradients: list[Any]) -> dict[str, np.ndarray]:
-        """Return what was kept, with the gradients of `handles` in their order.
+        """Return the arrays that were kept, with the gradients of `handles` in their order.
 
         A tensor that was changed in place has the gradient of what it became: it is left out.
         """
-        found = dict(self._arrays)
+        arrays = dict(self._arrays)
         for (name, version), handle, value in zip(  # noqa: B905
             self._outputs, self.handles, gradients
         ):
             if value is not None and self._framework.version(handle) == version:
-                found[name] = self._framework.array(value)
-        return found
+                arrays[name] = self._framework.array(value)
+        return arrays
 
     def told(self) -> list[dict[str, Any]]:
         """Return the calls as plain data."""
@@ -116,17 +116,17 @@ class Calls:
 
 def settings_of(layer: Any) -> dict[str, Any]:
     """Return the settings of a layer that are plain values."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, attributes in SETTINGS.items():
         for attribute in attributes:
             value = getattr(layer, attribute, None)
             if isinstance(value, (list, tuple)) and all(type(v) in (int, str) for v in value):
-                found[name] = list(value)
+                settings[name] = list(value)
             elif isinstance(value, (bool, int, float, str)):
-                found[name] = value
-            if name in found:
+                settings[name] = value
+            if name in settings:
                 break
-    return found
+    return settings
 
 
 def flat(value: Any, framework: Values) -> list[Any]:
@@ -134,7 +134,7 @@ def flat(value: Any, framework: Values) -> list[Any]:
     if framework.is_output(value):
         return [value]
     if isinstance(value, Mapping):
-        return [found for key in value for found in flat(value[key], framework)]
+        return [tensor for key in value for tensor in flat(value[key], framework)]
     if isinstance(value, (list, tuple)):
-        return [found for item in value for found in flat(item, framework)]
+        return [tensor for item in value for tensor in flat(item, framework)]
     return []

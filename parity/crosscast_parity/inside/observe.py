@@ -213,18 +213,18 @@ class Observer:
         if arrays is not None:
             return {name: np.array(array, np.float32) for name, array in arrays(state).items()}
         models = self._models(state)[:1]
-        found = [(n, self._watcher.array(p)) for model in models for n, p in model.items()]
-        return self._exchanged(state, dict(found))
+        weights = [(n, self._watcher.array(p)) for model in models for n, p in model.items()]
+        return self._exchanged(state, dict(weights))
 
     def _held(self, state: Any) -> dict[str, dict[str, Array]]:
         """Return moments and averages by kind; nothing if the script does not tell its moments."""
-        told = {"moments": "optimizer_arrays", "average": "ema_arrays"}
-        found = {kind: offered(self._module, name) for kind, name in told.items()}
-        if found["moments"] is None:
+        functions = {"moments": "optimizer_arrays", "average": "ema_arrays"}
+        states = {kind: offered(self._module, name) for kind, name in functions.items()}
+        if states["moments"] is None:
             return {}
         return {
             kind: {name: np.array(array, np.float32) for name, array in arrays(state).items()}
-            for kind, arrays in found.items()
+            for kind, arrays in states.items()
             if arrays
         }
 

@@ -46,7 +46,7 @@ def write_window(
         "gradient_dtypes": seen.gradient_dtypes,
         "row": {name: _finite(value) for name, value in row.items()},
     }
-    _save(_path(folder, "window", window), _joined(groups), {"observation": json.dumps(facts)})
+    _save(_path(folder, "window", window), _flat(groups), {"observation": json.dumps(facts)})
 
 
 def write_averages(folder: Path, window: int, arrays: Mapping[str, Any]) -> None:
@@ -56,7 +56,7 @@ def write_averages(folder: Path, window: int, arrays: Mapping[str, Any]) -> None
 
 def write_state(folder: Path, window: int, groups: Mapping[str, Mapping[str, Array]]) -> None:
     """Write what a run held before a window."""
-    _save(_path(folder, "state", window), _joined(groups), {})
+    _save(_path(folder, "state", window), _flat(groups), {})
 
 
 def write_manifest(folder: Path, facts: Mapping[str, Any]) -> None:
@@ -78,7 +78,7 @@ def _path(folder: Path, kind: str, window: int) -> Path:
     return folder / f"{kind}-{window:04d}.safetensors"
 
 
-def _joined(groups: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
+def _flat(groups: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
     return {f"{group}/{n}": a for group, named in groups.items() for n, a in named.items()}
 
 

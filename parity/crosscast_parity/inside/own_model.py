@@ -90,11 +90,11 @@ class Framework(Protocol):
         """Put a model into evaluation."""
 
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns for rows in evaluation."""
+        """Return the outputs of the model for rows in evaluation."""
 
     def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
-        """Return what the model returns for rows in training, but without dropout; or what a loss
-        function does, unless it is None."""
+        """Return the outputs of the model for rows in training, without dropout; or those of a loss
+        function, unless it is None."""
 
     def watched(self, model: Any, calls: Calls) -> Any:
         """Return a context in which every call of a layer is told to `calls`."""
@@ -181,7 +181,7 @@ class Own:
         except Exception as error:
             raise Failed("call", error, framework.takes(model)) from error
         tensors = framework.tensors(model)
-        np.savez(job["initial"], **{f"tensor/{t.name}": self._whole(t) for t in tensors})  # type: ignore[arg-type]
+        np.savez(job["initial"], **{f"tensor/{t.name}": self._exact_array(t) for t in tensors})  # type: ignore[arg-type]
         return {
             "tensors": [
                 {**tensor.record(), "drawn": drawn(framework.array(tensor.handle))}
@@ -191,7 +191,7 @@ class Own:
             "outputs": [list(framework.array(value).shape) for value in outputs],
         }
 
-    def _whole(self, tensor: Tensor) -> np.ndarray:
+    def _exact_array(self, tensor: Tensor) -> np.ndarray:
         if "float" in tensor.dtype:
             return self._framework.array(tensor.handle)
         return np.array(tensor.handle)  # whole numbers, exactly
@@ -254,13 +254,13 @@ class Own:
 
     def _evaluate(self, job: Mapping[str, Any], rows: Arrays, function: Any) -> dict[str, Any]:
         framework = self._framework
-        given = load(job["weights"])
+        weights = load(job["weights"])
         tensors = framework.tensors(self._model)
         missing = []
         for tensor in tensors:
-            name = next((name for name in (tensor.name, *tensor.also) if name in given), None)
+            name = next((name for name in (tensor.name, *tensor.also) if name in weights), None)
             if name is not None:
-                framework.assign(tensor, given[name])
+                framework.assign(tensor, weights[name])
             elif "float" in tensor.dtype:
                 missing.append(tensor.name)
         framework.evaluate(self._model)
@@ -268,8 +268,8 @@ class Own:
         result = {}
         for start in range(0, count, job["batch"]):
             batch = {name: array[start : start + job["batch"]] for name, array in rows.items()}
-            found = function(self._model, framework.feeds(batch))
-            outputs = [found] if job.get("metric") else flat(found, framework)
+            returned = function(self._model, framework.feeds(batch))
+            outputs = [returned] if job.get("metric") else flat(returned, framework)
             if not outputs:
                 raise TypeError("it returns no tensors of floating-point numbers")
             result[f"batch/{start:09d}"] = framework.array(outputs[0])
@@ -299,11 +299,11 @@ class Own:
         return [t for t in tensors if any(part.role in STATISTICS for part in t.parts)]
 
     def _with_weights(self, job: Mapping[str, Any]) -> list[Tensor]:
-        framework, given = self._framework, load(job["weights"])
+        framework, weights = self._framework, load(job["weights"])
         tensors = framework.tensors(self._model)
         for tensor in tensors:
-            if tensor.name in given:
-                framework.assign(tensor, given[tensor.name])
+            if tensor.name in weights:
+                framework.assign(tensor, weights[tensor.name])
         return tensors
 
 
@@ -329,6 +329,6 @@ def serve(framework: Framework) -> None:
         try:
             answer = own.answer(job)
         except Failed as failed:
-            found = failure_of(failed.error, Path(job["folder"]))
-            answer = {"failed": {"stage": failed.stage, "takes": failed.takes, **found}}
+            failure = failure_of(failed.error, Path(job["folder"]))
+            answer = {"failed": {"stage": failed.stage, "takes": failed.takes, **failure}}
         answer_with(json.dumps(answer))

@@ -99,16 +99,16 @@ class HookedGradients:
 def _full_like(tensor: Any) -> Callable[..., Any]:
     """Return the function of that name of the framework that a tensor is of."""
     framework = importlib.import_module(type(tensor).__module__.partition(".")[0])
-    found: Callable[..., Any] = framework.full_like
-    return found
+    function: Callable[..., Any] = framework.full_like
+    return function
 
 
 def make_poison(inside: str) -> tuple[Cell, Gradients]:
-    """Return what poisons losses and gradients in a framework.
+    """Return the means to poison losses and gradients in a framework.
 
     Args:
         inside: the package with what a backend loads in the process; empty for none.
     """
     own = module_of(inside, "poison")
-    found: tuple[Cell, Gradients] = own.make_poison() if own else (EagerCell(), HookedGradients())
-    return found
+    poison: tuple[Cell, Gradients] = own.make_poison() if own else (EagerCell(), HookedGradients())
+    return poison

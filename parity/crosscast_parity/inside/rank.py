@@ -26,10 +26,10 @@ from crosscast_parity.inside.session import Run, Session
 
 def rank_of(environment: Mapping[str, str], variable: str) -> int:
     """Return the rank of this process; 0 if the environment does not set it."""
-    found = json.loads(environment.get(variable, "0"))
-    if isinstance(found, dict):
-        found = found.get("task", {}).get("index", 0)
-    return int(found)
+    rank = json.loads(environment.get(variable, "0"))
+    if isinstance(rank, dict):
+        rank = rank.get("task", {}).get("index", 0)
+    return int(rank)
 
 
 def main(place: Path, arguments: Sequence[str]) -> int:

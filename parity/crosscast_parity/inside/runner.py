@@ -26,10 +26,10 @@ def _fault(text: str) -> Fault:
 def _package(text: str) -> str:
     """Check that what a framework's backend loads here, as `crosscast_torch.inside`, is there."""
     try:
-        found = find_spec(text)
+        spec = find_spec(text)
     except (ImportError, ValueError):
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a backend's package")
     return text
 

@@ -103,7 +103,7 @@ class Session:
 
     def make(self, run: Run) -> None:
         """Make one run and write down how it ended, also by an exception."""
-        self._tell(run, "started")
+        self._write_event(run, "started")
         self._injected = []
         output = Path(run.output)
         started, error = time.monotonic(), ""
@@ -117,7 +117,7 @@ class Session:
                 code, error = 1, repr(problem)[:2000]
         seconds = round(time.monotonic() - started, 3)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        done = {
+        document = {
             "exit_code": code,
             "error": error,
             "seconds": seconds,
@@ -126,8 +126,8 @@ class Session:
             "injected": sorted(self._injected),
             "files": sizes(output, checkpoint=run.checkpoint),
         }
-        _write_whole(output / "done.json", json.dumps(done))
-        self._tell(run, "ended")
+        _write_whole(output / "done.json", json.dumps(document))
+        self._write_event(run, "ended")
 
     def _in_parts(self, run: Run, output: Path) -> int:
         """Train, for a resumed run in two parts: up to `resume`, then from the checkpoint on."""
@@ -210,7 +210,7 @@ class Session:
         Those beside it are forgotten by now. A file has the hash of when it was first seen: later
         runs of this process do not import it again.
         """
-        found: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if not isinstance(file, str) or name.startswith(GENERATED):
@@ -223,8 +223,8 @@ class Session:
             with contextlib.suppress(OSError):  # a name only, as of modules made in memory
                 if file not in self._hashes:
                     self._hashes[file] = hashlib.sha256(Path(place).read_bytes()).hexdigest()
-                found[place] = self._hashes[file]
-        return found
+                hashes[place] = self._hashes[file]
+        return hashes
 
     def _place(self, file: str) -> str:
         """Return where the file of a module lies; empty if it is installed, or one of ours."""
@@ -233,7 +233,7 @@ class Session:
         path = Path(file).resolve()
         return "" if RUNNER in path.parents else str(path)
 
-    def _tell(self, run: Run, event: str) -> None:
+    def _write_event(self, run: Run, event: str) -> None:
         with self._events.open("a") as stream:
             stream.write(json.dumps({"run": run.name, "event": event}) + "\n")
 

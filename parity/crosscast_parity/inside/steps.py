@@ -63,14 +63,14 @@ class StepRecorder:
 
 
 def state_arrays(module: Any, state: Any) -> Arrays:
-    """Return what a script tells of its state: `parameters/NAME`, `SLOT/NAME` and `ema/NAME`."""
-    found: Arrays = {}
+    """Return the arrays of a script's state: `parameters/NAME`, `SLOT/NAME` and `ema/NAME`."""
+    arrays: Arrays = {}
     for function, prefix in SLOTS:
         tell = offered(module, function)
-        found.update(
+        arrays.update(
             {f"{prefix}{n}": np.asarray(a) for n, a in tell(state).items()} if tell else {}
         )
-    return found
+    return arrays
 
 
 def scaler_counters(module: Any, state: Any) -> dict[str, float]:

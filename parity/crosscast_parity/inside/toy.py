@@ -93,10 +93,10 @@ def run_windows(step: Any, session: Session, toy: Toy, folder: Path) -> dict[str
             arrays.setdefault(key, []).append(array)
             numbers.setdefault(key, []).append(number)
     written: dict[str, Any] = {key: np.stack(held) for key, held in arrays.items()}
-    written.update({f"windows/{key}": np.array(found) for key, found in numbers.items()})
+    written.update({f"windows/{key}": np.array(values) for key, values in numbers.items()})
     np.savez(folder / "steps.npz", **written)
-    told = {"names": session.names, "float32_betas": session.float32_betas}
-    return {"rows": rows, "counters": counters, **told}
+    facts = {"names": session.names, "float32_betas": session.float32_betas}
+    return {"rows": rows, "counters": counters, **facts}
 
 
 def lacking(inside: str, module: Any) -> str:
@@ -121,17 +121,17 @@ def install(inside: str, module: Any, folder: Path) -> None:
     def train(run: Any) -> dict[str, float]:
         run.state = state = module.make_state(run)
         output = run.args.output
-        there = output / FOLDER
-        there.mkdir(exist_ok=True)
-        answer = run_windows(module, backend.watch(state, toy), toy, there)
-        (there / "steps.json").write_text(json.dumps(plain(answer)))
+        toy_folder = output / FOLDER
+        toy_folder.mkdir(exist_ok=True)
+        answer = run_windows(module, backend.watch(state, toy), toy, toy_folder)
+        (toy_folder / "steps.json").write_text(json.dumps(plain(answer)))
         finite = offered(module, "finite")
         lines = [json.dumps(finite(row)) + "\n" for row in answer["rows"]]
         (output / "trace.jsonl").write_text("".join(lines))
         return {}
 
     module.train = train
-    module.build_model = lambda *given: backend.make_model(toy)
+    module.build_model = lambda *arguments: backend.make_model(toy)
     if hasattr(backend, "named_parameters"):
         module.named_parameters = backend.named_parameters
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def named(text: str) -> Any:
-    """Return what `package.module:name` names."""
+    """Return the object named by `package.module:name`."""
     module, _, name = text.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -37,7 +37,7 @@ def search_last(folder: str) -> None:
 
 
 def failure_of(error: BaseException, folder: Path) -> dict[str, Any]:
-    """Return what an exception says, and its innermost place in the user's folder."""
+    """Return the message of an exception, and its innermost place in the user's folder."""
     place: dict[str, Any] = {}
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, SyntaxError) and error.filename and error.lineno:

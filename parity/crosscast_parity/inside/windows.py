@@ -16,9 +16,9 @@ def rows_of(options: dict[str, Any]) -> Arrays:
     """Return as many rows as a window has: those of a file, over and over, or made-up ids."""
     if "file" in options:
         with np.load(options["file"], allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-        numbers = np.arange(options["rows"]) % len(next(iter(found.values())))
-        return {name: array[numbers] for name, array in found.items()}
+            columns = {name: file[name] for name in file.files}
+        numbers = np.arange(options["rows"]) % len(next(iter(columns.values())))
+        return {name: array[numbers] for name, array in columns.items()}
     rng = np.random.default_rng(0)
     shape = (options["rows"], options["length"])
     rows = {
@@ -40,7 +40,7 @@ def window_of(rows: Arrays, size: int) -> list[Arrays]:
 def known_sizes(
     script: Any, state: Any, weights: Iterable[Any], trained: Iterable[Any]
 ) -> dict[str, int]:
-    """Return what a script holds between windows.
+    """Return the memory that a script holds between windows.
 
     Args:
         script: The emitted script.

@@ -32,11 +32,11 @@ def _write_checks(checks: Checks) -> Any:
 
 
 def _read_checks(data: Any) -> Checks:
-    return tuple(_check(entry) for entry in _of(list, data))
+    return tuple(_check(entry) for entry in _checked(list, data))
 
 
 def _check(data: Any) -> Check:
-    _named(data, Check)
+    _check_keys(data, Check)
     if data["level"] not in LEVELS or data["result"] not in get_args(Result):
         raise ValueError("level or result")
     window = data["window"]
@@ -44,50 +44,50 @@ def _check(data: Any) -> Check:
         raise ValueError("window")
     return Check(
         level=data["level"],
-        name=_of(str, data["name"]),
+        name=_checked(str, data["name"]),
         result=data["result"],
-        wording=_of(str, data["wording"]),
+        wording=_checked(str, data["wording"]),
         value=None if data["value"] is None else _number(data["value"]),
         limit=None if data["limit"] is None else _number(data["limit"]),
         window=window,
-        stage=_of(str, data["stage"]),
-        run=_of(str, data["run"]),
+        stage=_checked(str, data["stage"]),
+        run=_checked(str, data["run"]),
     )
 
 
-def _write_compared(found: tuple[Checks, TensorErrors]) -> Any:
-    checks, errors = found
+def _write_compared(result: tuple[Checks, TensorErrors]) -> Any:
+    checks, errors = result
     return [_write_checks(checks), [[name, json_number(size)] for name, size in errors.items()]]
 
 
 def _read_compared(data: Any) -> tuple[Checks, TensorErrors]:
-    checks, errors = _of(list, data)
-    return _read_checks(checks), {_of(str, name): _number(size) for name, size in errors}
+    checks, errors = _checked(list, data)
+    return _read_checks(checks), {_checked(str, name): _number(size) for name, size in errors}
 
 
-def _write_fields(found: tuple[FieldExercise, ...]) -> Any:
-    return [diagnostic.to_json() for diagnostic in found]
+def _write_fields(entries: tuple[FieldExercise, ...]) -> Any:
+    return [diagnostic.to_json() for diagnostic in entries]
 
 
 def _read_fields(data: Any) -> tuple[FieldExercise, ...]:
-    return tuple(_field(entry) for entry in _of(list, data))
+    return tuple(_field(entry) for entry in _checked(list, data))
 
 
 def _field(data: Any) -> FieldExercise:
-    _named(data, FieldExercise)
+    _check_keys(data, FieldExercise)
     return FieldExercise(
-        field=_of(str, data["field"]),
-        exercised=_of(bool, data["exercised"]),
-        why=_of(str, data["why"]),
+        field=_checked(str, data["field"]),
+        exercised=_checked(bool, data["exercised"]),
+        why=_checked(str, data["why"]),
     )
 
 
-def _named(data: Any, kind: type[Any]) -> None:
-    if _of(dict, data).keys() != {field.name for field in fields(kind)}:
+def _check_keys(data: Any, kind: type[Any]) -> None:
+    if _checked(dict, data).keys() != {field.name for field in fields(kind)}:
         raise ValueError(kind.__name__)
 
 
-def _of(kind: type[T], value: Any) -> T:
+def _checked(kind: type[T], value: Any) -> T:
     if type(value) is not kind:
         raise TypeError(kind.__name__)
     return value

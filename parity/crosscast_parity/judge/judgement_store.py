@@ -62,7 +62,7 @@ class Judgements:
         arguments: Mapping[str, Any],
         judge: Callable[[], T],
     ) -> T:
-        """Return what `judge` returned before for the same runs and arguments, or now.
+        """Return the judgement of the same runs and arguments from the store, or judge now.
 
         Args:
             kind: how the result is written as plain data.
@@ -75,14 +75,14 @@ class Judgements:
         if key is None or self._store is None:
             return judge()
         try:
-            return kind.read(_kept(self._store, key))
+            return kind.read(_read_judgement(self._store, key))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             self._store.drop(key)
-        found = judge()
+        judgement = judge()
         # A full disk is no reason to fail: the next comparison judges again.
         with contextlib.suppress(OSError):
-            _keep(self._store, key, kind.write(found))
-        return found
+            _keep(self._store, key, kind.write(judgement))
+        return judgement
 
     def sweep(self) -> None:
         """Remove what comparisons left that were ended while they wrote."""
@@ -96,11 +96,11 @@ class Judgements:
             return None
         if len(runs) < len(folders):
             return None
-        plain = json.loads(json.dumps(arguments, default=_plain))
+        plain = json.loads(json.dumps(arguments, default=_recipe_data))
         return content_hash({"name": name, "runs": runs, "given": plain, "code": self._code})
 
 
-def _plain(value: object) -> Any:
+def _recipe_data(value: object) -> Any:
     if not isinstance(value, Recipe):
         raise TypeError(f"{type(value).__name__} cannot be part of a key")
     return value.model_dump(mode="json")
@@ -115,12 +115,12 @@ def _identity(folder: Path) -> list[Any]:
     files = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            found = path.stat()
-            files[path.relative_to(folder).as_posix()] = [found.st_size, found.st_mtime_ns]
+            stat = path.stat()
+            files[path.relative_to(folder).as_posix()] = [stat.st_size, stat.st_mtime_ns]
     return [folder.name, file_hash(folder / "done.json"), files]
 
 
-def _kept(store: Store, key: str) -> Any:
+def _read_judgement(store: Store, key: str) -> Any:
     """Return the plain data of a judgement.
 
     Raises:
@@ -137,9 +137,9 @@ def _kept(store: Store, key: str) -> Any:
     return document["found"]
 
 
-def _keep(store: Store, key: str, found: Any) -> None:
+def _keep(store: Store, key: str, judgement: Any) -> None:
     partial = store.begin(key)
-    document = {"key": key, "hash": content_hash({"found": found}), "found": found}
+    document = {"key": key, "hash": content_hash({"found": judgement}), "found": judgement}
     text = json.dumps(document, allow_nan=False)
     (partial / FILE).write_text(text)
     files = {FILE: (partial / FILE).stat().st_size}

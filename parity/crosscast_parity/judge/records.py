@@ -219,8 +219,8 @@ class BisectionStep:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
-        found = {key: json_number(value) for key, value in asdict(self).items()}
-        return found | {"changes": list(self.changes)}
+        document = {key: json_number(value) for key, value in asdict(self).items()}
+        return document | {"changes": list(self.changes)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,8 +295,8 @@ class ParityReport:
 
     def runs_of(self, stage: str, name: str) -> dict[str, Run]:
         """Return the runs of one name, by contestant."""
-        found = (run for run in self.runs if (run.stage, run.name) == (stage, name))
-        return {run.contestant: run for run in found}
+        runs = (run for run in self.runs if (run.stage, run.name) == (stage, name))
+        return {run.contestant: run for run in runs}
 
     def entrant(self, name: str) -> Entrant:
         """Return a program by its name."""

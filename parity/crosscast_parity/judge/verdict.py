@@ -93,21 +93,21 @@ def unfinished(runs: Sequence[Run]) -> tuple[ComparisonVerdict, str] | None:
 
     A missing package or kernel is no error either.
     """
-    found: dict[ComparisonVerdict, str] = {}
+    reasons: dict[ComparisonVerdict, str] = {}
     for run in runs:
         outcome = run.outcome
         if outcome.complete or run.needless:
             continue
-        what = outcome.message or "no message"
+        reason = outcome.message or "no message"
         if outcome.kind == "cannot_run":
-            found.setdefault("NOT TESTED", f"{run.contestant} cannot run here: {what}")
+            reasons.setdefault("NOT TESTED", f"{run.contestant} cannot run here: {reason}")
         elif outcome.kind == "interrupted":
-            found.setdefault("NOT TESTED", "interrupted")
+            reasons.setdefault("NOT TESTED", "interrupted")
         else:
             rows = run.rows
             last = f", last window {rows[-1].window}" if rows else ", no window finished"
-            found.setdefault("ERROR", f"run {run.title} {outcome.kind}: {what}{last}")
-    worst = sorted(found.items())  # ERROR comes before NOT TESTED
+            reasons.setdefault("ERROR", f"run {run.title} {outcome.kind}: {reason}{last}")
+    worst = sorted(reasons.items())  # ERROR comes before NOT TESTED
     return worst[0] if worst else None
 
 
@@ -116,9 +116,9 @@ def summary(checks: Sequence[Check]) -> str:
     parts = ["trace exact"]
     for level, names in SHOWN.items():
         for name in names:
-            found = [c for c in checks if (c.level, c.name) == (level, name) and c.result == "pass"]
-            if found:
-                worst = max(found, key=lambda check: check.value or 0.0)
+            good = [c for c in checks if (c.level, c.name) == (level, name) and c.result == "pass"]
+            if good:
+                worst = max(good, key=lambda check: check.value or 0.0)
                 parts.append(f"{name} {worst.wording}")
     left = untested(checks)
     if left:

@@ -77,14 +77,16 @@ def check_norm(plan: Plan, roles: Roles, seen: Windows) -> Check:
     half = _half_sum(plan)
     judged = [window for window in seen if window.total and not window.row.skipped]
     limit = max((_limit(half, window) for window in judged), default=LIMIT)
-    found = []
+    deviations = []
     for window in judged:
         reported, expected = window.row.grad_norm, norm_of(plan, roles, window)
         if NORM_RANGE[0] < expected < NORM_RANGE[1]:
-            found.append(Deviation(window.window, relative(reported, expected), reported, expected))
-    if not found:
+            deviations.append(
+                Deviation(window.window, relative(reported, expected), reported, expected)
+            )
+    if not deviations:
         return untested("L1b", "gradient norm", "no gradients of finite norm were observed")
-    return judge("L1b", "gradient norm", found, limit, nothing="")
+    return judge("L1b", "gradient norm", deviations, limit, nothing="")
 
 
 def clips_by_itself(plan: Plan, roles: Roles, seen: Windows) -> bool:
@@ -101,8 +103,8 @@ def clips_by_itself(plan: Plan, roles: Roles, seen: Windows) -> bool:
     )
 
 
-def _furthest(found: Tensors, expected: Mapping[str, Array]) -> float:
-    return max(_error(found.get(name), array, 0.0) for name, array in expected.items())
+def _furthest(tensors: Tensors, expected: Mapping[str, Array]) -> float:
+    return max(_error(tensors.get(name), array, 0.0) for name, array in expected.items())
 
 
 def _half_sum(plan: Plan) -> Dtype | None:
@@ -130,10 +132,10 @@ def _errors(
     ]
 
 
-def _error(found: Array | None, expected: Array, lost: float) -> float:
+def _error(recorded: Array | None, expected: Array, lost: float) -> float:
     """The relative error of a tensor, entries forgiven what half numbers near 0 lose."""
     with np.errstate(all="ignore"):
-        off = expected if found is None else found.astype(np.float64) - expected
+        off = expected if recorded is None else recorded.astype(np.float64) - expected
         return ratio(norm(np.maximum(np.abs(off) - lost, 0.0)), norm(expected))
 
 

@@ -42,25 +42,26 @@ class Bert:
             self._logits({name: array[at : at + CHUNK] for name, array in rows.items()})
             for at in range(0, count, CHUNK)
         ]
-        found: Array = np.concatenate(parts).astype(np.float64)
-        return found
+        logits: Array = np.concatenate(parts).astype(np.float64)
+        return logits
 
     def _logits(self, rows: Mapping[str, Array]) -> Array:
         tables = "bert.embeddings.{}_embeddings.weight"
-        x = self._of(tables.format("word"))[rows["input_ids"]]
-        x = x + self._of(tables.format("token_type"))[rows["token_type_ids"]]
-        x = x + self._of(tables.format("position"))[: x.shape[1]]
+        x = self._weight(tables.format("word"))[rows["input_ids"]]
+        x = x + self._weight(tables.format("token_type"))[rows["token_type_ids"]]
+        x = x + self._weight(tables.format("position"))[: x.shape[1]]
         x = self._norm("bert.embeddings", x)
         mask = (1.0 - rows["attention_mask"][:, None, None, :].astype(x.dtype)) * MASKED
         for number in range(self.sizes.layers):
             layer = f"bert.encoder.layer.{number}"
             seen = self._dense(f"{layer}.attention.output.dense", self._attention(layer, x, mask))
-            x = self._norm(f"{layer}.attention.output", self._plain(x + seen))
-            inner = self._plain(_gelu(self._dense(f"{layer}.intermediate.dense", x)))
+            x = self._norm(f"{layer}.attention.output", self._rounded_pointwise(x + seen))
+            inner = self._rounded_pointwise(_gelu(self._dense(f"{layer}.intermediate.dense", x)))
             x = self._norm(
-                f"{layer}.output", self._plain(x + self._dense(f"{layer}.output.dense", inner))
+                f"{layer}.output",
+                self._rounded_pointwise(x + self._dense(f"{layer}.output.dense", inner)),
             )
-        pooled = self._plain(np.tanh(self._dense("bert.pooler.dense", x[:, 0])))
+        pooled = self._rounded_pointwise(np.tanh(self._dense("bert.pooler.dense", x[:, 0])))
         return self._dense("classifier", pooled)
 
     def _attention(self, layer: str, x: Array, mask: Array) -> Array:
@@ -75,12 +76,12 @@ class Bert:
         scores = self._product(query, key.transpose(0, 1, 3, 2)) / math.sqrt(hidden // heads)
         scores = scores + mask
         shares = np.exp(scores - scores.max(-1, keepdims=True))
-        shares = self._plain(shares / shares.sum(-1, keepdims=True))
+        shares = self._rounded_pointwise(shares / shares.sum(-1, keepdims=True))
         return self._product(shares, value).transpose(0, 2, 1, 3).reshape(rows, tokens, hidden)
 
     def _dense(self, name: str, x: Array) -> Array:
-        product = self._product(x, self._of(f"{name}.weight").T)
-        return self._rounded(product + self._rounded(self._of(f"{name}.bias")))
+        product = self._product(x, self._weight(f"{name}.weight").T)
+        return self._rounded(product + self._rounded(self._weight(f"{name}.bias")))
 
     def _product(self, a: Array, b: Array) -> Array:
         return self._rounded(np.matmul(self._rounded(a), self._rounded(b)))
@@ -88,16 +89,16 @@ class Bert:
     def _norm(self, name: str, x: Array) -> Array:
         centered = x - x.mean(-1, keepdims=True)
         spread = np.sqrt((centered**2).mean(-1, keepdims=True) + self.sizes.layer_norm_eps)
-        scaled = centered / spread * self._of(f"{name}.LayerNorm.weight")
-        return self._plain(scaled + self._of(f"{name}.LayerNorm.bias"))
+        scaled = centered / spread * self._weight(f"{name}.LayerNorm.weight")
+        return self._rounded_pointwise(scaled + self._weight(f"{name}.LayerNorm.bias"))
 
-    def _of(self, name: str) -> Array:
+    def _weight(self, name: str) -> Array:
         return self.weights[name].astype(np.float32 if self.dtype else np.float64)
 
     def _rounded(self, x: Array) -> Array:
         return round_to(x, self.dtype) if self.dtype else x
 
-    def _plain(self, x: Array) -> Array:
+    def _rounded_pointwise(self, x: Array) -> Array:
         return self._rounded(x) if self.everywhere else x
 
 
@@ -115,8 +116,8 @@ def row_losses(logits: Array, labels: Array, loss: CrossEntropy) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    found: Array = (0.5 * x * (1.0 + _erf(x / math.sqrt(2)))).astype(x.dtype)
-    return found
+    activated: Array = (0.5 * x * (1.0 + _erf(x / math.sqrt(2)))).astype(x.dtype)
+    return activated
 
 
 def _erf(x: Array) -> Array:
@@ -128,5 +129,5 @@ def _erf(x: Array) -> Array:
     slope = 2 / math.sqrt(math.pi) * np.exp(-near * near)
     square = off * off  # NumPy's power of 3 is ten times slower than all the rest
     series = off - near * square + (2 * near * near - 1) / 3 * (square * off)
-    found: Array = np.where(np.isnan(x), x, np.copysign(_TABLE[place] + slope * series, x))
-    return found
+    values: Array = np.where(np.isnan(x), x, np.copysign(_TABLE[place] + slope * series, x))
+    return values

@@ -56,12 +56,12 @@ def check_custom_evaluation(
     """
     with np.errstate(all="ignore"):
         expected = _expected(recipe, exact, rough, rows)
-        found = {}
+        expected_metrics = {}
         for metric, (values, near) in metrics.items():
             both = (_added(values), _added(near))
             mean = expected_of_losses(*both, _count(recipe, rows))
-            found[metric] = (mean.loss, mean.loss_limit)
-        expected = replace(expected, metrics=found)
+            expected_metrics[metric] = (mean.loss, mean.loss_limit)
+        expected = replace(expected, metrics=expected_metrics)
     yield from judge_evaluation(expected, reported, name)
 
 
@@ -103,7 +103,7 @@ def _added(batches: Batches) -> Array:
 
 
 def _count(recipe: Recipe, rows: Mapping[str, np.ndarray]) -> int:
-    """Return what the sums are divided by: the number of rows or of labels."""
+    """Return the divisor of the sums: the number of rows or of labels."""
     target = recipe.loss.target
     if recipe.accumulation.normalize_by == "token" and target is not None:
         return max(1, int((rows[target] != IGNORED).sum()))
@@ -121,13 +121,13 @@ def _summed(values: Sequence[np.ndarray], sizes: Sequence[int]) -> Array:
 
 
 def _squared(predicted: Array, wanted: Array) -> Array:
-    found: Array = (predicted - wanted) ** 2
-    return found
+    losses: Array = (predicted - wanted) ** 2
+    return losses
 
 
 def _binary(logits: Array, wanted: Array) -> Array:
-    found: Array = np.maximum(logits, 0) - logits * wanted + np.log1p(np.exp(-np.abs(logits)))
-    return found
+    losses: Array = np.maximum(logits, 0) - logits * wanted + np.log1p(np.exp(-np.abs(logits)))
+    return losses
 
 
 def _misfit(outputs: np.ndarray, targets: np.ndarray) -> Exception:

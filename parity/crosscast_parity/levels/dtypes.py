@@ -80,18 +80,18 @@ CASTS = "casts"
 def half_casts(manifest: Manifest | None) -> str:
     """Return how often a forward pass casts to half precision; empty if it does not."""
     casts = manifest.operations.get(CASTS, ()) if manifest else ()
-    found = [cast for cast in casts if cast.output in HALVES]
-    count = sum(cast.count for cast in found)
-    types = " and ".join(dict.fromkeys(cast.output for cast in found))
-    return f"the forward pass casts to {types} ({count} times)" if found else ""
+    to_half = [cast for cast in casts if cast.output in HALVES]
+    count = sum(cast.count for cast in to_half)
+    types = " and ".join(dict.fromkeys(cast.output for cast in to_half))
+    return f"the forward pass casts to {types} ({count} times)" if to_half else ""
 
 
 def left_in_half(manifest: Manifest | None) -> str:
-    """Return what still computes in half precision without autocast; empty if nothing does."""
-    found = _computing(manifest.operations) if manifest else {}
-    if not any(found.values()):
+    """Return the first operation in half precision without autocast, in words; empty for none."""
+    by_kind = _computing(manifest.operations) if manifest else {}
+    if not any(by_kind.values()):
         return "no operations were recorded"
-    for operations in found.values():
+    for operations in by_kind.values():
         for operation in operations:
             if set(HALVES) & {*operation.inputs, operation.output}:
                 return f"{operation.name} is in half precision by a cast of the script's own"
@@ -99,7 +99,7 @@ def left_in_half(manifest: Manifest | None) -> str:
 
 
 def _computing(operations: Operations) -> Operations:
-    return {kind: some for kind, some in operations.items() if kind != CASTS}
+    return {kind: of_kind for kind, of_kind in operations.items() if kind != CASTS}
 
 
 def _verdict(name: str, problems: list[str], fine: str, value: float | None = None) -> Check:
@@ -113,20 +113,20 @@ def _operations(recipe: Recipe, name: str, operations: Operations, emulated: boo
     operations = _computing(operations)
     if recipe.half and not isinstance(recipe.model, BertModel):
         # The rest is the model's own, or autocast's: it is held against the reference.
-        operations = {kind: some for kind, some in operations.items() if kind == MATMUL}
-    found = [operation for some in operations.values() for operation in some]
-    if not found:
+        operations = {kind: of_kind for kind, of_kind in operations.items() if kind == MATMUL}
+    checked = [operation for of_kind in operations.values() for operation in of_kind]
+    if not checked:
         return untested(LEVEL, name, "no operations were recorded")
     problems = list(_wrong_operations(recipe, operations))
     how = ", as the script asks; rounded by the emulation" if emulated and recipe.half else ""
-    count = sum(operation.count for operation in found)
+    count = sum(operation.count for operation in checked)
     fine = f"{count} operations in the types of the recipe{how}"
     return _verdict(name, problems, fine)
 
 
 def _wrong_operations(recipe: Recipe, operations: Operations) -> Iterator[str]:
-    for kind, some in operations.items():
-        for operation in some:
+    for kind, of_kind in operations.items():
+        for operation in of_kind:
             allowed = _allowed(recipe, kind, operation)
             if operation.output not in allowed:
                 wrong = f"{operation.name} ({kind}) computed in {operation.output}"
@@ -169,7 +169,9 @@ def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
         and dtype != (expected := _weight_type(recipe, roles.get(tensor, frozenset())))
     ]
     fine = "as the recipe's weights"
-    if any(_left_open(recipe, found) for window in windows for found in window.roles.values()):
+    if any(
+        _left_open(recipe, roles_of) for window in windows for roles_of in window.roles.values()
+    ):
         fine += "; NOT TESTED: those of normalization layers, which each framework chooses (CC330)"
     return _verdict(name, problems, fine)
 

@@ -68,7 +68,7 @@ def expected_evaluation(
 def expected_of_logits(
     exact: Array, rough: Array, labels: np.ndarray, formula: CrossEntropy, count: int
 ) -> Expected:
-    """Return what an evaluation should report of logits [rows, classes].
+    """Return the expected report of an evaluation with these logits [rows, classes].
 
     Args:
         exact: The logits.
@@ -88,7 +88,7 @@ def expected_of_logits(
 
 
 def expected_of_losses(losses: Array, rough: Array, count: int) -> Expected:
-    """Return what an evaluation should report of losses that are summed and divided by `count`.
+    """Return the expected report of losses that are summed and divided by `count`.
 
     Args:
         losses: Of rows, labels or batches.
@@ -118,17 +118,17 @@ def check_evaluations(
         return
     if not isinstance(recipe.model, BertModel):
         return  # see `compare.custom_evaluation`: only its own process can evaluate it
-    found = [("evaluation", WEIGHTS, reported)]
+    evaluations = [("evaluation", WEIGHTS, reported)]
     if recipe.ema.decay:
-        found.append(("evaluation of averages", AVERAGES, reported.averages or NOTHING))
-    for name, _, _ in found:
+        evaluations.append(("evaluation of averages", AVERAGES, reported.averages or NOTHING))
+    for name, _, _ in evaluations:
         for metric in recipe.metrics.custom:
             yield untested("L1d", f"{name} metric {metric}", "the model is the shipped BERT")
     data = Dataset.load(rows).arrays()
     if data["input_ids"].size * weights_of(recipe) > MOST_WORK:
         yield untested("L1d", "evaluation loss", "too many rows for a model of this size")
         return
-    for name, file, values in found:
+    for name, file, values in evaluations:
         try:
             weights = read_tensors(folder / file)
         except DiagnosticError as error:
@@ -166,7 +166,7 @@ def judge_evaluation(expected: Expected, reported: Evaluation, name: str) -> Ite
     if not math.isfinite(expected.loss):
         yield untested("L1d", f"{name} loss", "the loss of the weights is not finite")
         return
-    for what, ours, wanted, limit in (
+    for figure, ours, wanted, limit in (
         ("loss", reported.loss, expected.loss, expected.loss_limit),
         ("accuracy", reported.accuracy, expected.accuracy, expected.accuracy_limit),
         *(
@@ -177,13 +177,13 @@ def judge_evaluation(expected: Expected, reported: Evaluation, name: str) -> Ite
         if wanted is None:
             continue
         if not math.isfinite(wanted):  # of a metric: with the loss nothing is tested
-            yield untested("L1d", f"{name} {what}", "it is not finite with these weights")
+            yield untested("L1d", f"{name} {figure}", "it is not finite with these weights")
             continue
         size = math.inf if ours is None else abs(ours - wanted) / limit
         words = f"{number(ours)}, {wanted:.9g} by the file (limit {limit:.2g})"
         yield Check(
             level="L1d",
-            name=f"{name} {what}",
+            name=f"{name} {figure}",
             result="pass" if size <= 1 else "fail",
             wording=words,
             value=size,

@@ -55,27 +55,27 @@ def check_files(
         return
     last = seen[-1]
     after = {name: last.after[name] for name in last.after if name not in counters}
-    yield _same(folder / WEIGHTS, "weights", after, last)
+    yield _check_tensors(folder / WEIGHTS, "weights", after, last)
     if last.average:
-        yield _same(folder / AVERAGES, "averages", {**after, **last.average}, last)
+        yield _check_tensors(folder / AVERAGES, "averages", {**after, **last.average}, last)
 
 
-def _same(path: Path, what: str, wanted: Tensors, last: ObservedWindow) -> Check:
+def _check_tensors(path: Path, content: str, wanted: Tensors, last: ObservedWindow) -> Check:
     try:
-        found = read_tensors(path)
+        stored = read_tensors(path)
     except DiagnosticError as error:
-        return _judged(f"{what} file", error.diagnostics[0].message)
-    off = differing_tensors(found, wanted)
+        return _judged(f"{content} file", error.diagnostics[0].message)
+    off = differing_tensors(stored, wanted)
     if not off:
-        words = f"{len(found)} tensors bit-equal to those after window {last.window}"
-        return _judged(f"{what} file", "", words)
-    cause = _cause(found, wanted, last, off)
+        words = f"{len(stored)} tensors bit-equal to those after window {last.window}"
+        return _judged(f"{content} file", "", words)
+    cause = _cause(stored, wanted, last, off)
     words = f"{path.name}: {off[0]} is not the one after window {last.window}"
-    return _judged(f"{what} file", f"{words}; {which(off, wanted)}{cause}")
+    return _judged(f"{content} file", f"{words}; {which(off, wanted)}{cause}")
 
 
-def _cause(found: Tensors, wanted: Tensors, last: ObservedWindow, off: Sequence[str]) -> str:
-    """Return what the file holds instead, if that is known."""
+def _cause(stored: Tensors, wanted: Tensors, last: ObservedWindow, off: Sequence[str]) -> str:
+    """Return the content that the file has instead, if that is known."""
     known: dict[str, Callable[[str], np.ndarray | None]] = {
         "the averages": last.average.get,
         "the weights": last.after.get,
@@ -87,7 +87,7 @@ def _cause(found: Tensors, wanted: Tensors, last: ObservedWindow, off: Sequence[
     for words, instead in known.items():
         arrays = {name: instead(name) if name in wanted else None for name in off}
         if all(
-            array is not None and name in found and np.array_equal(found[name], array)
+            array is not None and name in stored and np.array_equal(stored[name], array)
             for name, array in arrays.items()
         ):
             return f": {words}"
@@ -113,14 +113,14 @@ def check_checkpoint(
         yield _judged("checkpoint", error.diagnostics[0].message)
         return
     averages = {name: averages[name] for name in checkpoint.averages if name in averages}
-    for what, ours, file in (
+    for content, ours, file in (
         ("weights", checkpoint.weights, weights),
         ("averages", checkpoint.averages, averages),
     ):
         off = differing_tensors(ours, file)
         yield _judged(
-            f"checkpoint {what}",
-            f"{off[0]} is not that of the file of {what}; {which(off, file)}" if off else "",
+            f"checkpoint {content}",
+            f"{off[0]} is not that of the file of {content}; {which(off, file)}" if off else "",
         )
     yield _counters(checkpoint, plan, rows)
     known = with_moments(plan, seen)
@@ -136,10 +136,10 @@ def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[TraceRow]) -> C
 def wrong_counter(counters: Mapping[str, Any], plan: Plan, rows: Sequence[TraceRow]) -> str:
     """Say which counter of a checkpoint is not the recipe's after the rows; empty for none."""
     for name, value in expected_counters(plan, rows).items():
-        found = counters.get(name)
-        plain = isinstance(found, int | float) and not isinstance(found, bool)
-        if not plain or relative(found, value) > SCALE_LIMIT:
-            return f"{name} is {found!r}, not {value:g}"
+        counter = counters.get(name)
+        plain = isinstance(counter, int | float) and not isinstance(counter, bool)
+        if not plain or relative(counter, value) > SCALE_LIMIT:
+            return f"{name} is {counter!r}, not {value:g}"
     return ""
 
 
@@ -161,11 +161,13 @@ def check_status(rows: Sequence[TraceRow], windows: int | None, updates: int | N
     """Check what a run says of its windows and updates, None for nothing, against its trace."""
     wanted = {"windows": len(rows), "updates": rows[-1].updates if rows else 0}
     stated = {"windows": windows, "updates": updates}
-    told = {name: count for name, count in stated.items() if count is not None}
-    if not told:
+    counts = {name: count for name, count in stated.items() if count is not None}
+    if not counts:
         return untested("L1d", "status counters", "status.json tells none")
-    wrong = [f"{n} is {count}, not {wanted[n]}" for n, count in told.items() if count != wanted[n]]
-    words = f"{', '.join(told)} as in the trace"
+    wrong = [
+        f"{n} is {count}, not {wanted[n]}" for n, count in counts.items() if count != wanted[n]
+    ]
+    words = f"{', '.join(counts)} as in the trace"
     return _judged("status counters", f"in status.json {wrong[0]}" if wrong else "", words)
 
 
@@ -184,7 +186,7 @@ def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
             for _ in moved:
                 pass
         errors = [
-            TensorError(seen[-1].window, moment, _off(checkpoint.moments.get(moment), array))
+            TensorError(seen[-1].window, moment, _distance(checkpoint.moments.get(moment), array))
             for moment, array in optimizer.held().items()
         ]
         checks.append(
@@ -195,11 +197,11 @@ def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
     return checks[0]
 
 
-def _off(found: np.ndarray | None, wanted: np.ndarray) -> float:
-    if found is None or found.shape != wanted.shape:
+def _distance(stored: np.ndarray | None, wanted: np.ndarray) -> float:
+    if stored is None or stored.shape != wanted.shape:
         return float("inf")
     # Squares of small gradients vanish in float32.
-    return ratio(norm(np.maximum(np.abs(found - wanted) - LOST_SQUARE, 0.0)), norm(wanted))
+    return ratio(norm(np.maximum(np.abs(stored - wanted) - LOST_SQUARE, 0.0)), norm(wanted))
 
 
 def _judged(name: str, problem: str, words: str = "bit-equal") -> Check:

@@ -66,9 +66,9 @@ def _resumed(first: Repeated, again: Repeated, at: int, rounding: Rounding) -> C
         if not share <= 1.0:
             return _judged("L1d", "resume", f"{name} {problem}: {words}", share, 1.0)
         used, other_bits = max(used, share), other_bits or bool(words)
-    what = f"{windows(len(first.rows))} and {len(files)} files, resumed at window {at}"
-    words = f"rounding, {used:.2g} of its limits: not bit-equal in {what}"
-    return _judged("L1d", "resume", words if other_bits else f"bit-equal in {what}", used, 1.0)
+    scope = f"{windows(len(first.rows))} and {len(files)} files, resumed at window {at}"
+    words = f"rounding, {used:.2g} of its limits: not bit-equal in {scope}"
+    return _judged("L1d", "resume", words if other_bits else f"bit-equal in {scope}", used, 1.0)
 
 
 def _decided(checkpoint: Path, rounding: Rounding) -> Collection[str]:

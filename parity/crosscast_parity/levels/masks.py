@@ -22,14 +22,14 @@ def compare_masks(ours: GivenMasks | None, theirs: GivenMasks | None) -> Check:
     """
     if ours is None or theirs is None:
         return untested("L0a", "dropout", NO_PLACE)
-    for given in (ours, theirs):
-        if given.out_of_reach:
-            words = f"nothing can replace the dropout within {', '.join(given.out_of_reach)}"
+    for calls in (ours, theirs):
+        if calls.out_of_reach:
+            words = f"nothing can replace the dropout within {', '.join(calls.out_of_reach)}"
             return untested("L0a", "dropout", words)
     counts = len(ours.calls), len(theirs.calls)
     for number, (call, other) in enumerate(zip_longest(ours.calls, theirs.calls), start=1):
         if call is None or other is None or not _fit(call, other):
-            place = f"call {number}: {_shown(call)}, reference {_shown(other)}"
+            place = f"call {number}: {_call_text(call)}, reference {_call_text(other)}"
             if counts[0] != counts[1]:
                 place = f"{counts[0]} calls, reference {counts[1]}; {place}"
             return _check("unclear", f"no common masks: {place}")
@@ -61,7 +61,7 @@ def _fit(ours: DropoutCall, theirs: DropoutCall) -> bool:
     return next(rest, None) is None
 
 
-def _shown(call: DropoutCall | None) -> str:
+def _call_text(call: DropoutCall | None) -> str:
     if call is None:
         return "none"
     return f"{list(call.shape)} in {call.module or 'no module'}"

@@ -87,14 +87,14 @@ def compare_models(
 
 def _noises(window: ObservedWindow, near: Sequence[tuple[Observation, Observation]]) -> list[Norms]:
     """Return how far gradients of a window are from those of the same, rounded otherwise."""
-    found = (
+    noises = (
         _norms(other, own)
         for observed, shifted in near
         for own in observed.windows
         for other in shifted.windows
         if own.window == other.window == window.window
     )
-    return [norms for norms in found if norms]
+    return [norms for norms in noises if norms]
 
 
 def _with_cause(check: Check, cause: str) -> Check:
@@ -111,7 +111,7 @@ def _norms(ours: ObservedWindow, reference: ObservedWindow) -> Norms:
     """Return them for every gradient; empty if there are none to compare."""
     if not _usable(ours, reference):
         return {}
-    return {name: (norm(a - b), norm(b)) for name, a, b in _both(ours, reference)}
+    return {name: (norm(a - b), norm(b)) for name, a, b in _gradient_pairs(ours, reference)}
 
 
 def _errors(norms: Norms) -> TensorErrors:
@@ -124,7 +124,9 @@ def _together(norms: Norms) -> float:
     return ratio(off, whole)
 
 
-def _both(ours: ObservedWindow, reference: ObservedWindow) -> Iterator[tuple[str, Array, Array]]:
+def _gradient_pairs(
+    ours: ObservedWindow, reference: ObservedWindow
+) -> Iterator[tuple[str, Array, Array]]:
     """Yield the unscaled gradients of both; what one has no gradient for is 0 there."""
     for name in dict.fromkeys((*reference.total, *ours.total)):
         shape = reference.before[name].shape
@@ -197,7 +199,7 @@ def _gradients(
     when = "first" if dtype else "later"
     names = f"{when} gradients, {init}", f"{when} gradients by tensor, {init}"
     if pair is None or not _usable(*pair):
-        return [untested(level, name, _why(pair)) for name in names]
+        return [untested(level, name, _reason_untested(pair)) for name in names]
     together, tensor = (limit_of(level, name, dtype) for name in names)
     rounded = _room(noises)
     if rounded:
@@ -208,13 +210,13 @@ def _gradients(
             return [untested(level, name, words) for name in names]
     window = pair[0].window
     errors = _errors(norms)
-    found = [
+    judged = [
         TensorError(window, name, error)
         for name, error in errors.items()
         if rounded.get(name, 0.0) <= CHAOS
     ]
-    lost = len(errors) - len(found)
-    by_tensor = judge_tensors(level, names[1], found, tensor, nothing="rounding decides about all")
+    lost = len(errors) - len(judged)
+    by_tensor = judge_tensors(level, names[1], judged, tensor, nothing="rounding decides about all")
     if lost and by_tensor.result == "pass":
         words = f"{by_tensor.wording}; rounding decides about {lost} of {len(errors)} tensors"
         by_tensor = replace(by_tensor, wording=words)
@@ -230,10 +232,10 @@ def _room(noises: Sequence[Norms]) -> dict[str, float]:
     """Return how far every gradient may be off by its noise, the smallest of several programs."""
     errors = [_errors(noise) for noise in noises]
     names = errors[0] if errors else {}
-    return {name: ROOM * min(found.get(name, math.inf) for found in errors) for name in names}
+    return {name: ROOM * min(sizes.get(name, math.inf) for sizes in errors) for name in names}
 
 
-def _why(pair: tuple[ObservedWindow, ObservedWindow] | None) -> str:
+def _reason_untested(pair: tuple[ObservedWindow, ObservedWindow] | None) -> str:
     if pair is None:
         return "one window was recorded"
     if any(window.row.skipped for window in pair):

@@ -50,8 +50,8 @@ class Difference:
     def words(self) -> str:
         """What differs, and where."""
         place = f" of {self.ours.place}" if self.ours.place else ""
-        there = self.reference.place
-        other = f" ({there})" if there and there != self.ours.place else ""
+        at = self.reference.place
+        other = f" ({at})" if at and at != self.ours.place else ""
         return (
             f"{self.key[0]}{place} in {_type(self.ours)}, in the reference{other} in"
             f" {_type(self.reference)}"
@@ -75,13 +75,13 @@ def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tup
     """
     if not ours or not reference or not ours.order or not reference.order:
         return (untested(LEVEL, NAME, "no operations were recorded"),)
-    here, there = _groups(ours.order), _groups(reference.order)
-    found: list[Difference] = []
+    our_groups, reference_groups = _groups(ours.order), _groups(reference.order)
+    differences: list[Difference] = []
     mixed: list[str] = []
     alone: list[str] = []
     compared = 0
-    for key in here.keys() | there.keys():
-        a, b = here.get(key, []), there.get(key, [])
+    for key in our_groups.keys() | reference_groups.keys():
+        a, b = our_groups.get(key, []), reference_groups.get(key, [])
         outputs = {call.output for _, call in (*a, *b)}
         sides = f"{key[0]} ({len(a)} here, {len(b)} in the reference)"
         if not a or not b:
@@ -89,12 +89,12 @@ def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tup
         elif len(a) == len(b) and key[1] is not None:
             compared += len(a)
             pairs = zip(a, b, strict=True)
-            found += [Difference(n, key, x, y) for (n, x), (_, y) in pairs if _unlike(x, y)]
+            differences += [Difference(n, key, x, y) for (n, x), (_, y) in pairs if _unlike(x, y)]
         elif len(outputs) > 1:
             mixed.append(sides)
         else:  # one type on both sides, whichever belong together
             compared += min(len(a), len(b))
-    wrong, own = _judged(sorted(found, key=lambda one: one.number), ours.order)
+    wrong, own = _judged(sorted(differences, key=lambda one: one.number), ours.order)
     checks = [_verdict(wrong, own, compared)]
     closed = sorted({*ours.closed, *reference.closed})
     rest = (
@@ -109,21 +109,21 @@ def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tup
 
 
 def _groups(order: Iterable[OrderedCall]) -> Mapping[Key, list[Placed]]:
-    found: dict[Key, list[Placed]] = defaultdict(list)
+    groups: dict[Key, list[Placed]] = defaultdict(list)
     for number, call in enumerate(order):
         if call.name in LEFT_OUT or (call.name in WHOLE and not call.whole):
             continue
-        found[WHOLE.get(call.name, call.name), call.size].append((number, call))
-    return found
+        groups[WHOLE.get(call.name, call.name), call.size].append((number, call))
+    return groups
 
 
 def _judged(
-    found: Iterable[Difference], order: tuple[OrderedCall, ...]
+    differences: Iterable[Difference], order: tuple[OrderedCall, ...]
 ) -> tuple[list[Difference], list[Difference]]:
     """Return differences, and those that the frameworks make by themselves."""
     wrong: list[Difference] = []
     own: list[Difference] = []
-    for one in found:
+    for one in differences:
         since = max((n for n in range(one.number) if order[n].name in PRODUCTS), default=-1)
         types = one.ours.output, one.reference.output
         follows = any(
@@ -143,12 +143,12 @@ def _verdict(wrong: list[Difference], own: list[Difference], compared: int) -> C
         first: dict[str, Difference] = {}
         for one in wrong:
             first.setdefault(one.key[0], one)
-        told = [one.words for one in first.values()][:MOST_NAMED]
-        more = [f"{len(wrong) - len(told)} more"] if len(wrong) > len(told) else []
-        words = "; ".join((*told, *more))
+        sentences = [one.words for one in first.values()][:MOST_NAMED]
+        more = [f"{len(wrong) - len(sentences)} more"] if len(wrong) > len(sentences) else []
+        words = "; ".join((*sentences, *more))
         return Check(level=LEVEL, name=NAME, result="fail", wording=words)
     if not compared:
         return untested(LEVEL, NAME, "no operation has a counterpart")
-    told = [f"by autocast or policy: {one.words}" for one in own[:1]]
-    fine = "; ".join((f"{compared} operations in the types of the reference", *told))
+    sentences = [f"by autocast or policy: {one.words}" for one in own[:1]]
+    fine = "; ".join((f"{compared} operations in the types of the reference", *sentences))
     return Check(level=LEVEL, name=NAME, result="pass", wording=fine)

@@ -47,7 +47,7 @@ _EXPONENT, _ULP, _SMALLEST = np.uint32(0x7F800000), np.float32(2.0**-23), np.flo
 
 
 def loss_factor(plan: Plan, window: ObservedWindow) -> float:
-    """Return what the loss of a micro-batch is multiplied by before the backward pass."""
+    """Return the factor of a micro-batch's loss before the backward pass."""
     attempt = _attempt(plan, {}, window, {}, "float64")
     batch = MicroBatch(loss=0.0, gradients={}, rows=1)
     attempt.micro = Micro(batch, loss=np.float64(0), factor=np.float64(1), batch=batch)
@@ -137,7 +137,7 @@ class Moved:
 class Optimizer:
     """What an optimizer carries from window to window.
 
-    With `names` only these parameters are updated. `given`: moments by `slot/name` that the run
+    With `names` only these parameters are updated. `initial`: moments by `slot/name` that the run
     held where it was resumed. `ahead`: how many updates the bias correction counts too many.
     """
 
@@ -148,7 +148,7 @@ class Optimizer:
     updates: int = 0
     position: int = 0
     moments: dict[str, dict[str, Array]] = field(default_factory=dict)
-    given: Tensors = field(default_factory=dict)
+    initial: Tensors = field(default_factory=dict)
     ahead: int = 0
 
     def resume(self, window: ObservedWindow) -> None:
@@ -157,7 +157,7 @@ class Optimizer:
         self.updates = max(0, row.updates - (not row.skipped))
         by_attempt = schedule is not None and schedule.tick == "attempt"
         self.position = window.window if by_attempt else self.updates
-        self.moments, self.given = {}, window.held.moments if window.held else {}
+        self.moments, self.initial = {}, window.held.moments if window.held else {}
 
     def held(self) -> dict[str, Array]:
         """Return all moments by `slot/name`."""
@@ -166,7 +166,7 @@ class Optimizer:
             for name, slots in self.moments.items()
             for slot, array in slots.items()
         }
-        return {**self.given, **moved}
+        return {**self.initial, **moved}
 
     def skip(self) -> None:
         """Take note of a skipped window."""
@@ -183,9 +183,9 @@ class Optimizer:
         self.position += 1
         for name in before:
             if name in gradients and (self.names is None or name in self.names):
-                yield self._moved(op, name, before[name], gradients[name], rate)
+                yield self._update(op, name, before[name], gradients[name], rate)
 
-    def _moved(self, op: Step, name: str, weight: Array, gradient: Array, rate: float) -> Moved:
+    def _update(self, op: Step, name: str, weight: Array, gradient: Array, rate: float) -> Moved:
         decay, factor = optimizer_formulas.settings_of(op, name, self.roles.get(name, ()))
         shapes = optimizer_formulas.slot_shapes(op, weight.shape)
         held = self.moments.get(name) or {
@@ -205,11 +205,11 @@ class Optimizer:
             return Moved(name, new, _doubtful(op, gradient, held, self.moments[name]))
 
     def _first(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return what the run held; zeros at its beginning, and for what it holds otherwise."""
-        given = self.given.get(name)
-        if given is None or given.shape != shape:
+        """Return the moment that the run held; zeros at its beginning or for another shape."""
+        held = self.initial.get(name)
+        if held is None or held.shape != shape:
             return np.zeros(shape, self.arithmetic)
-        return np.asarray(given, self.arithmetic)
+        return np.asarray(held, self.arithmetic)
 
 
 def _doubtful(
@@ -244,7 +244,7 @@ def update_error(window: ObservedWindow, moved: Moved) -> tuple[float, float]:
 
 
 def rounding_room(*values: Array) -> Array:
-    """Return what float32 may round off of numbers of this size, entry by entry."""
+    """Return the rounding error of float32 for numbers of this size, entry by entry."""
     largest = np.abs(values[0])
     for array in values[1:]:
         largest = np.maximum(largest, np.abs(array))
@@ -271,13 +271,13 @@ def ratio(off: float, whole: float) -> float:
 
 def chains(windows: Iterable[ObservedWindow]) -> list[list[ObservedWindow]]:
     """Return the windows in parts without a gap."""
-    found: list[list[ObservedWindow]] = []
+    parts: list[list[ObservedWindow]] = []
     for window in windows:
-        if found and window.window == found[-1][-1].window + 1:
-            found[-1].append(window)
+        if parts and window.window == parts[-1][-1].window + 1:
+            parts[-1].append(window)
         else:
-            found.append([window])
-    return found
+            parts.append([window])
+    return parts
 
 
 def with_moments(plan: Plan, windows: Iterable[ObservedWindow]) -> list[ObservedWindow]:

@@ -101,7 +101,7 @@ class Rounding:
         directions, so that they are not compared by themselves; nor is any weight where an
         optimizer has no moments.
         """
-        found: set[str] = set()
+        decided: set[str] = set()
         for kind, names in _kinds(checkpoint).items():
             if kind in _WEIGHTS:
                 continue
@@ -109,8 +109,8 @@ class Rounding:
             peaks = {n: _peak(checkpoint[kind + n].astype(np.float64)) for n in names}
             sizes = {n: math.sqrt(peak) if squares else peak for n, peak in peaks.items()}
             least = self.computed * max(sizes.values(), default=0.0)
-            found |= {name for name, size in sizes.items() if size > least}
-        return found
+            decided |= {name for name, size in sizes.items() if size > least}
+        return decided
 
 
 def row_distance(ours: TraceRow, others: TraceRow) -> float:

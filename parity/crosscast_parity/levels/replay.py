@@ -92,15 +92,15 @@ def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Che
         return untested("L1b", name, "the rows of the micro-batches could not be counted")
     if normalize and normalize.unit == "token" and any(w.tokens is None for w in seen):
         return untested("L1b", name, "the trace does not say how many labels count")
-    found = [
+    deviations = [
         factor
         for window in seen
         if not window.row.skipped
         for factor in _factors(plan, window, other_loss)
     ]
-    if not found:
+    if not deviations:
         return untested("L1b", name, "every window was skipped")
-    return judge("L1b", name, found, FACTOR_LIMIT, nothing="")
+    return judge("L1b", name, deviations, FACTOR_LIMIT, nothing="")
 
 
 def _factors(plan: Plan, window: ObservedWindow, other_loss: bool) -> Iterator[Deviation]:
@@ -161,12 +161,12 @@ def check_update(
     if max((window_errors.resolved for window_errors in measured), default=0.0) < RESOLVED:
         why = "the updates are too small to distinguish from rounding"
         check, words = untested("L1b", "update", why), ""
-    found = [check]
+    checks = [check]
     if words:
-        found.append(untested("L1b", "update of every tensor", words))
+        checks.append(untested("L1b", "update of every tensor", words))
     if late:
-        found.append(untested("L1b", "update of later windows", late))
-    return tuple(found)
+        checks.append(untested("L1b", "update of later windows", late))
+    return tuple(checks)
 
 
 def check_average(plan: Plan, seen: Windows) -> Check:
@@ -202,8 +202,8 @@ def _with_averages(seen: Windows) -> Iterator[tuple[ObservedWindow, Tensors]]:
             held = window.average
 
 
-def _average_error(found: Array, average: Array, start: Array) -> float:
+def _average_error(recorded: Array, average: Array, start: Array) -> float:
     """How far an average is off, relative to how far it should have moved."""
     with np.errstate(invalid="ignore"):
-        off = np.abs(found.astype(np.float64) - average) - rounding_room(average, start)
+        off = np.abs(recorded.astype(np.float64) - average) - rounding_room(average, start)
     return ratio(norm(np.maximum(off, 0.0)), norm(average - start))

@@ -52,7 +52,7 @@ def check_restored(resumed: Resumed | None, plan: Plan, rows: Sequence[TraceRow]
 
 
 def _changed(resumed: Resumed) -> str:
-    """Return what is not as it was; empty if all is."""
+    """Return the change in words; empty if nothing changed."""
     if resumed.off:
         first, causes = min(resumed.off), Counter(filter(None, resumed.off.values()))
         words = f"{first} is not what it was ({len(resumed.off)} of {resumed.tensors} tensors)"

@@ -170,7 +170,7 @@ def _convergence(
     pairs: Sequence[tuple[SeedResult, SeedResult]], margins: Margins, plateau: float | None
 ) -> Check:
     """Fail if a seed converges on one side only; one that neither side gets done says little."""
-    lone = [(a, _why(a, b, margins, plateau)) for a, b in pairs]
+    lone = [(a, _divergence_of(a, b, margins, plateau)) for a, b in pairs]
     apart = [(result.seed, why) for result, why in lone if why]
     neither = [a.seed for a, b in pairs if not (a.converged(margins) or b.converged(margins))]
     result: Result = "fail" if apart else "unclear" if neither else "pass"
@@ -190,7 +190,9 @@ def _convergence(
     )
 
 
-def _why(ours: SeedResult, reference: SeedResult, margins: Margins, plateau: float | None) -> str:
+def _divergence_of(
+    ours: SeedResult, reference: SeedResult, margins: Margins, plateau: float | None
+) -> str:
     """Say which side alone did not converge; empty if both did or neither."""
     if ours.converged(margins) != reference.converged(margins):
         return f"did not converge{'' if reference.converged(margins) else ' in the reference'}"

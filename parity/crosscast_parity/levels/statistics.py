@@ -55,13 +55,13 @@ def check_statistics(
     most = max(2, fewest) / (max(2, fewest) - 1) * (1 + ROUNDING)
     ours, factors = _with_factors(ours, reference, start, apart, most)
     noise = {
-        each: room * max(_off(other, reference, start, each) for other in near)
+        each: room * max(_distance(other, reference, start, each) for other in near)
         for each in reference
     }
     known = [each for each in reference if noise[each] <= CHAOS]
     errors = [
         TensorError(
-            window, each, max(0.0, _off(ours, reference, start, each) - factors.get(each, 0.0))
+            window, each, max(0.0, _distance(ours, reference, start, each) - factors.get(each, 0.0))
         )
         for each in known
     ]
@@ -89,7 +89,7 @@ def _with_factors(
     Both are fitted, f alone if k would be negative. A short batch has another n, so what is left
     may be as large as `f - 1`. Both `f` and its inverse are at most `most`.
     """
-    found, factors = dict(ours), {}
+    fitted_statistics, factors = dict(ours), {}
     for name in apart:
         if name not in ours or name not in reference or ours[name].shape != reference[name].shape:
             continue
@@ -104,12 +104,12 @@ def _with_factors(
         stayed = rest * (1 - factor) <= MOST_KEPT * (1 - factor) ** 2
         if 1 / most <= factor <= most and stayed:
             fitted = np.array([factor, rest])
-            found[name] = (columns @ fitted).reshape(ours[name].shape)
+            fitted_statistics[name] = (columns @ fitted).reshape(ours[name].shape)
             factors[name] = abs(factor - 1)
-    return found, factors
+    return fitted_statistics, factors
 
 
-def _off(ours: Arrays, reference: Arrays, start: Arrays, name: str) -> float:
+def _distance(ours: Arrays, reference: Arrays, start: Arrays, name: str) -> float:
     if name not in ours or ours[name].shape != reference[name].shape:
         return float("inf")
     moved = norm(reference[name].astype(np.float64) - start[name])

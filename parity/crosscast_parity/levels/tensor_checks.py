@@ -57,17 +57,17 @@ def judge_tensors(
         limit: largest error that passes.
         nothing: wording of the `not tested` result if there is no error to judge.
     """
-    found = list(errors)
-    if not found:
+    measured = list(errors)
+    if not measured:
         return untested(level, name, nothing)
-    value = max(error.error for error in found)
-    over = [error for error in found if not error.error <= limit]
+    value = max(error.error for error in measured)
+    over = [error for error in measured if not error.error <= limit]
     if not over:
         words = f"{value:.2g} (limit {limit:g})"
         return Check(level=level, name=name, result="pass", wording=words, value=value, limit=limit)
     first = [error for error in over if error.window == over[0].window]
     worst = max(first, key=lambda error: error.error)
-    together = {error.name for error in found if error.window == worst.window}
+    together = {error.name for error in measured if error.window == worst.window}
     words = (
         f"window {worst.window}, {worst.name}: off by {worst.error:.2g} (limit {limit:g});"
         f" {which({error.name for error in first}, together)}"

@@ -39,7 +39,7 @@ class WindowErrors:
 
 
 def choose_source(windows: Windows) -> Source | None:
-    """Return what updates can be replayed from; None if too little was recorded."""
+    """Return the gradients from which updates can be replayed; None if too little was recorded."""
     updated = [window for window in windows if not window.row.skipped]
     if updated and all(window.applied for window in updated):
         return "applied"
@@ -79,7 +79,7 @@ def measure_updates(
         names: only these parameters; all if left out.
         ahead: how many updates a bias correction is given that were none.
     """
-    found = []
+    measured = []
     optimizer = Optimizer(plan, roles, names=names, ahead=ahead)
     for window, moved in replays(plan, roles, windows, source, optimizer):
         errors, resolved, whole = {}, 0.0, {}
@@ -88,8 +88,8 @@ def measure_updates(
             if with_all != errors[update.name]:
                 whole[update.name] = with_all
             resolved = max(resolved, _resolution(window, update))
-        found.append(WindowErrors(window.window, errors, resolved, whole))
-    return tuple(found)
+        measured.append(WindowErrors(window.window, errors, resolved, whole))
+    return tuple(measured)
 
 
 def _resolution(window: ObservedWindow, moved: Moved) -> float:

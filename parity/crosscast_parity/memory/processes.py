@@ -100,14 +100,14 @@ def measure(
             "token_type_ids": model.type_vocab_size,
             "labels": model.labels,
         }
-    found = _ask("allocations", recipe, framework, python, options, timeout, folder, rows)
+    answer = _ask("allocations", recipe, framework, python, options, timeout, folder, rows)
     return Measured(
-        found["peak"],
-        tuple(found["where"]),
-        found["version"],
-        found.get("sizes", {}),
-        widened=found.get("widened", False),
-        holds_window=found.get("holds_window", False),
+        answer["peak"],
+        tuple(answer["where"]),
+        answer["version"],
+        answer.get("sizes", {}),
+        widened=answer.get("widened", False),
+        holds_window=answer.get("holds_window", False),
     )
 
 
@@ -147,15 +147,15 @@ def trace_model(
         "autocast": recipe.half,  # also with half weights, for a custom model
         "device": "cpu",
     }
-    found = _ask("trace", alone, tracer().name, python, options, timeout, folder)
+    answer = _ask("trace", alone, tracer().name, python, options, timeout, folder)
     tokens = inputs.get("input_ids", {}).get("shape", [0])
     return TracedModel(
-        weights=tuple(TracedWeight(*weight) for weight in found["weights"]),
-        frozen_bytes=found["frozen_bytes"],
-        first=tuple(Moment(*moment) for moment in found["first"]),
-        later=tuple(Moment(*moment) for moment in found["later"]),
-        forward_end=Moment(*found["forward_end"]),
-        outputs_per_row=found["outputs_per_row"],
+        weights=tuple(TracedWeight(*weight) for weight in answer["weights"]),
+        frozen_bytes=answer["frozen_bytes"],
+        first=tuple(Moment(*moment) for moment in answer["first"]),
+        later=tuple(Moment(*moment) for moment in answer["later"]),
+        forward_end=Moment(*answer["forward_end"]),
+        outputs_per_row=answer["outputs_per_row"],
         sequence_length=tokens[0] if tokens else 0,
     )
 
@@ -170,16 +170,16 @@ def _ask(
     folder: Path,
     rows: Rows | None = None,
 ) -> dict[str, Any]:
-    """Return what the process of a framework answers about the emitted script."""
+    """Return the answer of a framework's process about the emitted script."""
     with tempfile.TemporaryDirectory(prefix="crosscast-") as name:
         root = Path(name)
         (compiled,) = compile_recipe(recipe.without_tracking(), [target])
         write_files(root / "out", compiled.files)
         place_runner(root)
-        given = {**options, "folder": str(folder.absolute()), "answer": str(root / "answer.json")}
+        asked = {**options, "folder": str(folder.absolute()), "answer": str(root / "answer.json")}
         if rows is not None:
-            given["file"] = str(root / "rows.npz")
-            save_npz(given["file"], rows)
+            asked["file"] = str(root / "rows.npz")
+            save_npz(asked["file"], rows)
         device = "gpu" if options["device"] == "cuda" else "cpu"
         environment = child_environment(threads=1, device=device)
         paths = [environment.get("PYTHONPATH", ""), str(root / "runner")]
@@ -189,7 +189,7 @@ def _ask(
         module, script = f"{backend.harness.inside}.{work}", str(root / "out" / "train.py")
         job = Job(
             name=work,
-            command=(python, "-m", module, script, json.dumps(given)),
+            command=(python, "-m", module, script, json.dumps(asked)),
             folder=folder.absolute(),
             output=root,
             timeout=timeout,
@@ -216,8 +216,8 @@ class _Question:
             words = f"the process ended without an answer: {last[:300]}"
             raise _failed(f"{name}: {words}") from None
         if "found" in content:
-            found: dict[str, Any] = content["found"]
-            return found
+            answer: dict[str, Any] = content["found"]
+            return answer
         raise self._stopped(content["stopped"])
 
     def _finished(self) -> list[str]:

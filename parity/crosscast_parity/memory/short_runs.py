@@ -50,7 +50,7 @@ def measure_model(
         shaped = Shape(1, STEPS, size).applied(recipe)
         run = measure(shaped, target, python, timeout=timeout, folder=folder, rows=rows)
         runs.append((size, run))
-        peaks = tuple((count, made.peak_bytes) for count, made in runs)
+        peaks = tuple((count, measured.peak_bytes) for count, measured in runs)
         sizes = run.sizes
         if size >= most or grows_linearly(peaks, 4 * sizes["trained"]):
             row = sum(array[0].nbytes for array in rows.values())
@@ -86,6 +86,6 @@ def grows_linearly(peaks: Peaks, gradients: int) -> bool:
 
 
 def _unlike(target: str, peaks: Sequence[tuple[int, int]]) -> DiagnosticError:
-    told = ", ".join(f"{size} bytes for {rows} rows" for rows, size in peaks[-3:])
-    message = f"{target}: memory does not grow linearly with the rows of a micro-batch: {told}"
+    sizes = ", ".join(f"{size} bytes for {rows} rows" for rows, size in peaks[-3:])
+    message = f"{target}: memory does not grow linearly with the rows of a micro-batch: {sizes}"
     return DiagnosticError(Diagnostic(code="CC452", path="model", message=message))

@@ -111,12 +111,12 @@ def _nested(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
             if _comparable(a, b):
                 other = distance(a.outputs[0], b.outputs[0]) > OUTPUTS
                 ranked.append((other, a.group != b.group, abs(i - j), i, j))
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     for *_, i, j in sorted(ranked):
-        crossing = any((i - k) * (j - m) <= 0 for k, m in found.items())
+        crossing = any((i - k) * (j - m) <= 0 for k, m in partners.items())
         if not crossing:
-            found[i] = j
-    return [_pair(ours[i], theirs[j]) for i, j in found.items()]
+            partners[i] = j
+    return [_pair(ours[i], theirs[j]) for i, j in partners.items()]
 
 
 def _comparable(a: Call, b: Call) -> bool:
@@ -144,7 +144,7 @@ def _next_input(call: Call, calls: Sequence[Call]) -> np.ndarray | None:
 
 def _stacked(ours: Sequence[Call], theirs: Sequence[Call], pairs: Sequence[Pair]) -> list[Pair]:
     """Pair a recurrent module of several layers with those that are one layer each."""
-    found = []
+    stacked = []
     for side, (one, many) in enumerate(((ours, theirs), (theirs, ours))):
         taken = {(pair.b if side else pair.a).number for pair in pairs}
         for call in one:
@@ -155,12 +155,12 @@ def _stacked(ours: Sequence[Call], theirs: Sequence[Call], pairs: Sequence[Pair]
             whole = outer and frozenset().union(*(c.tensors for c in outer)) == call.tensors
             if whole and fits(call.outputs[0], outer[-1].outputs[0]):
                 a, b, first = call, outer[-1], outer[0]
-                found.append(
+                stacked.append(
                     Pair(a=b, b=a, first_of_a=first, first_of_b=a)
                     if side
                     else Pair(a=a, b=b, first_of_a=a, first_of_b=first)
                 )
-    return found
+    return stacked
 
 
 def _without_tensors(
@@ -172,20 +172,20 @@ def _without_tensors(
         _neighbours(ours, {pair.a.number: n for n, pair in enumerate(anchors)}),
         _neighbours(theirs, {pair.b.number: n for n, pair in enumerate(anchors)}),
     )
-    found, taken = [], set()
+    added, taken = [], set()
     plain = (
         [c for c in ours if c.leaf and not c.tensors],
         [c for c in theirs if c.leaf and not c.tensors],
     )
     for a in plain[0]:
         for b in plain[1]:
-            there = before[0][a.number], before[1][b.number]
-            near = there[0][0] == there[1][0] or there[0][1] == there[1][1]
+            neighbours = before[0][a.number], before[1][b.number]
+            near = neighbours[0][0] == neighbours[1][0] or neighbours[0][1] == neighbours[1][1]
             if near and b.number not in taken and a.group == b.group and _comparable(a, b):
                 taken.add(b.number)
-                found.append(_pair(a, b))
+                added.append(_pair(a, b))
                 break
-    return found
+    return added
 
 
 def _neighbours(
@@ -198,9 +198,9 @@ def _neighbours(
     for call in order:
         before[call.number] = last
         last = anchors.get(call.number, last)
-    found: dict[int, tuple[int | None, int | None]] = {}
+    neighbours: dict[int, tuple[int | None, int | None]] = {}
     after: int | None = None
     for call in reversed(order):
-        found[call.number] = before[call.number], after
+        neighbours[call.number] = before[call.number], after
         after = anchors.get(call.number, after)
-    return found
+    return neighbours

@@ -58,14 +58,14 @@ def calls_of(recorded: Recorded, known: WeightsMap, model: Model) -> list[Call]:
     """Return the calls whose arrays were recorded, in the order in which they end."""
     own = _own_tensors(known, model)
     raw = {call["number"]: call for call in recorded.calls if call["end"] is not None}
-    found = {}
+    by_number = {}
     parents = {call["parent"] for call in raw.values()}
     for number, call in raw.items():
         outputs = _numbered(recorded.arrays, f"out/{number}/")
         if not outputs:
             continue
         back = [recorded.arrays.get(f"back/{number}/{n}") for n in range(len(outputs))]
-        found[number] = Call(
+        by_number[number] = Call(
             **{name: call[name] for name in ("number", "end", "path", "count", "parent")},
             kind=call["kind"],
             base=call["base"],
@@ -73,29 +73,29 @@ def calls_of(recorded: Recorded, known: WeightsMap, model: Model) -> list[Call]:
             inputs=_numbered(recorded.arrays, f"in/{number}/"),
             outputs=outputs,
             gradients=tuple(back),
-            tensors=_below(call["path"], own),
+            tensors=_tensors_below(call["path"], own),
             own=own.get(call["path"], frozenset()),
             leaf=number not in parents,
         )
     for number in sorted(raw, reverse=True):  # inner calls begin after those around them
         parent = raw[number]["parent"]
-        if number in found and parent in found:
-            both = found[parent].tensors | found[number].tensors
-            found[parent] = replace(found[parent], tensors=both)
-    return sorted(found.values(), key=lambda call: call.end)
+        if number in by_number and parent in by_number:
+            both = by_number[parent].tensors | by_number[number].tensors
+            by_number[parent] = replace(by_number[parent], tensors=both)
+    return sorted(by_number.values(), key=lambda call: call.end)
 
 
 def _own_tensors(known: WeightsMap, model: Model) -> dict[str, frozenset[str]]:
     """Return by path of a layer the canonical tensors that it holds."""
     layers = {part.tensor: part.layer for part in model.parts}
-    found: dict[str, set[str]] = {}
+    by_path: dict[str, set[str]] = {}
     for tensor, held in known.of(model.framework).items():
         if tensor in layers:
-            found.setdefault(layers[tensor], set()).update(entry.name for entry, _ in held)
-    return {path: frozenset(names) for path, names in found.items()}
+            by_path.setdefault(layers[tensor], set()).update(entry.name for entry, _ in held)
+    return {path: frozenset(names) for path, names in by_path.items()}
 
 
-def _below(path: str, own: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def _tensors_below(path: str, own: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """Return the tensors of a layer and of those inside, which it may use without calling them."""
     within = [
         names
@@ -106,18 +106,18 @@ def _below(path: str, own: Mapping[str, frozenset[str]]) -> frozenset[str]:
 
 
 def _numbered(arrays: Mapping[str, np.ndarray], start: str) -> Arrays:
-    found: list[np.ndarray] = []
-    while f"{start}{len(found)}" in arrays:
-        found.append(arrays[f"{start}{len(found)}"])
-    return tuple(found)
+    numbered: list[np.ndarray] = []
+    while f"{start}{len(numbered)}" in arrays:
+        numbered.append(arrays[f"{start}{len(numbered)}"])
+    return tuple(numbered)
 
 
 def ancestors(call: Call, calls: Sequence[Call]) -> list[Call]:
     """Return the calls around one, the innermost first."""
     by_number = {c.number: c for c in calls}
-    found = []
+    around = []
     parent = call.parent
     while parent is not None and parent in by_number:
-        found.append(by_number[parent])
+        around.append(by_number[parent])
         parent = by_number[parent].parent
-    return found
+    return around

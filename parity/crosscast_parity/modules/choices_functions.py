@@ -55,7 +55,7 @@ def _softmax(x: np.ndarray) -> np.ndarray:
 
 
 def activations(step: Step) -> Choices:
-    """Yield what each activation makes of the last result."""
+    """Yield the last result after each activation."""
     x = _before_activation(step)
     if x is None or x.shape != step.y.shape or not x.ndim:
         return
@@ -64,7 +64,7 @@ def activations(step: Step) -> Choices:
 
 
 def _before_activation(step: Step) -> np.ndarray | None:
-    """Return what an activation gets: the last result, or what a dense layer with one computes."""
+    """Return the input of an activation: the last result, or the sums of a dense layer."""
     x = step.x[0].astype(np.float64)
     kernels, biases = step.tensors.get("kernel", ()), step.tensors.get("bias", ())
     if step.group not in ("", "activation", "dense") and step.group in WORDS:
@@ -76,8 +76,8 @@ def _before_activation(step: Step) -> np.ndarray | None:
     (kernel,) = kernels
     if kernel.ndim != 2 or x.shape[-1] != kernel.shape[1]:
         return None
-    found: np.ndarray = x @ kernel.T.astype(np.float64) + (biases[0] if biases else 0.0)
-    return found
+    output: np.ndarray = x @ kernel.T.astype(np.float64) + (biases[0] if biases else 0.0)
+    return output
 
 
 def gates(step: Step) -> Choices:
@@ -120,9 +120,9 @@ def sums(step: Step) -> Choices:
             columns = [np.broadcast_to(x, step.y.shape).reshape(-1) for x in (last, other)]
         except ValueError:
             continue
-        found, *_ = np.linalg.lstsq(np.stack(columns, 1), step.y.reshape(-1), rcond=None)
-        words = " and ".join(f"{round(float(factor), 4):g}" for factor in found)
-        y = (columns[0] * found[0] + columns[1] * found[1]).reshape(step.y.shape)
+        fitted, *_ = np.linalg.lstsq(np.stack(columns, 1), step.y.reshape(-1), rcond=None)
+        words = " and ".join(f"{round(float(factor), 4):g}" for factor in fitted)
+        y = (columns[0] * fitted[0] + columns[1] * fitted[1]).reshape(step.y.shape)
         yield f"times {words}", y
 
 

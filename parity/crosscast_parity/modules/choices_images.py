@@ -29,7 +29,7 @@ def convolutions(step: Step) -> Choices:
         return
     if kernels[0].ndim not in (3, 4) or not step.x[0].ndim == step.y.ndim == kernels[0].ndim:
         return
-    (x, given), kernel = _stripped(_image(step.x[0])), _image(kernels[0])
+    (x, padding), kernel = _stripped(_image(step.x[0])), _image(kernels[0])
     bias = step.tensors.get("bias", (np.zeros(kernel.shape[0]),))[0].reshape(1, -1, 1, 1)
     if bias.size != kernel.shape[0] or x.shape[1] % kernel.shape[1]:
         return  # of a transposed convolution, whose kernel is [in, out, …]
@@ -37,18 +37,18 @@ def convolutions(step: Step) -> Choices:
     for stride, dilation in itertools.product(_pairs(step, "stride"), _pairs(step, "dilation")):
         size = tuple(1 + (k - 1) * d for k, d in zip(kernel.shape[2:], dilation, strict=True))
         named = _pads(x.shape[2:], size, stride)
-        if given not in named.values():
-            named["as the layer before has padded"] = given
-        made: dict[str, np.ndarray] = {}
+        if padding not in named.values():
+            named["as the layer before has padded"] = padding
+        results: dict[str, np.ndarray] = {}
         for name, pads in _fitting(named, x.shape[2:], size):
             if _sizes(x.shape[2:], size, stride, pads) != wanted:
                 continue
             key = str(pads)
-            if key not in made:
+            if key not in results:
                 y = formulas.convolution(x, kernel, stride, pads, groups, dilation) + bias
-                made[key] = y.reshape(*y.shape[:2], *step.y.shape[2:])
-            text = f"stride {_by(stride)}, dilation {_by(dilation)}, {name}"
-            yield text, made[key]
+                results[key] = y.reshape(*y.shape[:2], *step.y.shape[2:])
+            text = f"stride {_sizes_text(stride)}, dilation {_sizes_text(dilation)}, {name}"
+            yield text, results[key]
 
 
 def _image(array: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ def _pairs(step: Step, setting: str) -> list[tuple[int, int]]:
     return list(dict.fromkeys((1, pair[-1]) if series else pair for pair in tried))
 
 
-def _by(sizes: Sequence[int]) -> str:
+def _sizes_text(sizes: Sequence[int]) -> str:
     return "x".join(map(str, sizes))
 
 
@@ -117,8 +117,10 @@ def pools(step: Step) -> Choices:
     if step.group not in ("average pool", "max pool") or not step.x[0].ndim == step.y.ndim == 4:
         return
     own = step.setting("kernel_size", 2)
-    told = [(p, p) for p in step.setting("padding", 0)] if _whole(step, "padding") else None
-    made = [
+    set_pads = (
+        [(p, p) for p in step.setting("padding", 0)] if _is_integer(step, "padding") else None
+    )
+    pooled = [
         (name, pads, y)
         for size in dict.fromkeys([own, (2, 2), (3, 3)])
         for stride in dict.fromkeys([step.setting("stride", size[0]), *((n, n) for n in STEPS)])
@@ -127,13 +129,13 @@ def pools(step: Step) -> Choices:
     size_of_y = float(np.abs(step.y).max(initial=0))
     meant = [
         (name, pads, y)
-        for name, pads, y in made
-        if pads == told and np.abs(y - step.y).max(initial=0) <= NEAR * size_of_y
+        for name, pads, y in pooled
+        if pads == set_pads and np.abs(y - step.y).max(initial=0) <= NEAR * size_of_y
     ]
-    yield from ((name, y) for name, _, y in meant or made)
+    yield from ((name, y) for name, _, y in meant or pooled)
 
 
-def _whole(step: Step, setting: str) -> bool:
+def _is_integer(step: Step, setting: str) -> bool:
     value = step.settings.get(setting)
     return all(type(v) is int for v in (value if isinstance(value, (list, tuple)) else [value]))
 
@@ -154,7 +156,9 @@ def _pooled(
             wide = [(a, b + m) for (a, b), m in zip(pads, added, strict=True)]
             if _sizes(x.shape[2:], size, stride, wide) != wanted:
                 continue
-            text = f"window {_by(size)}, stride {_by(stride)}, size rounded {rounding}"
+            text = (
+                f"window {_sizes_text(size)}, stride {_sizes_text(stride)}, size rounded {rounding}"
+            )
             for kind, word in words.items():
                 y = formulas.pooled(x, size, stride, pads, kind=kind, beyond=added)
                 yield f"{text}, {name}, {word}", pads, y
@@ -163,14 +167,14 @@ def _pooled(
 def _ceiling(
     shape: Sizes, size: Sizes, stride: Sequence[int], pads: formulas.Pads
 ) -> tuple[int, ...]:
-    """Return what a size that is rounded up needs at the end; no window begins in the padding."""
-    found = []
+    """Return the padding at the end if sizes are rounded up; no window begins in the padding."""
+    extra = []
     for n, k, s, (first, last) in zip(shape, size, stride, pads, strict=True):
         count = math.ceil((n + first + last - k) / s) + 1
         if (count - 1) * s >= n + first:
             count -= 1
-        found.append(max(0, (count - 1) * s + k - n - first - last))
-    return tuple(found)
+        extra.append(max(0, (count - 1) * s + k - n - first - last))
+    return tuple(extra)
 
 
 def resizes(step: Step) -> Choices:

@@ -16,14 +16,14 @@ EPSILONS = (1e-5, 1e-3, 1e-6, 1e-12, 1e-8, 1e-7, 1e-4, 1e-2, 0.0)
 
 def batch_norms(step: Step) -> Choices:
     """Yield batch normalization by running statistics with each epsilon, and by the batch's."""
-    found = [step.tensors.get(role, ()) for role in ("mean", "variance")]
-    if any(len(arrays) != 1 for arrays in found) or "kernel" in step.tensors:
+    statistics = [step.tensors.get(role, ()) for role in ("mean", "variance")]
+    if any(len(arrays) != 1 for arrays in statistics) or "kernel" in step.tensors:
         return
     x = step.x[0].astype(np.float64)
     shape = [1, -1, *[1] * (x.ndim - 2)]
-    if x.ndim < 2 or x.shape[1] != found[0][0].size:
+    if x.ndim < 2 or x.shape[1] != statistics[0][0].size:
         return
-    mean, variance = (arrays[0].astype(np.float64).reshape(shape) for arrays in found)
+    mean, variance = (arrays[0].astype(np.float64).reshape(shape) for arrays in statistics)
     scale, shift = _affine(step, x.shape[1])
     if {scale.size, shift.size} != {x.shape[1]}:
         return
@@ -90,7 +90,7 @@ def group_norms(step: Step) -> Choices:
 
 
 def _normalized_last(step: Step) -> np.ndarray | None:
-    """Return what a normalization of the last axis gets; None for another step."""
+    """Return the input of a normalization of the last axis; None for another step."""
     if step.group == "" or set(step.tensors) - {"scale", "bias"} or "scale" not in step.tensors:
         return None
     x = step.x[0].astype(np.float64)

@@ -40,7 +40,7 @@ def attentions(step: Step) -> Choices:
 def _mixed(
     step: Step, query: np.ndarray, key: np.ndarray, value: np.ndarray, scale: float, mask: str
 ) -> Iterator[np.ndarray]:
-    """Yield what heads attend to in the shape of what was recorded, or how they weigh it."""
+    """Yield the attended values in the shape of the recorded ones, or the attention weights."""
     weighted = formulas.attention(query, key, value, scale=scale, mask=mask)
     if step.y.ndim == 4:  # heads apart
         if step.y.shape == weighted.shape:
@@ -61,8 +61,8 @@ def _best_scale(
     """
 
     def far(scale: float) -> float:
-        found = _mixed(step, query, key, value, scale, mask)
-        return min((float(np.abs(y - step.y).max()) for y in found), default=float("inf"))
+        results = _mixed(step, query, key, value, scale, mask)
+        return min((float(np.abs(y - step.y).max()) for y in results), default=float("inf"))
 
     size = query.shape[-1] ** -0.5
     best, width = size, 8.0
@@ -108,7 +108,7 @@ def lstms(step: Step) -> Choices:
         return
     zero = tuple(np.zeros(len(a)) for a in ih)
     biases = [step.tensors.get(role, zero) for role in ("bias_ih", "bias_hh")]
-    if any(len(found) != len(ih) for found in biases) or step.x[0].ndim != 3:
+    if any(len(arrays) != len(ih) for arrays in biases) or step.x[0].ndim != 3:
         return
     widths = [step.x[0].shape[-1], *(a.shape[1] for a in hh)]
     if any(a.shape[1] != width for a, width in zip(ih, widths, strict=False)):

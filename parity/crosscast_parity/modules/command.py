@@ -57,8 +57,8 @@ class Result:
         """Kinds of differences of models that can be trained and compared all the same."""
         if not self.trains_alike:
             return []
-        found = (d for j in self.judgements for d in j.differences if d.certain)
-        return list(dict.fromkeys(difference.kind for difference in found))
+        certain = (d for j in self.judgements for d in j.differences if d.certain)
+        return list(dict.fromkeys(difference.kind for difference in certain))
 
 
 def compare_modules(request: Request) -> Result:
@@ -76,8 +76,8 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
     """Compare modules in processes that run; without a file the weights are matched first."""
     models: Sequence[Model] = processes.describe()
     if path is None:
-        found = search(models, processes)
-        known, models = found.known, found.models
+        matched = search(models, processes)
+        known, models = matched.known, matched.models
     else:
         known = _of_models(read_weights(str(path)), models)
         for model in models:

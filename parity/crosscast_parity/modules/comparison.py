@@ -76,8 +76,8 @@ class Comparison:
         """Return where outputs begin to differ."""
         if self.outputs <= OUTPUTS:
             return None
-        for number, found in enumerate(self.compared):
-            if not found.same_outputs:
+        for number, entry in enumerate(self.compared):
+            if not entry.same_outputs:
                 return self._place(number)
         return None
 
@@ -85,16 +85,16 @@ class Comparison:
         """Return the first module, in the order of the backward pass, whose gradient differs."""
         if self.same:
             return None
-        backward = sorted(self.compared, key=lambda found: found.pair.a.number, reverse=True)
+        backward = sorted(self.compared, key=lambda entry: entry.pair.a.number, reverse=True)
         for limit in (GRADIENTS, SMALL_GRADIENTS):
-            for found in backward:
-                if found.gradients is not None and found.gradients > limit:
-                    return found
+            for entry in backward:
+                if entry.gradients is not None and entry.gradients > limit:
+                    return entry
         return None
 
-    def gradient_after(self, found: Compared) -> Compared | None:
+    def gradient_after(self, entry: Compared) -> Compared | None:
         """Return the module that comes before one in the backward pass."""
-        later = [c for c in self.compared if c.pair.a.number > found.pair.a.number]
+        later = [c for c in self.compared if c.pair.a.number > entry.pair.a.number]
         known = [c for c in later if c.gradients is not None]
         return min(known, key=lambda c: c.pair.a.number, default=None)
 

@@ -41,7 +41,7 @@ def explained(ours: Step, theirs: Step, table: Sequence[Hypothesis] = TABLE) -> 
             continue
         first, second = chosen
         if _clearly(a, first, second) and _clearly(b, second, first):
-            return _named(row, first, second)
+            return _name_difference(row, first, second)
     return None
 
 
@@ -71,8 +71,8 @@ def _clearly(fits: dict[str, float], best: str, other: str) -> bool:
     return fits.get(other, FAR) > CLEARER * fits[best] + NOISE
 
 
-def _named(row: Hypothesis, ours: str, theirs: str) -> Named:
-    """Return what the difference is called, and the parts in which choices differ."""
+def _name_difference(row: Hypothesis, ours: str, theirs: str) -> Named:
+    """Return the name of the difference, and the parts in which choices differ."""
     parts = zip(row.kinds, row.parts(ours), row.parts(theirs), strict=True)
     other = [(kind, a, b) for kind, a, b in parts if a != b]
     kind = other[0][0]
@@ -83,12 +83,12 @@ def _named(row: Hypothesis, ours: str, theirs: str) -> Named:
 
 def fits_of(row: Hypothesis, step: Step) -> dict[str, float]:
     """Return by choice how far its result is from what was recorded."""
-    found: dict[str, float] = {}
+    distances: dict[str, float] = {}
     size = float(np.abs(step.y).max(initial=0)) or 1.0
     with np.errstate(all="ignore"):
         for name, y in row.choices(step):
             if y.shape == step.y.shape:
                 far = float(np.abs(y - step.y).max(initial=0)) / size
                 # A choice may be made in several ways, such as with other numbers of heads.
-                found[name] = min(found.get(name, FAR), far if np.isfinite(far) else FAR)
-    return found
+                distances[name] = min(distances.get(name, FAR), far if np.isfinite(far) else FAR)
+    return distances

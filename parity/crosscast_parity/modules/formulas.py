@@ -26,8 +26,8 @@ def convolution(
     rows, channels = x.shape[:2]
     split = windows.reshape(rows, groups, channels // groups, *windows.shape[2:])
     parts = kernel.astype(np.float64).reshape(groups, -1, *kernel.shape[1:])
-    found = np.einsum("ngchwij,gocij->ngohw", split, parts, optimize=True)
-    return np.asarray(found.reshape(rows, -1, *found.shape[3:]))
+    convolved = np.einsum("ngchwij,gocij->ngohw", split, parts, optimize=True)
+    return np.asarray(convolved.reshape(rows, -1, *convolved.shape[3:]))
 
 
 def pooled(
@@ -55,11 +55,11 @@ def pooled(
 
 def same_pads(shape: Sequence[int], size: Sequence[int], stride: Sequence[int]) -> Pads:
     """Return the padding of `same`: what is odd goes to the end."""
-    found = []
+    pads = []
     for n, k, s in zip(shape, size, stride, strict=True):
         total = max((math.ceil(n / s) - 1) * s + k - n, 0)
-        found.append((total // 2, total - total // 2))
-    return found
+        pads.append((total // 2, total - total // 2))
+    return pads
 
 
 def normalized(x: Array, mean: Array, variance: Array, eps: float) -> Array:
@@ -75,12 +75,12 @@ def resized(x: Array, sizes: Sequence[int], rule: str) -> Array:
         sizes: The new ones.
         rule: `half pixel`, `corners`, `asymmetric` (all bilinear) or `nearest`.
     """
-    found = x.astype(np.float64)
+    images = x.astype(np.float64)
     for axis, size in zip((2, 3), sizes, strict=True):
         old = x.shape[axis]
         at = np.arange(size)
         if rule == "nearest":
-            found = np.take(found, np.minimum(at * old // size, old - 1), axis)
+            images = np.take(images, np.minimum(at * old // size, old - 1), axis)
             continue
         places = {
             "half pixel": (at + 0.5) * old / size - 0.5,
@@ -91,12 +91,12 @@ def resized(x: Array, sizes: Sequence[int], rule: str) -> Array:
         low = np.floor(places).astype(int)
         high = np.minimum(low + 1, old - 1)
         share = (places - low).reshape([-1 if n == axis else 1 for n in range(4)])
-        found = np.take(found, low, axis) * (1 - share) + np.take(found, high, axis) * share
-    return found
+        images = np.take(images, low, axis) * (1 - share) + np.take(images, high, axis) * share
+    return images
 
 
 def attention(query: Array, key: Array, value: Array, *, scale: float, mask: str) -> Array:
-    """Return what heads [rows, heads, tokens, size] attend to."""
+    """Return the values that heads attend to, [rows, heads, tokens, size]."""
     scores = query @ np.swapaxes(key, -1, -2) * scale
     tokens = scores.shape[-1]
     if mask != "none":
@@ -121,14 +121,14 @@ def lstm(x: Array, ih: Array, hh: Array, bias: Array, gates: Sequence[int]) -> A
     rows, steps, _ = x.shape
     width = hh.shape[1]
     state, cell = np.zeros((rows, width)), np.zeros((rows, width))
-    found = []
+    states = []
     for step in range(steps):
         blocks = (x[:, step] @ ih.T + state @ hh.T + bias).reshape(rows, 4, width)
         i, f, g, o = (blocks[:, gate] for gate in gates)
         cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
         state = sigmoid(o) * np.tanh(cell)
-        found.append(state)
-    return np.stack(found, 1)
+        states.append(state)
+    return np.stack(states, 1)
 
 
 def sigmoid(x: Array) -> Array:
@@ -155,5 +155,5 @@ def _padded(x: Array, pads: Pads, value: float) -> Array:
 
 
 def _windows(x: Array, size: Sequence[int], stride: Sequence[int]) -> Array:
-    found = np.lib.stride_tricks.sliding_window_view(x, tuple(size), (2, 3))  # type: ignore[call-overload]
-    return np.asarray(found[:, :, :: stride[0], :: stride[1]])
+    windows = np.lib.stride_tricks.sliding_window_view(x, tuple(size), (2, 3))  # type: ignore[call-overload]
+    return np.asarray(windows[:, :, :: stride[0], :: stride[1]])

@@ -34,7 +34,7 @@ def parted_gradients(
         name: canonical_arrays(computed[name].gradients, both, name, "gradients")
         for name in both.frameworks
     }
-    found = []
+    differences = []
     for entry in both.entries:
         if far.get(entry.name, 0.0) <= GRADIENTS:
             continue
@@ -49,13 +49,13 @@ def parted_gradients(
                 words = f"its gradient is cut in {name}: 0 in {cut.sum()} of {cut.size} entries"
         places = [entry.places[name].name for name in both.frameworks]
         where = f"{first}: {places[0]}; {other}: {places[1]}; {words}"
-        found.append(
+        differences.append(
             Difference(
                 what="gradient", module=places[0], counterpart=places[1], kind=kind, words=where
             )
         )
     order = (NO_GRADIENT, PART_OF_GRADIENT, "")
-    return sorted(found, key=lambda one: order.index(one.kind))
+    return sorted(differences, key=lambda one: order.index(one.kind))
 
 
 _FEW = 0.02

@@ -59,14 +59,14 @@ class Judgement:
     @property
     def beside_training(self) -> tuple[str, ...]:
         """Kinds of the certain differences of models that train alike."""
-        found = (d.kind for d in self.differences if d.certain and self.trains_alike)
-        return tuple(dict.fromkeys(found))
+        kinds = (d.kind for d in self.differences if d.certain and self.trains_alike)
+        return tuple(dict.fromkeys(kinds))
 
     @property
     def other_variances(self) -> frozenset[str]:
         """Canonical names of running variances to which another variance is added."""
-        found = (d.tensors for d in self.differences if d.kind == RUNNING_VARIANCE)
-        return frozenset(name for names in found for name in names)
+        tensors = (d.tensors for d in self.differences if d.kind == RUNNING_VARIANCE)
+        return frozenset(name for names in tensors for name in names)
 
 
 def judge(
@@ -93,10 +93,10 @@ def judge(
     }
     calls = {m.framework: calls_of(evaluated[m.framework], known, m) for m in models}
     first = models[0]
-    found = []
+    judgements = []
     for model in models[1:]:
         names = first.framework, model.framework
-        both = _two(known, names)
+        both = _pair_map(known, names)
         two = {name: computed[name] for name in names}
         proof = compare_models(both, two)
         comparison = compare(
@@ -122,7 +122,7 @@ def judge(
                 tuple(_state(trained[name], known, name) for name in names),  # type: ignore[arg-type]
                 held,
             )
-        found.append(
+        judgements.append(
             Judgement(
                 comparison=comparison,
                 output=comparison.first_output(),
@@ -130,10 +130,10 @@ def judge(
                 differences=_once(differences),
             )
         )
-    return found
+    return judgements
 
 
-def _two(known: WeightsMap, names: tuple[str, str]) -> WeightsMap:
+def _pair_map(known: WeightsMap, names: tuple[str, str]) -> WeightsMap:
     """Return the map of the tensors that two frameworks share."""
     entries = []
     for entry in known.entries:
@@ -149,8 +149,8 @@ def _state(recorded: Recorded, known: WeightsMap, framework: str) -> dict[str, n
 
 
 def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
-    """Return what outputs and gradients show, and norms that differ too little to show there."""
-    found = []
+    """Return differences of outputs and gradients, and of norms too close to show there."""
+    differences = []
     place = comparison.first_output()
     if place is not None:
         pair = place.at.pair
@@ -161,7 +161,7 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
             words = f"outputs have other shapes, {shapes[0]} and {shapes[1]}"
         if named:
             words = f"{comparison.first}: {named.ours}; {comparison.other}: {named.theirs}"
-        found.append(
+        differences.append(
             Difference(
                 what="output",
                 module=pair.a.text,
@@ -172,7 +172,7 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
         )
     elif not comparison.same:
         gradient = comparison.first_gradient()
-        found.append(
+        differences.append(
             Difference(
                 what="gradient",
                 module=gradient.pair.a.text if gradient else "the models",
@@ -182,11 +182,11 @@ def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
                 f"{comparison.weights:.1e} of their size",
             )
         )
-    return found
+    return differences
 
 
 def _norms(comparison: Comparison, held: Held) -> list[Difference]:
-    found = []
+    differences = []
     for compared in comparison.compared:
         pair = compared.pair
         if not pair.a.leaf or not pair.b.leaf or not compared.same_inputs:
@@ -197,7 +197,7 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
             NORMS,
         )
         if named:
-            found.append(
+            differences.append(
                 Difference(
                     what="output",
                     module=pair.a.text,
@@ -206,15 +206,15 @@ def _norms(comparison: Comparison, held: Held) -> list[Difference]:
                     words=f"{comparison.first}: {named.ours}; {comparison.other}: {named.theirs}",
                 )
             )
-    return found
+    return differences
 
 
 def _once(differences: Sequence[Difference]) -> tuple[Difference, ...]:
     """Return differences without those that say the same of one module again, or less."""
-    found: dict[tuple[str, str], Difference] = {}
+    first_of_kind: dict[tuple[str, str], Difference] = {}
     grouped = {d.module for d in differences if d.kind == GROUPS}
     for difference in differences:
         if difference.what == "output" and not difference.kind and difference.module in grouped:
             continue  # the other groups say why
-        found.setdefault((difference.module, difference.kind), difference)
-    return tuple(found.values())
+        first_of_kind.setdefault((difference.module, difference.kind), difference)
+    return tuple(first_of_kind.values())

@@ -41,14 +41,14 @@ def unpadded(array: np.ndarray) -> np.ndarray:
     full = [np.flatnonzero(array.any(tuple(n for n in range(4) if n != axis))) for axis in axes]
     if not all(map(len, full)):
         return array
-    return array[(slice(None), *(slice(found[0], found[-1] + 1) for found in full))]
+    return array[(slice(None), *(slice(filled[0], filled[-1] + 1) for filled in full))]
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     """Return the largest difference relative to the largest value; infinity if they do not fit."""
-    found = [_far(a, other) for other in candidates(a, b)]
-    found += [_far(b, other) for other in candidates(b, a)] if a.ndim != b.ndim else []
-    return min(found, default=float("inf"))
+    distances = [_difference(a, other) for other in candidates(a, b)]
+    distances += [_difference(b, other) for other in candidates(b, a)] if a.ndim != b.ndim else []
+    return min(distances, default=float("inf"))
 
 
 def norm_distance(a: np.ndarray, b: np.ndarray) -> float:
@@ -58,14 +58,16 @@ def norm_distance(a: np.ndarray, b: np.ndarray) -> float:
     """
     pairs = [(a, other) for other in candidates(a, b)]
     pairs += [(b, other) for other in candidates(b, a)] if a.ndim != b.ndim else []
-    found = []
+    distances = []
     for one, other in pairs:
         size = max(float(np.linalg.norm(one)), float(np.linalg.norm(other)))
-        found.append(float(np.linalg.norm(one.astype(np.float64) - other)) / size if size else 0.0)
-    return min(found, default=float("inf"))
+        distances.append(
+            float(np.linalg.norm(one.astype(np.float64) - other)) / size if size else 0.0
+        )
+    return min(distances, default=float("inf"))
 
 
-def _far(a: np.ndarray, b: np.ndarray) -> float:
+def _difference(a: np.ndarray, b: np.ndarray) -> float:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         same = np.array_equal(a, b, equal_nan=True)
         return 0.0 if same else float("inf")

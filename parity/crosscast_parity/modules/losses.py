@@ -54,7 +54,7 @@ def losses_by_rows(
     recipe: Recipe,
     frameworks: Sequence[str],
     weights: Mapping[str, Arrays],
-    found: Mapping[str, Sequence[Difference]],
+    differences: Mapping[str, Sequence[Difference]],
 ) -> dict[str, list[Difference]]:
     """Return by framework all differences, with those of losses of whole and short micro-batches.
 
@@ -66,7 +66,7 @@ def losses_by_rows(
         recipe: With the loss functions.
         frameworks: The first one first.
         weights: The same for all, by framework and tensor.
-        found: The differences so far; where another one than the loss is certain, they stay.
+        differences: Those so far; where another one than the loss is certain, they stay.
     """
     losses, whole = losses_of(recipe), recipe.batch.micro_batch_size
     counts = sorted({whole, max(1, whole - 1)})
@@ -80,24 +80,24 @@ def losses_by_rows(
     first = frameworks[0]
     result = {}
     for name in frameworks[1:]:
-        certain = [one for one in found[name] if one.certain]
-        apart = [n for n in counts if output_distance(*_two(computed[n], first, name)) > OUTPUTS]
+        certain = [one for one in differences[name] if one.certain]
+        apart = [n for n in counts if output_distance(*_pair(computed[n], first, name)) > OUTPUTS]
         others = [one for one in certain if one.what not in ("loss", "initial values")]
-        result[name] = list(found[name])
+        result[name] = list(differences[name])
         lost = any(one.what == "loss" for one in certain)
         if others or not apart or (whole in apart and lost):
             continue
         kind = LOSS if whole in apart else TAIL
-        words = f"{_means((first, name), _two(computed[apart[0]], first, name))}"
+        words = f"{_means((first, name), _pair(computed[apart[0]], first, name))}"
         words += f" with {apart[0]} rows"
         if kind == TAIL:
             words += f", the same with a micro-batch of {whole}"
-        rest = [one for one in found[name] if one.what != "loss"]
+        rest = [one for one in differences[name] if one.what != "loss"]
         result[name] = [_parting((first, name), losses, kind, words), *rest]
     return result
 
 
-def _two(
+def _pair(
     computed: Mapping[str, Sequence[np.ndarray]], first: str, other: str
 ) -> list[Sequence[np.ndarray]]:
     return [computed[first], computed[other]]

@@ -37,7 +37,7 @@ def compare_metrics(
     Raises:
         DiagnosticError: CC761 and CC762 for functions that fail.
     """
-    first, found = frameworks[0], {name: list[Difference]() for name in frameworks}
+    first, differences = frameworks[0], {name: list[Difference]() for name in frameworks}
     batch = recipe.batch.micro_batch_size
     rough = perturb(weights[first], recipe.seed, ROUNDED)
     for metric in recipe.metrics.custom:
@@ -55,7 +55,7 @@ def compare_metrics(
                 or np.array_equal(mean, expected.loss, equal_nan=True)
             ):
                 continue
-            found[name].append(
+            differences[name].append(
                 Difference(
                     what="metric",
                     module="",
@@ -64,7 +64,7 @@ def compare_metrics(
                     words=f"{first}: {expected.loss:.9g}; {name}: {mean:.9g}",
                 )
             )
-    return found
+    return differences
 
 
 def _flat(batches: Sequence[np.ndarray]) -> Array:

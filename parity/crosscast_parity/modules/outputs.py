@@ -97,7 +97,7 @@ def suites_of(result: Result | None) -> Iterator[Element]:
 
 
 def gaps_of(result: Result | None) -> list[str]:
-    """Return what of the modules was not tested."""
+    """Return the parts of the modules that were not tested, in words."""
     return [] if result is None else [words for _, words in not_tested(result)]
 
 

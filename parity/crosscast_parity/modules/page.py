@@ -95,10 +95,10 @@ def _untested(result: Result) -> list[Section]:
 
 def _table(judgement: Judgement) -> Table:
     comparison = judgement.comparison
-    found = {compared.pair.a.number: compared for compared in comparison.compared}
+    by_number = {compared.pair.a.number: compared for compared in comparison.compared}
     marks = marked_calls(judgement)
     calls = sorted(comparison.ours, key=lambda call: call.number)
-    rows = [_row(call, comparison.ours, found.get(call.number), marks) for call in calls]
+    rows = [_row(call, comparison.ours, by_number.get(call.number), marks) for call in calls]
     same = "no difference of outputs" if judgement.output is None else "first difference is marked"
     return Table(title=f"{len(rows)} modules, {same}", head=HEAD, rows=rows, note=NOTE)
 
@@ -107,11 +107,11 @@ def _row(
     call: Call, calls: Sequence[Call], compared: Compared | None, marks: dict[int, list[str]]
 ) -> list[Cell]:
     indent = "\u00a0\u00a0" * len(ancestors(call, calls))
-    told = marks.get(call.number, [])
-    mark = "".join(f" ← {text}" for text in told)
-    tone: Tone = "bad" if told else ""
-    forward: Tone = "bad" if [text for text in told if text != GRADIENT] else ""
-    backward: Tone = "bad" if GRADIENT in told else ""
+    texts = marks.get(call.number, [])
+    mark = "".join(f" ← {text}" for text in texts)
+    tone: Tone = "bad" if texts else ""
+    forward: Tone = "bad" if [text for text in texts if text != GRADIENT] else ""
+    backward: Tone = "bad" if GRADIENT in texts else ""
     path = Cell(text=f"{indent}{short_path(call, calls)}{mark}", tone=tone, code=True)
     kind = Cell(text=call.kind)
     if compared is None:

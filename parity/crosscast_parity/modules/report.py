@@ -38,9 +38,9 @@ def text_of(result: Result) -> list[str]:
 
 def not_tested(result: Result) -> list[tuple[str, str]]:
     """Return `modules` or `levels`, and what of them was not tested."""
-    found = [] if result.state else [NO_STATE]
-    found += [] if result.metrics else [NO_METRICS]
-    return found + ([] if result.trains_alike else [NO_TRAINING])
+    gaps = [] if result.state else [NO_STATE]
+    gaps += [] if result.metrics else [NO_METRICS]
+    return gaps + ([] if result.trains_alike else [NO_TRAINING])
 
 
 def verdict(judgement: Judgement) -> str:
@@ -51,7 +51,7 @@ def verdict(judgement: Judgement) -> str:
 
 
 def summary(judgement: Judgement) -> list[str]:
-    """Return what was found of two frameworks."""
+    """Return the result of comparing two frameworks, as lines."""
     comparison = judgement.comparison
     names = f"{comparison.first} and {comparison.other}"
     pairs = len(comparison.compared)
@@ -89,7 +89,7 @@ def _place(place: Place) -> Iterator[str]:
     if place.after is not None:
         before = f"{place.after.outputs:.1e} before it ({place.after.pair.a.text})"
     after = _shapes(at) if at.pair.other_sizes else f"{at.outputs:.1e} after it"
-    yield f"  first output: {_both(at)}: {before}, {after}"
+    yield f"  first output: {_pair_text(at)}: {before}, {after}"
     if place.within is at.pair.a:
         yield "    the modules that it calls are the same: the cause is in its code behind them"
     elif place.within is not None:
@@ -104,10 +104,12 @@ def _shapes(compared: Compared) -> str:
 def _gradient(judgement: Judgement, gradient: Compared) -> str:
     later = judgement.comparison.gradient_after(gradient)
     before = f"{later.gradients:.1e} before it ({later.pair.a.text}), " if later else ""
-    return f"{_both(gradient)}, in the backward pass: {before}{gradient.gradients:.1e} after it"
+    return (
+        f"{_pair_text(gradient)}, in the backward pass: {before}{gradient.gradients:.1e} after it"
+    )
 
 
-def _both(compared: Compared) -> str:
+def _pair_text(compared: Compared) -> str:
     return f"{compared.pair.a.text} ({compared.pair.a.kind}; {compared.pair.b.text})"
 
 
@@ -121,7 +123,7 @@ def _difference(difference: Difference) -> str:
 def drawing(judgement: Judgement) -> list[str]:
     """Return the modules of the first framework as a list, with errors along it."""
     comparison = judgement.comparison
-    found = {c.pair.a.number: c for c in comparison.compared}
+    by_number = {c.pair.a.number: c for c in comparison.compared}
     marked = marked_calls(judgement)
     width = 44
     lines = [f"  {'module':{width}} {'output':>8} {'gradient':>8}"]
@@ -129,19 +131,19 @@ def drawing(judgement: Judgement) -> list[str]:
         depth = len(ancestors(call, comparison.ours))
         name = f"{'  ' * depth}{short_path(call, comparison.ours)} {call.kind}"[:width]
         marks = _marks(marked.get(call.number, []))
-        line = f"  {name:{width}} {_errors(found.get(call.number))}{marks}"
+        line = f"  {name:{width}} {_errors(by_number.get(call.number))}{marks}"
         lines.append(line.rstrip())
     return lines
 
 
 def marked_calls(judgement: Judgement) -> dict[int, list[str]]:
     """Return by number of a call what differs there first."""
-    found: dict[int, list[str]] = {}
+    marks: dict[int, list[str]] = {}
     if judgement.output is not None:
-        found.setdefault(judgement.output.at.pair.a.number, []).append(OUTPUT)
+        marks.setdefault(judgement.output.at.pair.a.number, []).append(OUTPUT)
     if judgement.gradient is not None:
-        found.setdefault(judgement.gradient.pair.a.number, []).append(GRADIENT)
-    return found
+        marks.setdefault(judgement.gradient.pair.a.number, []).append(GRADIENT)
+    return marks
 
 
 def short_path(call: Call, calls: Sequence[Call]) -> str:

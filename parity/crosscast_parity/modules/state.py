@@ -34,7 +34,7 @@ def compare_state(
         after: Canonical statistics of both after the call.
         held: What they were before it.
     """
-    found = []
+    differences = []
     for pair in aligned(*calls):
         sides = [
             _choice(call, statistics, held)
@@ -43,8 +43,8 @@ def compare_state(
         if not pair.a.leaf or sides[0] is None or sides[1] is None:
             continue
         if sides[0] != sides[1]:
-            found.append(_difference(names, pair, sides[0], sides[1], held))
-    return found
+            differences.append(_difference(names, pair, sides[0], sides[1], held))
+    return differences
 
 
 Choice = tuple[float | None, str]
@@ -52,7 +52,7 @@ Choice = tuple[float | None, str]
 
 
 def _choice(call: Call, after: Statistics, held: Held) -> Choice | None:
-    """Return what a call did to its statistics; None if it has none."""
+    """Return the update of a call's statistics that fits best; None if it has none."""
     roles = {held.roles[name].role: name for name in call.own if name in held.roles}
     if not call.inputs or not {"mean", "variance"} <= set(roles):
         return None
@@ -65,8 +65,8 @@ def _choice(call: Call, after: Statistics, held: Held) -> Choice | None:
     fits = []
     for choice, expected in _choices(x, held.values[mean], held.values[variance]):
         far = max(
-            _far(after[mean], expected[0]),
-            _far(after[variance], expected[1]),
+            _relative_difference(after[mean], expected[0]),
+            _relative_difference(after[variance], expected[1]),
         )
         fits.append((far, choice))
     far, best = min(fits)
@@ -85,7 +85,7 @@ def _choices(
             yield (kept, name), (moved, kept * variance + (1 - kept) * spread * factor)
 
 
-def _far(a: np.ndarray, b: np.ndarray) -> float:
+def _relative_difference(a: np.ndarray, b: np.ndarray) -> float:
     size = float(np.abs(b).max(initial=0)) or 1.0
     return float(np.abs(a.reshape(-1) - b.reshape(-1)).max(initial=0)) / size
 

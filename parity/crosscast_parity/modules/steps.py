@@ -53,11 +53,11 @@ class Held:
 
     def by_role(self, names: frozenset[str]) -> dict[str, tuple[np.ndarray, ...]]:
         """Return tensors by role, in order of execution."""
-        found: dict[str, list[np.ndarray]] = {}
+        by_role: dict[str, list[np.ndarray]] = {}
         for name, part in self.roles.items():
             if name in names and name in self.values:
-                found.setdefault(part.role, []).append(self.values[name])
-        return {role: tuple(arrays) for role, arrays in found.items()}
+                by_role.setdefault(part.role, []).append(self.values[name])
+        return {role: tuple(arrays) for role, arrays in by_role.items()}
 
 
 def channels_first(array: np.ndarray, call: Call) -> np.ndarray:
@@ -71,7 +71,7 @@ def channels_first(array: np.ndarray, call: Call) -> np.ndarray:
 
 
 def module_step(first: Call, last: Call, held: Held) -> Step:
-    """Return what a module did; `first` gets what `last` returns the result of."""
+    """Return the step of a module, from the input of `first` to the result of `last`."""
     names = first.tensors | last.tensors
     return Step(
         group=last.group,
@@ -83,7 +83,7 @@ def module_step(first: Call, last: Call, held: Held) -> Step:
 
 
 def steps_at(comparison: Comparison, place: Place, held: Held) -> tuple[Step, Step]:
-    """Return what both frameworks did where their difference begins."""
+    """Return the steps of both frameworks where their difference begins."""
     pair = place.at.pair
     if place.within is None:
         return (
@@ -94,13 +94,13 @@ def steps_at(comparison: Comparison, place: Place, held: Held) -> tuple[Step, St
     sources = [c for c in comparison.compared if c.same_outputs and c.pair.a.end < pair.a.end]
     sources.sort(key=lambda c: c.pair.a.end, reverse=True)
     return (
-        _between(pair.first_of_a, [c.pair.a for c in sources], behind=behind),
-        _between(pair.first_of_b, [c.pair.b for c in sources], behind=behind),
+        _code_step(pair.first_of_a, [c.pair.a for c in sources], behind=behind),
+        _code_step(pair.first_of_b, [c.pair.b for c in sources], behind=behind),
     )
 
 
-def _between(at: Call, sources: Sequence[Call], *, behind: bool) -> Step:
-    """Return what code did before a call, or at the end of one, behind all that it calls."""
+def _code_step(at: Call, sources: Sequence[Call], *, behind: bool) -> Step:
+    """Return the step of code before a call, or at the end of one, behind all that it calls."""
     before: list[np.ndarray] = []
     for source in sources:
         x = source.outputs[0]

@@ -28,7 +28,7 @@ EPSILONS = {
 
 def compare_settings(comparison: Comparison) -> list[Difference]:
     """Return epsilons that differ, also where these rows do not show it."""
-    found = []
+    differences = []
     for compared in comparison.compared:
         a, b = compared.pair.a, compared.pair.b
         ours, theirs = a.settings.get("eps"), b.settings.get("eps")
@@ -36,7 +36,7 @@ def compare_settings(comparison: Comparison) -> list[Difference]:
             continue
         if not math.isclose(float(ours), float(theirs), rel_tol=1e-3, abs_tol=0):
             words = f"{comparison.first} {ours:g}, {comparison.other} {theirs:g}"
-            found.append(
+            differences.append(
                 Difference(
                     what="setting",
                     module=a.text,
@@ -45,7 +45,7 @@ def compare_settings(comparison: Comparison) -> list[Difference]:
                     words=words,
                 )
             )
-    return found
+    return differences
 
 
 def compare_dropout(comparison: Comparison) -> list[Difference]:
@@ -59,7 +59,7 @@ def compare_dropout(comparison: Comparison) -> list[Difference]:
     ours = _dropouts(comparison.ours, {pair.a.number: n for n, pair in enumerate(anchors)})
     theirs = _dropouts(comparison.theirs, {pair.b.number: n for n, pair in enumerate(anchors)})
     lonely: tuple[list[Call], list[Call]] = ([], [])
-    found = []
+    differences = []
     rest = list(theirs)
     for place, call in ours:
         same = next((item for item in rest if set(item[0]) & set(place) - {None}), None)
@@ -70,7 +70,7 @@ def compare_dropout(comparison: Comparison) -> list[Difference]:
         rates = [c.settings.get("rate") for c in (call, same[1])]
         if rates[0] != rates[1]:
             words = f"{comparison.first} {rates[0]}, {comparison.other} {rates[1]}"
-            found.append(_dropout(call.text, same[1].text, f"rate: {words}"))
+            differences.append(_dropout(call.text, same[1].text, f"rate: {words}"))
     lonely[1].extend(call for _, call in rest)
     both = bool(lonely[0] and lonely[1])
     for name, calls in zip((comparison.first, comparison.other), lonely, strict=True):
@@ -78,8 +78,8 @@ def compare_dropout(comparison: Comparison) -> list[Difference]:
             where = "in another place" if both else "with no counterpart among layers"
             words = f"{name} has {call.text} of {call.settings.get('rate')} {where}"
             sides = (call.text, "") if calls is lonely[0] else ("", call.text)
-            found.append(_dropout(*sides, words, certain=both))
-    return found
+            differences.append(_dropout(*sides, words, certain=both))
+    return differences
 
 
 def _dropout(module: str, counterpart: str, words: str, certain: bool = True) -> Difference:
@@ -98,7 +98,7 @@ def _dropouts(
 ) -> list[tuple[tuple[int | None, str | int | None], Call]]:
     """Return dropout layers that act, with the anchors before and after them."""
     order = [call for call in sorted(calls, key=lambda call: call.end) if call.leaf]
-    found: list[tuple[tuple[int | None, str | int | None], Call]] = []
+    placed: list[tuple[tuple[int | None, str | int | None], Call]] = []
     for position, call in enumerate(order):
         if call.group != "dropout" or not call.settings.get("rate"):
             continue
@@ -106,8 +106,8 @@ def _dropouts(
         after = [anchors[c.number] for c in order[position:] if c.number in anchors]
         # The first is before, the second after: numbers of both must not be mixed up.
         place = (before[-1] if before else None, f"before {after[0]}" if after else None)
-        found.append((place, call))
-    return found
+        placed.append((place, call))
+    return placed
 
 
 def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> list[Difference]:
@@ -115,7 +115,7 @@ def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> l
     first = models[0]
     second = next(model for model in models if model.framework == other)
     layers = {part.tensor: part.layer for model in (first, second) for part in model.parts}
-    found = []
+    differences = []
     for entry in known.entries:
         ours, theirs = (entry.places.get(m.framework) for m in (first, second))
         if ours is None or theirs is None or ours.layout.part or theirs.layout.part:
@@ -130,7 +130,7 @@ def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> l
             drawn = drawn[0], _sum(second, known, first.framework, ours)
         words = _other(*drawn, math.prod(entry.shape))
         if words:
-            found.append(
+            differences.append(
                 Difference(
                     what=INITIAL,
                     module=layers[ours.name],
@@ -139,7 +139,7 @@ def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> l
                     words=f"{entry.name}: {words}",
                 )
             )
-    return found
+    return differences
 
 
 def _sum(model: Model, known: WeightsMap, other: str, place: Place) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ def compare_biases(known: WeightsMap, models: Sequence[Model]) -> list[Differenc
     """Return double biases that train where another framework has one."""
     parts = {m.framework: {p.tensor: p for p in m.parts} for m in models}
     first = known.frameworks[0]
-    found = []
+    differences = []
     for framework in known.frameworks:
         for tensor, held in known.of(framework).items():
             if len(held) < 2 or any(place.layout.term is None for _, place in held):
@@ -28,7 +28,7 @@ def compare_biases(known: WeightsMap, models: Sequence[Model]) -> list[Differenc
                 if both and all(parts[other][name].trainable for name in names):
                     words = f"{other} trains {' and '.join(sorted(names))}, {framework} their sum"
                     sides = parts[other][places[0].name].layer, parts[framework][tensor].layer
-                    found.append(
+                    differences.append(
                         Difference(
                             what="setting",
                             module=sides[0] if other == first else sides[1],
@@ -37,7 +37,7 @@ def compare_biases(known: WeightsMap, models: Sequence[Model]) -> list[Differenc
                             words=words,
                         )
                     )
-    return found
+    return differences
 
 
 def compare_frozen(known: WeightsMap, models: Sequence[Model]) -> list[Difference]:
@@ -48,7 +48,7 @@ def compare_frozen(known: WeightsMap, models: Sequence[Model]) -> list[Differenc
     """
     first, second = known.frameworks
     parts = {m.framework: {p.tensor: p for p in m.parts} for m in models}
-    found = []
+    differences = []
     for entry in known.entries:
         ours, theirs = (_part(entry, name, parts[name]) for name in (first, second))
         if ours is None or theirs is None or ours.trainable == theirs.trainable:
@@ -59,7 +59,7 @@ def compare_frozen(known: WeightsMap, models: Sequence[Model]) -> list[Differenc
         words = f"{trains} trains {part.tensor}, {other} does not"
         if double:
             words += ": two biases that train move their sum twice as far"
-        found.append(
+        differences.append(
             Difference(
                 what="setting",
                 module=ours.layer,
@@ -68,11 +68,11 @@ def compare_frozen(known: WeightsMap, models: Sequence[Model]) -> list[Differenc
                 words=words,
             )
         )
-    return found
+    return differences
 
 
 def _part(entry: Entry, framework: str, parts: Mapping[str, Part]) -> Part | None:
-    """Return what a framework holds of a tensor that an optimizer may change, as a whole."""
+    """Return a framework's tensor if an optimizer may change it as a whole, otherwise None."""
     place = entry.places[framework]
     part = parts.get(place.name)
     apart = place.layout.term is not None or place.layout.part is not None
@@ -86,14 +86,14 @@ def compare_groups(names: tuple[str, str], left: Mapping[str, Sequence[Part]]) -
         names: Of both frameworks.
         left: By framework the tensors without a counterpart.
     """
-    found, kernels = [], [[p for p in left.get(name, ()) if _convolves(p)] for name in names]
+    differences, kernels = [], [[p for p in left.get(name, ()) if _convolves(p)] for name in names]
     for ours, theirs in zip(*kernels, strict=False):
         (out, each, *size), (other_out, other_each, *other_size) = ours.shape, theirs.shape
         many, few = max(each, other_each), min(each, other_each)
         if (out, size) != (other_out, other_size) or many == few or many % few:
             continue
         words = f"{names[0]} {each} channels in a group, {names[1]} {other_each}"
-        found.append(
+        differences.append(
             Difference(
                 what="setting",
                 module=ours.layer,
@@ -102,7 +102,7 @@ def compare_groups(names: tuple[str, str], left: Mapping[str, Sequence[Part]]) -
                 words=words,
             )
         )
-    return found
+    return differences
 
 
 def _convolves(part: Part) -> bool:

@@ -29,7 +29,7 @@ def custom_models(
     by_seed: Mapping[int, Mapping[str, np.ndarray]],
     other_variances: Mapping[str, frozenset[str]],
 ) -> CustomModels:
-    """Return what runs of the models of a recipe begin with.
+    """Return the starting state for runs of the models of a recipe.
 
     Args:
         known: The map of their weights.
@@ -42,7 +42,7 @@ def custom_models(
             batch than the first one.
     """
     first = known.frameworks[0]
-    found = {model.framework: _trained(model, initial[model.framework]) for model in models}
+    trained = {model.framework: _trained(model, initial[model.framework]) for model in models}
 
     def canonical(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         start = canonical_arrays(arrays, known, first)
@@ -51,8 +51,8 @@ def custom_models(
     starts = {seed: canonical(models[0].with_aliases(arrays)) for seed, arrays in by_seed.items()}
     return CustomModels(
         known=known,
-        models=found,
-        start=canonical(found[first].arrays),
+        models=trained,
+        start=canonical(trained[first].arrays),
         starts=starts,
         drawn=_folded(drawn, known),
         statistics=frozenset(n for n, part in roles_of(known, models).items() if part.statistic),
@@ -63,12 +63,12 @@ def custom_models(
 
 def _folded(canonical: Mapping[str, np.ndarray], known: WeightsMap) -> dict[str, np.ndarray]:
     """Return weights of the same models whose frozen terms are 0, so that sums are single terms."""
-    found = dict(canonical)
+    folded = dict(canonical)
     for name, first in frozen_terms(known).items():
-        if name in found and first in found:
-            found[first] = found[first] + found[name]
-            found[name] = np.zeros_like(found[name])
-    return found
+        if name in folded and first in folded:
+            folded[first] = folded[first] + folded[name]
+            folded[name] = np.zeros_like(folded[name])
+    return folded
 
 
 def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
@@ -79,25 +79,25 @@ def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
             parts.setdefault(part.tensor, []).append(part)
     return Trained(
         arrays=model.with_aliases(initial),
-        roles={name: frozenset(_roles(found)) for name, found in parts.items()},
+        roles={name: frozenset(_roles(own_parts)) for name, own_parts in parts.items()},
         counters=frozenset(model.counters),
     )
 
 
 def _roles(parts: Sequence[Part]) -> set[str]:
     """Return the roles of a parameter; `other` if it is more than the kernel of a dense layer."""
-    found = set()
+    roles = set()
     for part in parts:
         group = group_of(part.base, part.kind)
         leaf = re.split(r"[./]", part.tensor)[-1]
         if part.role.startswith("bias") or (not part.known and "bias" in leaf.split("_")):
-            found.add("bias")  # by its name where the layer is not known, as scripts do
+            roles.add("bias")  # by its name where the layer is not known, as scripts do
         if group in NORMALIZATIONS:
-            found.add("norm")
+            roles.add("norm")
         if group in NORMS:
-            found.add("layer_norm")
+            roles.add("layer_norm")
         if part.role == "embedding":
-            found.add("embedding")
+            roles.add("embedding")
         if part.also or not (part.known and part.role == "kernel" and group == "dense"):
-            found.add("other")
-    return found
+            roles.add("other")
+    return roles

@@ -153,7 +153,7 @@ def read_interpreters(texts: Iterable[str], targets: Sequence[str]) -> dict[str,
 
 
 def interpreter(path: str) -> str:
-    """Return what starts an interpreter from any folder; a bare name is looked up on PATH."""
+    """Return the path of an interpreter from any folder; a bare name is looked up on PATH."""
     # A relative path would be looked up from the folder of the script that is run.
     return str(Path(path).absolute()) if os.sep in path else path
 

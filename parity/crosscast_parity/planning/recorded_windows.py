@@ -44,18 +44,18 @@ def planned_course(recipe: Recipe, windows: int, faults: Sequence[Fault]) -> lis
     machine, schedule = plan.find(UpdateScale), plan.find(Schedule)
     state = loss_scale.initial(machine) if machine else loss_scale.ScaleState(1.0)
     by_attempt = schedule is not None and schedule.tick == "attempt"
-    position, updates, stuck, found = 0, 0, 0, []
+    position, updates, stuck, course = 0, 0, 0, []
     for window, (n_micro, _) in enumerate(itertools.islice(_counts(recipe), windows)):
         met = any(fault.window == window and fault.place(n_micro) is not None for fault in faults)
         skipped = met and machine is not None
         now = PlannedWindow(state.scale, position, skipped, state.good, state.bad, updates, stuck)
-        found.append(now)
+        course.append(now)
         position += by_attempt or not skipped
         updates += not skipped
         if machine:
             stuck = stuck + 1 if skipped and loss_scale.is_lowest(machine, state.scale) else 0
             state = loss_scale.adjust(machine, state, not skipped)
-    return found
+    return course
 
 
 def recorded_windows(

@@ -94,9 +94,11 @@ def custom_stages(
     usual = {"quick": CUSTOM_WINDOWS, "nightly": NIGHTLY_WINDOWS}
     length = windows or usual.get(depth, FULL_WINDOWS)
     derived: dict[str, Callable[[Recipe], Recipe]] = {}
-    derived["model"] = partial(_squeezed, windows=length) if depth == "quick" else _own
+    derived["model"] = partial(_squeezed, windows=length) if depth == "quick" else _comparable
     if depth in ("full", "nightly"):
-        derived |= {f"model-{dtype}": partial(_typed, dtype=dtype) for dtype in _others(recipe)}
+        derived |= {
+            f"model-{dtype}": partial(_typed, dtype=dtype) for dtype in _other_dtypes(recipe)
+        }
     trained = [
         Stage(
             name=name,
@@ -132,15 +134,15 @@ def _seed_stages(recipe: Recipe, depth: Depth, derive: Callable[..., Recipe]) ->
 
 
 def _typed(recipe: Recipe, dtype: str) -> Recipe:
-    return with_dtype(_own(recipe), dtype)
+    return with_dtype(_comparable(recipe), dtype)
 
 
 def _seeded_custom(recipe: Recipe, seed: int) -> Recipe:
-    return with_seed(shortened(_own(recipe), SEED_WINDOWS), seed)
+    return with_seed(shortened(_comparable(recipe), SEED_WINDOWS), seed)
 
 
 def _squeezed(recipe: Recipe, windows: int) -> Recipe:
-    own = _own(recipe)
+    own = _comparable(recipe)
     small = with_slower_steps(small_batches(own), own.batch.global_batch_size)
     return shortened(small, windows)
 
@@ -148,7 +150,7 @@ def _squeezed(recipe: Recipe, windows: int) -> Recipe:
 def own_toy_stage(recipe: Recipe) -> Stage:
     """Return the stage on the toy beside a user's script, which cannot be recompiled for it."""
     most = TOY_MICRO_BATCHES // recipe.accumulation.steps
-    return _toy("toy", max(FULL_WINDOWS, min(TOY_WINDOWS, most)), _own)
+    return _toy("toy", max(FULL_WINDOWS, min(TOY_WINDOWS, most)), _comparable)
 
 
 def own_stage(recipe: Recipe, windows: int | None, twins: int, weights: int | None = None) -> Stage:
@@ -164,7 +166,7 @@ def own_stage(recipe: Recipe, windows: int | None, twins: int, weights: int | No
         name="model",
         parts=ALL,
         windows=windows or FULL_WINDOWS,
-        derive=_own,
+        derive=_comparable,
         recorded=_recorded(recipe, weights),
         twins=twins,
         variants=False,
@@ -207,15 +209,15 @@ def proof_stages(recipe: Recipe) -> list[Stage]:
     ]
 
 
-def _own(recipe: Recipe) -> Recipe:
+def _comparable(recipe: Recipe) -> Recipe:
     return comparable(recipe)[0]
 
 
 def _small(recipe: Recipe, windows: int, stress: bool) -> Recipe:
-    found = _own(recipe)
+    own = _comparable(recipe)
     if stress:
-        return stress_recipe(found)[0]
-    return shortened(found if is_small(found) else tiny(found), windows)
+        return stress_recipe(own)[0]
+    return shortened(own if is_small(own) else tiny(own), windows)
 
 
 def _recorded(recipe: Recipe, weights: int | None = None) -> int:
@@ -228,7 +230,7 @@ def _model(recipe: Recipe, parts: frozenset[Part], windows: int, twins: int) -> 
         name="model",
         parts=parts,
         windows=windows,
-        derive=_own,
+        derive=_comparable,
         recorded=_recorded(recipe),
         twins=twins,
     )
@@ -246,7 +248,7 @@ def _full(
 ) -> Iterator[Stage]:
     nightly = depth == "nightly"
     for number in range(SMALL_SEEDS):
-        for dtype in (recipe.precision.compute_dtype, *_others(recipe)):
+        for dtype in (recipe.precision.compute_dtype, *_other_dtypes(recipe)):
             yield _tiny(recipe, number, dtype, twins, stress)
     if not is_small(recipe):
         length = windows or (NIGHTLY_WINDOWS if nightly else FULL_WINDOWS)
@@ -255,7 +257,7 @@ def _full(
     yield from _seed_stages(recipe, depth, plain)
 
 
-def _others(recipe: Recipe) -> list[str]:
+def _other_dtypes(recipe: Recipe) -> list[str]:
     return [dtype for dtype in DTYPES if dtype != recipe.precision.compute_dtype]
 
 
@@ -278,8 +280,8 @@ def _tiny(recipe: Recipe, number: int, dtype: str, twins: int, stress: bool) -> 
 
 
 def _variation(recipe: Recipe, seed: int, dtype: str | None, stress: bool) -> Recipe:
-    found = _seeded(recipe, seed, FULL_WINDOWS, stress)
-    return with_dtype(found, dtype) if dtype else found
+    seeded = _seeded(recipe, seed, FULL_WINDOWS, stress)
+    return with_dtype(seeded, dtype) if dtype else seeded
 
 
 def _seeded(recipe: Recipe, seed: int, windows: int, stress: bool) -> Recipe:

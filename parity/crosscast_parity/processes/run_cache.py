@@ -70,9 +70,9 @@ def _ask(python: str) -> tuple[tuple[tuple[str, str], ...], str]:
             check=True,
             stdin=subprocess.DEVNULL,
         )
-        found = json.loads(answer.stdout)
-        shown = sorted((str(k), str(v)) for k, v in found["versions"].items())
-        return tuple(shown), content_hash({"identity": found["identity"]})
+        document = json.loads(answer.stdout)
+        shown = sorted((str(k), str(v)) for k, v in document["versions"].items())
+        return tuple(shown), content_hash({"identity": document["identity"]})
     except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError):
         return (), ""
 
@@ -102,7 +102,7 @@ def numeric_environment(environment: Mapping[str, str]) -> dict[str, str]:
         for backend in installed_backends()
         if backend.harness is not None
     )
-    prefixes = (*ENVIRONMENT, *(prefix for some in own for prefix in some))
+    prefixes = (*ENVIRONMENT, *(prefix for group in own for prefix in group))
     return {k: v for k, v in environment.items() if k.startswith(prefixes)}
 
 
@@ -114,8 +114,8 @@ def _file_hash(path: Path, size: int, changed: int) -> str:
 
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    found = path.stat()
-    return _file_hash(path, found.st_size, found.st_mtime_ns)
+    stat = path.stat()
+    return _file_hash(path, stat.st_size, stat.st_mtime_ns)
 
 
 def folder_hash(folder: Path) -> str:
@@ -187,9 +187,9 @@ class Store:
         """
         folder = self.root / key
         try:
-            done = json.loads((folder / "done.json").read_text())
-            whole = all((folder / n).stat().st_size == size for n, size in done["files"].items())
-            same = whole and all(file_hash(Path(p)) == h for p, h in done["modules"].items())
+            ended = json.loads((folder / "done.json").read_text())
+            whole = all((folder / n).stat().st_size == size for n, size in ended["files"].items())
+            same = whole and all(file_hash(Path(p)) == h for p, h in ended["modules"].items())
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
         return folder if same else None

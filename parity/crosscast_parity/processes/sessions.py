@@ -116,15 +116,15 @@ class _Active:
             return []
         whole = raw[: raw.rfind(b"\n") + 1]
         self.seen += len(whole)
-        found = []
+        events = []
         for line in whole.splitlines():
             try:
                 event = json.loads(line)
             except ValueError:
                 continue
             if isinstance(event, dict) and str(event.get("run")) in self.folders:
-                found.append({k: str(v) for k, v in event.items()})
-        return found
+                events.append({k: str(v) for k, v in event.items()})
+        return events
 
 
 class SessionPool:
@@ -252,18 +252,18 @@ class SessionPool:
                 session.started.add(key)
                 if key not in self._reported:
                     self._reported.add(key)
-                    self._pending.append(("started", self._named(session, key), None))
+                    self._pending.append(("started", self._run_of(session, key), None))
             elif event.get("event") == "ended" and key in session.started:
                 session.current = None
                 session.ended.add(key)
                 self._settle(session, key)
 
-    def _named(self, session: _Active, key: str) -> SessionRun:
+    def _run_of(self, session: _Active, key: str) -> SessionRun:
         return next(run for run in session.job.runs if run.key == key)
 
     def _settle(self, session: _Active, key: str) -> None:
         """Take over the result of a run that has come to its end."""
-        run, folder = self._named(session, key), session.folders[key]
+        run, folder = self._run_of(session, key), session.folders[key]
         self._finish(run, read_outcome(folder, session.child.job), folder)
 
     def _after(self, session: _Active, kind: OutcomeKind | None, message: str) -> SessionJob:
@@ -276,9 +276,9 @@ class SessionPool:
         for run in guilty:
             folder = session.folders[run.key]
             own = log_tail(folder / "log.txt") or log_tail(log)
-            found, words = (kind, message) if kind else judge_exit(code, None, "no status", own)
+            ending, words = (kind, message) if kind else judge_exit(code, None, "no status", own)
             outcome = Outcome(
-                kind=found,
+                kind=ending,
                 message=words,
                 exit_code=code,
                 seconds=time.monotonic() - session.since,
@@ -317,8 +317,8 @@ def read_outcome(folder: Path, job: Job | None = None) -> Outcome:
     """Say how a run ended whose folder holds done.json, believing it only with its status."""
     tail = log_tail(folder / "log.txt")
     try:
-        done = read_json(folder / DONE, MOST_DONE)
-        code, seconds = int(done["exit_code"]), float(done["seconds"])
+        document = read_json(folder / DONE, MOST_DONE)
+        code, seconds = int(document["exit_code"]), float(document["seconds"])
     except (ValueError, LookupError, TypeError, ArithmeticError):
         return Outcome(kind="failed", message="done.json is missing or damaged", log_tail=tail)
     status, problem = read_job_status(folder)

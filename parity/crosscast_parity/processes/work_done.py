@@ -32,7 +32,7 @@ def ignore(progress: Progress) -> None:
 
 
 def without_findings(on_progress: OnProgress) -> OnProgress:
-    """Return what passes on all but the findings."""
+    """Return a function that passes on all events but the findings."""
 
     def pass_on(progress: Progress) -> None:
         if progress.kind != "finding":

@@ -28,8 +28,8 @@ def put(recipe: Recipe, values: Mapping[str, Any]) -> Recipe | None:
     distributed = data["distributed"]
     processes = distributed["nodes"] * distributed["processes_per_node"]
     rows = data["batch"]["micro_batch_size"] * data["accumulation"]["steps"] * processes
-    made = built(changed(data, {"batch.global_batch_size": rows}))
-    return made[0] if made else None
+    result = built(changed(data, {"batch.global_batch_size": rows}))
+    return result[0] if result else None
 
 
 def value_of(recipe: Recipe, path: str) -> Any:

@@ -42,7 +42,7 @@ class _Pair:
 
 def observed(evidence: Evidence) -> list[ObservedWindow]:
     """Return the recorded updates of an undisturbed run that show gradients before and after."""
-    windows = evidence.made[0].windows
+    windows = evidence.program_runs[0].windows
     return [
         w for w in windows if not w.row.skipped and w.applied and set(w.applied) <= set(w.total)
     ]
@@ -56,9 +56,9 @@ def changes_gradients(windows: Sequence[ObservedWindow]) -> bool:
 def clip_of(windows: Sequence[ObservedWindow]) -> Clip | None:
     """Return the clip that explains all recorded updates; None if none does."""
     for kind in (_by_global_norm, _by_norms, _by_value):
-        found = kind([_pairs(window) for window in windows])
-        if found is not None:
-            return found
+        clip = kind([_pairs(window) for window in windows])
+        if clip is not None:
+            return clip
     return None
 
 
@@ -135,13 +135,13 @@ def _judged(kind: str, clipped: Sequence[float], free: float, windows: int) -> C
     """Return a clip if one limit explains what was clipped and what was not."""
     if not clipped:
         return None
-    limit = _written(float(np.median(clipped)))
+    limit = _shortest_number(float(np.median(clipped)))
     if any(abs(each - limit) > 10 * SAME * limit for each in clipped) or free > limit * (1 + SAME):
         return None
     return Clip(kind=kind, limit=limit, windows=windows)
 
 
-def _written(limit: float) -> float:
+def _shortest_number(limit: float) -> float:
     """Return the shortest number that a limit may have been written as."""
     for digits in _DIGITS:
         short = float(f"{limit:.{digits}g}")

@@ -43,7 +43,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class ProgramRun:
     """One run: its records and, in memory, whole tensors of its first updates."""
 
     name: str
@@ -55,17 +55,17 @@ class Made:
 class Evidence:
     """The runs of a program; the first is an undisturbed one."""
 
-    made: tuple[Made, ...]
+    program_runs: tuple[ProgramRun, ...]
 
     @property
     def recording(self) -> Recording:
         """The records of the undisturbed run."""
-        return self.made[0].recording
+        return self.program_runs[0].recording
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, Any]:
         """What the program told of itself."""
-        return self.recording.told
+        return self.recording.facts
 
     @property
     def optimizers(self) -> int:
@@ -77,27 +77,27 @@ class Evidence:
         """What the optimizer updates; empty if it was not told."""
         return tuple(
             Parameter(name=entry["name"], roles=frozenset(entry["roles"]), group=entry["group"])
-            for entry in self.told.get("parameters", ())
+            for entry in self.facts.get("parameters", ())
         )
 
     def runs(self, recipe: Recipe, *, tensors: bool = True) -> tuple[RecordedRun, ...]:
         """Return the runs as those of a program that claims to follow a recipe."""
         roles = {parameter.name: parameter.roles for parameter in self.parameters}
-        return tuple(self._run(made, recipe, roles, tensors) for made in self.made)
+        return tuple(self._run(run, recipe, roles, tensors) for run in self.program_runs)
 
-    def _run(self, made: Made, recipe: Recipe, roles: Roles, tensors: bool) -> RecordedRun:
-        rows = rows_of(made.recording, self._base_group(recipe))
+    def _run(self, run: ProgramRun, recipe: Recipe, roles: Roles, tensors: bool) -> RecordedRun:
+        rows = rows_of(run.recording, self._base_group(recipe))
         observation = None
-        if tensors and made.windows and self.optimizers == 1:
-            attempts = made.recording.attempts
+        if tensors and run.windows and self.optimizers == 1:
+            attempts = run.recording.attempts
             windows = tuple(
                 _observed(window, rows[window.window], attempts[window.window], recipe, roles)
-                for window in made.windows
+                for window in run.windows
                 if window.window < len(rows)
             )
             observation = Observation(windows=windows)
         return RecordedRun(
-            run=made.name, recipe=recipe, rows=rows, observation=observation, compared=False
+            run=run.name, recipe=recipe, rows=rows, observation=observation, compared=False
         )
 
     def _base_group(self, recipe: Recipe) -> int:
@@ -110,17 +110,17 @@ class Evidence:
         return 0
 
     def judges(self) -> JudgeFactory:
-        """Return what makes the judges of a run of a user's program."""
-        attempts = {made.name: made.recording.attempts for made in self.made}
+        """Return the factory for the judges of a run of a user's program."""
+        attempts = {each.name: each.recording.attempts for each in self.program_runs}
 
         def factory(run: RecordedRun) -> Judges:
-            found: dict[Part, Judge] = {
+            judges: dict[Part, Judge] = {
                 part: _without_unseen(judged)
                 for part, judged in judges_of(run).items()
                 if part != "types"
             }
-            found["counts"] = lambda recipe: check_micro_batches(recipe, attempts[run.run])
-            return found
+            judges["counts"] = lambda recipe: check_micro_batches(recipe, attempts[run.run])
+            return judges
 
         return factory
 
@@ -205,7 +205,7 @@ def check_micro_batches(recipe: Recipe, attempts: Sequence[RecordedAttempt]) -> 
     steps, size = recipe.accumulation.steps, recipe.batch.micro_batch_size
     counts = [micro_of(attempt) for attempt in attempts]
     ends = recipe.accumulation.tail in WHOLE
-    found = [
+    checks = [
         judge(
             "L0b",
             "micro-batches of a window",
@@ -219,7 +219,7 @@ def check_micro_batches(recipe: Recipe, attempts: Sequence[RecordedAttempt]) -> 
     ]
     sizes = [part["rows"] for attempt in attempts for part in attempt.micro]
     if sizes and all(sizes):
-        found.append(
+        checks.append(
             judge(
                 "L0b",
                 "rows of a window",
@@ -231,7 +231,7 @@ def check_micro_batches(recipe: Recipe, attempts: Sequence[RecordedAttempt]) -> 
                 nothing="no update was made",
             )
         )
-    return tuple(found)
+    return tuple(checks)
 
 
 def _usual_first(values: Sequence[int], claimed: int) -> Iterable[int]:

@@ -14,7 +14,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.reading.changes import CLOSE, alike, put
 from crosscast_parity.reading.evidence import Evidence, Parameter, most_common
-from crosscast_parity.reading.told import Told
+from crosscast_parity.reading.statements import Statement
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:-]{1,200}")
 MOST_NAMES = 20
@@ -22,7 +22,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 WHY = "the groups of the optimizer"
 
 
-def told_groups(evidence: Evidence, recipe: Recipe) -> dict[str, Told]:
+def group_statements(evidence: Evidence, recipe: Recipe) -> dict[str, Statement]:
     """Return decay, roles without decay and groups as the optimizer has them.
 
     Values of the recipe stay where they mean the same for every tensor.
@@ -34,18 +34,20 @@ def told_groups(evidence: Evidence, recipe: Recipe) -> dict[str, Told]:
     own = {p.name: settings_of(step, p.name, p.roles) for p in evidence.parameters}
     if _mean_the_same(pairs, own):
         optimizer = recipe.optimizer
-        return _said(optimizer.weight_decay, optimizer.no_decay, optimizer.groups)
-    found = _decay(evidence.parameters, pairs)
-    return _said(*found) if found and put(recipe, _values(found)) else {}
+        return _group_values(optimizer.weight_decay, optimizer.no_decay, optimizer.groups)
+    values = _decay(evidence.parameters, pairs)
+    return _group_values(*values) if values and put(recipe, _values(values)) else {}
 
 
-def _values(found: tuple[Any, ...]) -> dict[str, Any]:
+def _values(values: tuple[Any, ...]) -> dict[str, Any]:
     names = ("weight_decay", "no_decay", "groups")
-    return {f"optimizer.{name}": value for name, value in zip(names, found, strict=True)}
+    return {f"optimizer.{name}": value for name, value in zip(names, values, strict=True)}
 
 
-def _said(*found: Any) -> dict[str, Told]:
-    return {path: Told(path=path, value=value, why=WHY) for path, value in _values(found).items()}
+def _group_values(*values: Any) -> dict[str, Statement]:
+    return {
+        path: Statement(path=path, value=value, why=WHY) for path, value in _values(values).items()
+    }
 
 
 Pairs = Mapping[str, tuple[float, float]]
@@ -58,7 +60,7 @@ def _settings(evidence: Evidence) -> Pairs:
     if not updates or not evidence.parameters:
         return {}
     highest = max(updates, key=lambda attempt: max(attempt.rates, default=0.0))
-    found = {}
+    by_tensor = {}
     for parameter in evidence.parameters:
         if parameter.group >= len(highest.settings):
             return {}
@@ -66,8 +68,8 @@ def _settings(evidence: Evidence) -> Pairs:
         decay, rate = settings.get("weight_decay", 0.0), settings.get("lr")
         if rate is None:
             return {}
-        found[parameter.name] = (float(decay or 0.0), float(rate))
-    return found
+        by_tensor[parameter.name] = (float(decay or 0.0), float(rate))
+    return by_tensor
 
 
 def _mean_the_same(pairs: Pairs, own: Pairs) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast_parity.reading.evidence import Evidence, Made
+from crosscast_parity.reading.evidence import Evidence, ProgramRun
 from crosscast_parity.recordings.observations import ObservedWindow, read_observation
 from crosscast_parity.side_by_side.running import (
     STOOD_IN,
@@ -59,7 +59,7 @@ def observe(
         program = replace(program, stand_ins=(folder,))
         first, windows = _run(program, limits, None)
         notes.append(STOOD_IN.format(package=package))
-    made = [Made(name="its run", recording=first.recording, windows=windows)]
+    runs = [ProgramRun(name="its run", recording=first.recording, windows=windows)]
     if not first.problem and first.recording.scaled:
         at = min(POISONED, len(first.recording.attempts) - 1)
         on_run("program, with an overflow")
@@ -71,11 +71,11 @@ def observe(
         else:
             name = "its run with an overflow"
             # What an overflow changes shows in scales, rates and skips.
-            made.append(Made(name=name, recording=second.recording))
-    missing = first.recording.told.get("windows_need")
+            runs.append(ProgramRun(name=name, recording=second.recording))
+    missing = first.recording.facts.get("windows_need")
     if missing:
         notes.append(f"updates were not computed again: {program.python} has no {missing}")
-    return Observed(ran=first, evidence=Evidence(made=tuple(made)), notes=tuple(notes))
+    return Observed(ran=first, evidence=Evidence(program_runs=tuple(runs)), notes=tuple(notes))
 
 
 def _run(

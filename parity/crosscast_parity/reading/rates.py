@@ -76,7 +76,7 @@ def fitting(
     ]
     for _, solved, values in sorted(tried, key=lambda entry: entry[:2]):
         for whole in _with_length(schedule, values, course, solved=solved):
-            if course.fits(_made(schedule, whole)) and put(recipe, _changes(own, whole)):
+            if course.fits(_schedule_with(schedule, whole)) and put(recipe, _changes(own, whole)):
                 return _changes(own, whole)
     return None
 
@@ -102,7 +102,7 @@ def _changes(own: Values, values: Values) -> Values:
     return {path: value for path, value in values.items() if not alike(value, own[path])}
 
 
-def _made(schedule: Schedule, values: Values) -> Schedule:
+def _schedule_with(schedule: Schedule, values: Values) -> Schedule:
     plain = {path.rpartition(".")[2]: value for path, value in values.items()}
     return Schedule(**{**{name: getattr(schedule, name) for name in plain}, **plain})
 
@@ -172,11 +172,11 @@ def _with_length(
     low, high = values["schedule.warmup_steps"] + 1, LONGEST
     while low < high:  # the rate at a step grows with the length
         middle = (low + high) // 2
-        made = _made(schedule, {**values, LENGTH: middle})
-        low, high = (middle + 1, high) if learning_rate(made, tick) < rate else (low, middle)
-    for found in (low, low - 1):
-        if values["schedule.warmup_steps"] <= found < LONGEST:
-            yield {**values, LENGTH: found}
+        formula = _schedule_with(schedule, {**values, LENGTH: middle})
+        low, high = (middle + 1, high) if learning_rate(formula, tick) < rate else (low, middle)
+    for total in (low, low - 1):
+        if values["schedule.warmup_steps"] <= total < LONGEST:
+            yield {**values, LENGTH: total}
 
 
 def _short(value: float) -> float:

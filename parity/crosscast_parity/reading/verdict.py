@@ -15,9 +15,9 @@ from crosscast_parity.exercise.fields import Exercise, exercise
 from crosscast_parity.exercise.rules import rule_for
 from crosscast_parity.reading.changes import alike, put, value_of
 from crosscast_parity.reading.evidence import Evidence
-from crosscast_parity.reading.groups import told_groups
+from crosscast_parity.reading.groups import group_statements
 from crosscast_parity.reading.rates import fitting
-from crosscast_parity.reading.told import Told, told
+from crosscast_parity.reading.statements import Statement, statements
 
 Status = Literal["proven", "contradicted", "not exercised"]
 SKIPPED = ("version", "name", "schedule.warmup_ratio", "model.preset", "batch.global_batch_size")
@@ -32,14 +32,14 @@ TOGETHER = ("schedule.total_steps", "schedule.end_lr")
 class FieldReading:
     """What a run says of one field.
 
-    `value`: what the recipe says. `found`: the value that fits, of a contradicted field; None if
+    `value`: that of the recipe. `run_value`: the value that fits, of a contradicted field; None if
     none does. `why`: what shows it.
     """
 
     path: str
     status: Status
     value: Any
-    found: Any = None
+    run_value: Any = None
     why: str = ""
 
 
@@ -56,7 +56,7 @@ class Reading:
 
     def of(self, status: Status) -> list[FieldReading]:
         """Return the fields of a status."""
-        return [found for found in self.fields if found.status == status]
+        return [entry for entry in self.fields if entry.status == status]
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ def hold(recipe: Recipe, evidence: Evidence, free: Collection[str] = ()) -> Read
     """
     claim = _Claim(recipe, free)
     claim.recipe = _seen_here(recipe, evidence, claim.notes)
-    agreed = _take_told(claim, evidence)
+    agreed = _take_statements(claim, evidence)
     unexplained: list[str] = []
     if evidence.optimizers > 1:
         claim.notes.append(f"{evidence.optimizers} optimizers make steps: a recipe has one")
@@ -100,8 +100,8 @@ def hold(recipe: Recipe, evidence: Evidence, free: Collection[str] = ()) -> Read
         unexplained = _fit_rates(claim, evidence) or _search(claim, evidence)
     exercised = {}
     if evidence.optimizers == 1:
-        found = exercise(claim.recipe, evidence.runs(claim.recipe), evidence.judges())
-        exercised = {entry.path: entry for entry in found}
+        exercises = exercise(claim.recipe, evidence.runs(claim.recipe), evidence.judges())
+        exercised = {entry.path: entry for entry in exercises}
     fields = tuple(_fields(recipe, claim, agreed, exercised, unexplained))
     return Reading(
         fields=fields,
@@ -112,8 +112,8 @@ def hold(recipe: Recipe, evidence: Evidence, free: Collection[str] = ()) -> Read
 
 
 def _seen_here(recipe: Recipe, evidence: Evidence, notes: list[str]) -> Recipe:
-    """Return what of a recipe this machine and this run can show at all."""
-    found = recipe
+    """Return the recipe as far as this machine and this run can show it."""
+    shown = recipe
     if recipe.processes > 1:
         notes.append("one process was run: how several share the work was not exercised")
         alone = {
@@ -121,12 +121,12 @@ def _seen_here(recipe: Recipe, evidence: Evidence, notes: list[str]) -> Recipe:
             "distributed.nodes": 1,
             "distributed.processes_per_node": 1,
         }
-        found = put(found, alone) or found
+        shown = put(shown, alone) or shown
     if recipe.scaling_on and not evidence.recording.scaled:
         nothing = "no scaler of the framework made a step: loss scaling was not exercised"
-        notes.append(evidence.told.get("unscaled", nothing))
-        found = put(found, {"loss_scaling.mode": "none"}) or found
-    return found
+        notes.append(evidence.facts.get("unscaled", nothing))
+        shown = put(shown, {"loss_scaling.mode": "none"}) or shown
+    return shown
 
 
 def _restored(recipe: Recipe, claim: _Claim) -> Recipe:
@@ -138,27 +138,27 @@ def _restored(recipe: Recipe, claim: _Claim) -> Recipe:
     return put(Recipe.model_validate(data), {}) or recipe
 
 
-def _take_told(claim: _Claim, evidence: Evidence) -> dict[str, Told]:
+def _take_statements(claim: _Claim, evidence: Evidence) -> dict[str, Statement]:
     """Take over what the program tells otherwise; return what it tells alike."""
-    agreed: dict[str, Told] = {}
+    agreed: dict[str, Statement] = {}
     for _ in range(2):  # another section brings other fields
-        for source in (told, told_groups):
-            for path, said in source(evidence, claim.recipe).items():
+        for source in (statements, group_statements):
+            for path, statement in source(evidence, claim.recipe).items():
                 now = value_of(claim.recipe, path)
                 if now is None and path not in _paths(claim.recipe):
                     continue
-                if alike(_plain(now), _plain(said.value)):
+                if alike(_as_lists(now), _as_lists(statement.value)):
                     if path not in claim.why:
-                        agreed[path] = said
-                elif claim.change({path: said.value}, said.why):
+                        agreed[path] = statement
+                elif claim.change({path: statement.value}, statement.why):
                     agreed.pop(path, None)
     return agreed
 
 
-def _plain(value: Any) -> Any:
+def _as_lists(value: Any) -> Any:
     """Return a value with lists for tuples; of groups what they say."""
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [_as_lists(item) for item in value]
     return value
 
 
@@ -226,7 +226,7 @@ def _search(claim: _Claim, evidence: Evidence) -> list[str]:
 def _fields(
     recipe: Recipe,
     claim: _Claim,
-    agreed: Mapping[str, Told],
+    agreed: Mapping[str, Statement],
     exercised: Mapping[str, Exercise],
     unexplained: Sequence[str],
 ) -> Iterator[FieldReading]:
@@ -238,14 +238,14 @@ def _fields(
         value, fits = value_of(recipe, path), value_of(claim.recipe, path)
         if path in SKIPPED:
             continue
-        if path in changed and not alike(_plain(value), _plain(fits)):
+        if path in changed and not alike(_as_lists(value), _as_lists(fits)):
             yield FieldReading(
-                path=path, status="contradicted", value=value, found=fits, why=changed[path]
+                path=path, status="contradicted", value=value, run_value=fits, why=changed[path]
             )
         elif fits is None and value is not None:
             why = "no scaler of the framework made a step"
             yield FieldReading(path=path, status="not exercised", value=value, why=why)
-        elif not alike(_plain(value), _plain(fits)):
+        elif not alike(_as_lists(value), _as_lists(fits)):
             why = "the run did not show it: see the notes"
             yield FieldReading(path=path, status="not exercised", value=value, why=why)
         elif path == end and together:
@@ -258,13 +258,13 @@ def _fields(
 
 
 def _judged(
-    path: str, entries: Sequence[Exercise], said: Told | None, unexplained: Sequence[str]
+    path: str, entries: Sequence[Exercise], statement: Statement | None, unexplained: Sequence[str]
 ) -> tuple[Status, str]:
     by_runs = [entry for entry in entries if rule_for(entry.path) is None]
     if by_runs and all(entry.status == "exercised" for entry in by_runs) and not unexplained:
         return "proven", by_runs[0].wording
-    if said is not None:
-        return "proven", said.why
+    if statement is not None:
+        return "proven", statement.why
     if entries and not by_runs:
         return "not exercised", "it takes another program to see it"
     if unexplained:

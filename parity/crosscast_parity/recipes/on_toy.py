@@ -42,24 +42,24 @@ def for_toy(groups: Sequence[ParameterGroup]) -> tuple[ParameterGroup, ...]:
 def own_on_toy(recipe: Recipe, windows: int) -> Recipe:
     """Return the recipe for the toy, of its own values but for the length of the schedule."""
     last = round(windows * (1 - LEFT))
-    found = shortened(tiny(_plain(recipe)), last)
-    return _grouped(changed(found, {"schedule.total_steps": last}))
+    shortened_recipe = shortened(tiny(_on_one_process(recipe)), last)
+    return _grouped(changed(shortened_recipe, {"schedule.total_steps": last}))
 
 
 def active_on_toy(recipe: Recipe, windows: int) -> Recipe:
     """Return a recipe in which every feature of this one is active again and again."""
-    found = stress_recipe(_plain(recipe))[0]
+    active = stress_recipe(_on_one_process(recipe))[0]
     share = 1 - LEFT - (OVERFLOWED if recipe.scaling_on else 0.0)
     changes: dict[str, Any] = {"schedule.total_steps": round(windows * share)}
-    if isinstance(found.loss_scaling, DynamicLossScaling):
-        interval = min(found.loss_scaling.growth_interval, INTERVAL)
+    if isinstance(active.loss_scaling, DynamicLossScaling):
+        interval = min(active.loss_scaling.growth_interval, INTERVAL)
         changes["loss_scaling.growth_interval"] = interval
-        if found.loss_scaling.max_scale is not None:
-            changes["loss_scaling.max_scale"] = found.loss_scaling.max_scale * BETWEEN
-    return _grouped(changed(found, changes))
+        if active.loss_scaling.max_scale is not None:
+            changes["loss_scaling.max_scale"] = active.loss_scaling.max_scale * BETWEEN
+    return _grouped(changed(active, changes))
 
 
-def _plain(recipe: Recipe) -> Recipe:
+def _on_one_process(recipe: Recipe) -> Recipe:
     """Return the recipe for one process; the toy has no dropout."""
     return without_dropout(of_bert(comparable(recipe)[0]))[0]
 

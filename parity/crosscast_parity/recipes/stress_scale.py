@@ -90,14 +90,14 @@ class Course:
     def clean(self, count: int) -> None:
         """Go on with windows that do not overflow."""
         for _ in range(count):
-            self._go(True)
+            self._advance(True)
 
     def overflow(self, count: int = 1) -> None:
         """Go on with windows that overflow."""
         for _ in range(count):
-            self._go(False)
+            self._advance(False)
 
-    def _go(self, finite: bool) -> None:
+    def _advance(self, finite: bool) -> None:
         self.overflows.append(not finite)
         self.state = loss_scale.adjust(self.machine, self.state, finite)
 

@@ -200,19 +200,19 @@ def _metadata(path: Path, file: Any) -> dict[str, Any]:
 def _by_kind(path: Path, file: Any) -> dict[str, StoredTensors]:
     """Return the tensors of a file by kind, having looked at every name, type and shape."""
     shapes = _shapes(path, file)
-    found: dict[str, dict[str, Shape]] = {kind: {} for kind in KINDS}
+    by_kind: dict[str, dict[str, Shape]] = {kind: {} for kind in KINDS}
     for key, shape in shapes.items():
         kind, slash, name = key.partition("/")
-        if kind not in found or not slash or not name:
+        if kind not in by_kind or not slash or not name:
             _refuse(path, f"{key!r} is not one of {', '.join(KINDS)}")
-        found[kind][name] = shape
-    if found["before"].keys() != found["after"].keys() or not found["before"]:
+        by_kind[kind][name] = shape
+    if by_kind["before"].keys() != by_kind["after"].keys() or not by_kind["before"]:
         _refuse(path, "the parameters before and after the window differ, or there are none")
     for key, shape in shapes.items():
         name = key.partition("/")[2]
         if shapes.get(f"before/{name}") != shape:
             _refuse(path, f"{key} has the shape {shape}, which is not that of a parameter")
-    return {kind: StoredTensors(path, file, f"{kind}/", shapes) for kind, shapes in found.items()}
+    return {kind: StoredTensors(path, file, f"{kind}/", shapes) for kind, shapes in by_kind.items()}
 
 
 def _shapes(path: Path, file: Any) -> dict[str, Shape]:
@@ -240,18 +240,18 @@ def _held(path: Path, parameters: StoredTensors, kept: Collection[str]) -> HeldS
     if not path.is_file():
         return None
     file = _open(path)
-    found: dict[str, dict[str, Shape]] = {"moments": {}, "average": {}}
+    by_kind: dict[str, dict[str, Shape]] = {"moments": {}, "average": {}}
     for key, shape in _shapes(path, file).items():
         kind, _, name = key.partition("/")
         of = name if kind == "average" else name.partition("/")[2]
-        if kind not in found or of not in parameters.shapes:
+        if kind not in by_kind or of not in parameters.shapes:
             _refuse(path, f"{key!r} is no moment or average of a parameter")
         if kind == "average" and shape != parameters.shapes[of]:
             _refuse(path, f"{key} has the shape {shape}, which is not that of the parameter")
-        found[kind][name] = shape
-    if found["average"] and not found["average"].keys() >= set(kept):
+        by_kind[kind][name] = shape
+    if by_kind["average"] and not by_kind["average"].keys() >= set(kept):
         _refuse(path, "some parameters have an average, others none")
-    stored = {kind: StoredTensors(path, file, f"{kind}/", names) for kind, names in found.items()}
+    stored = {kind: StoredTensors(path, file, f"{kind}/", names) for kind, names in by_kind.items()}
     return HeldState(**stored)
 
 

@@ -44,9 +44,9 @@ def read_resumed(path: Path) -> Resumed | None:
         return Resumed(
             window=int(document["window"]),
             tensors=int(document["tensors"]),
-            off={_text(name): _text(words) for name, words in document["off"].items()},
+            off={_shortened(name): _shortened(words) for name, words in document["off"].items()},
             counters={
-                _text(name): (_number(before), _number(after))
+                _shortened(name): (_number(before), _number(after))
                 for name, (before, after) in document["counters"].items()
             },
             next=None if document["next"] is None else dict(document["next"]),
@@ -56,7 +56,7 @@ def read_resumed(path: Path) -> Resumed | None:
         raise DiagnosticError(Diagnostic(code="CC723", message=message)) from None
 
 
-def _text(value: Any) -> str:
+def _shortened(value: Any) -> str:
     return str(value)[:MAX_TEXT]
 
 

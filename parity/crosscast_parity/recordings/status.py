@@ -81,11 +81,11 @@ def _status(path: Path, document: dict[str, Any]) -> Status:
     return Status(
         status=STATUSES[kind],
         exit_code=document.get("exit_code"),
-        message=_text(path, document, "message"),
+        message=_read_text(path, document, "message"),
         windows=_count(path, document, "windows"),
         updates=_count(path, document, "updates"),
         eval=_evaluation(path, document.get("eval")),
-        device=_text(path, document, "device"),
+        device=_read_text(path, document, "device"),
         versions={str(k)[:MAX_TEXT]: str(v)[:MAX_TEXT] for k, v in sorted(versions.items())},
     )
 
@@ -94,7 +94,7 @@ def _is_code(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 256
 
 
-def _text(path: Path, document: dict[str, Any], name: str) -> str:
+def _read_text(path: Path, document: dict[str, Any], name: str) -> str:
     value = document.get(name)
     if value is None:
         return ""

@@ -90,10 +90,10 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _list(path: Path, key: str, document: Mapping[str, Any]) -> list[Any]:
-    found = document.get(key, [])
-    if not isinstance(found, list):
+    entries = document.get(key, [])
+    if not isinstance(entries, list):
         _refuse(path, f"`{key}` is not a list")
-    return found
+    return entries
 
 
 def _call(path: Path, entry: Any) -> OrderedCall:
@@ -124,15 +124,15 @@ def _call(path: Path, entry: Any) -> OrderedCall:
 def _classes(path: Path, key: str, classes: Any) -> dict[str, tuple[Operation, ...]]:
     if not isinstance(classes, dict):
         _refuse(path, f"`{key}` is not an object")
-    return {name: tuple(_operations(path, found)) for name, found in classes.items()}
+    return {name: tuple(_operations(path, operations)) for name, operations in classes.items()}
 
 
-def _operations(path: Path, found: Any) -> list[Operation]:
-    if not isinstance(found, dict) or not all(
-        isinstance(operations, list) for operations in found.values()
+def _operations(path: Path, by_name: Any) -> list[Operation]:
+    if not isinstance(by_name, dict) or not all(
+        isinstance(operations, list) for operations in by_name.values()
     ):
         _refuse(path, "a class of operations does not map names to lists")
-    return [_operation(path, name, entry) for name, entries in found.items() for entry in entries]
+    return [_operation(path, name, entry) for name, entries in by_name.items() for entry in entries]
 
 
 def _operation(path: Path, name: str, entry: Any) -> Operation:

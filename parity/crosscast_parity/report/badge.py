@@ -81,7 +81,7 @@ class Badge:
         return ElementTree.tostring(root, encoding="unicode") + "\n"
 
     def endpoint(self) -> dict[str, Any]:
-        """Return what shields.io reads from an address; a bad verdict keeps its color there."""
+        """Return the data that shields.io reads; a bad verdict keeps its color there."""
         return {
             "schemaVersion": 1,
             "label": self.label,
@@ -155,9 +155,9 @@ def _verdict(report: ParityReport) -> tuple[ComparisonVerdict, str]:
 
 
 def _gaps(report: ParityReport) -> list[str]:
-    """Return what a good verdict leaves open, each once."""
-    found = [gap for pair in report.pairs for gap in untested(pair.checks)]
-    found += report.left_out
+    """Return the gaps of a good verdict, each once."""
+    gaps = [gap for pair in report.pairs for gap in untested(pair.checks)]
+    gaps += report.left_out
     idle = [field.field for field in report.exercise if not field.exercised]
-    found += [field for field in idle if field not in report.by_design]
-    return list(dict.fromkeys(found))
+    gaps += [field for field in idle if field not in report.by_design]
+    return list(dict.fromkeys(gaps))

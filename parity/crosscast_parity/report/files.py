@@ -62,7 +62,7 @@ def write_report(
 
 
 def verdict_files(junit: str, badge: Badge) -> dict[str, str]:
-    """Return what services for continuous integration read, by the name of the file."""
+    """Return the files for services of continuous integration: name to text."""
     return {JUNIT: junit, BADGE: badge.svg(), ENDPOINT: _json(badge.endpoint())}
 
 

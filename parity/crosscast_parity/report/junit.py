@@ -72,10 +72,10 @@ def _seconds(report: ParityReport, contestant: str) -> float:
 
 
 def _checks(suite: Element, contestant: str, checks: Sequence[Check]) -> None:
-    add_checks(suite, f"parity.{contestant}", [(_named(check), check) for check in checks])
+    add_checks(suite, f"parity.{contestant}", [(_case_name(check), check) for check in checks])
 
 
-def _named(check: Check) -> str:
+def _case_name(check: Check) -> str:
     where = "/".join(part for part in (check.stage, check.run) if part)
     return f"{check.name} ({where})" if where else check.name
 

@@ -61,8 +61,8 @@ class _Display:
             self._running.remove(title)
         outcome = progress.outcome
         if outcome and not outcome.complete:
-            said = escaped(f"{title}: {outcome.kind}: {outcome.message}")
-            self._bar.console.print(said, markup=False)
+            line = escaped(f"{title}: {outcome.kind}: {outcome.message}")
+            self._bar.console.print(line, markup=False)
         self._bar.update(
             self._task,
             description=escaped(", ".join(self._running[:2])) or "starting a process",

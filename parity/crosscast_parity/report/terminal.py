@@ -39,7 +39,7 @@ def summary_lines(report: ParityReport, *, files: Sequence[Path] = ()) -> list[s
     for pair in report.pairs:
         lines += _pair(pair)
     if not report.pairs:
-        lines += _alone(report)
+        lines += _single_program_lines(report)
     for canary in report.self_test:
         result = "seen" if canary.caught else "NOT SEEN"
         lines += _wrapped(f"{canary.program}: {canary.title}: {canary.level} = {result}", keep=True)
@@ -76,7 +76,7 @@ def _pair(pair: Pair) -> Iterator[str]:
     yield from _troubles(pair.checks)
 
 
-def _alone(report: ParityReport) -> Iterator[str]:
+def _single_program_lines(report: ParityReport) -> Iterator[str]:
     for entrant in report.entrants:
         runs = [run for run in report.runs if run.contestant == entrant.name]
         ended = [run for run in runs if not run.outcome.complete]
@@ -102,12 +102,12 @@ def _levels(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _troubles(checks: Sequence[Check]) -> Iterator[str]:
-    found = [check for check in by_level(checks) if check.result in ("fail", "unclear")]
-    found.sort(key=lambda check: check.result != "fail")
-    for check in found[:SHOWN]:
+    troubles = [check for check in by_level(checks) if check.result in ("fail", "unclear")]
+    troubles.sort(key=lambda check: check.result != "fail")
+    for check in troubles[:SHOWN]:
         yield from _wrapped(f"{_MARKS[check.result]} {place(check)}: {check.wording}", indent="  ")
-    if len(found) > SHOWN:
-        yield f"  and {len(found) - SHOWN} more: see the report"
+    if len(troubles) > SHOWN:
+        yield f"  and {len(troubles) - SHOWN} more: see the report"
 
 
 def _wrapped(text: str, *, indent: str = "", keep: bool = False) -> list[str]:

@@ -49,10 +49,10 @@ class Maker:
 
     def plain(self) -> list[RunRequest]:
         """Return the runs of all programs in all stages, twins apart."""
-        return [request for result in self.results for request in self._plain(result)]
+        return [request for result in self.results for request in self._requests(result)]
 
-    def _plain(self, result: StageResult) -> list[RunRequest]:
-        toy, found = result.stage.toy, []
+    def _requests(self, result: StageResult) -> list[RunRequest]:
+        toy, requests = result.stage.toy, []
         inputs = None if toy else self._inputs(result)
         for name, contestant in self.contestants.items():
             recipe = result.recipes[name]
@@ -61,26 +61,26 @@ class Maker:
             if toy:
                 inputs = self.work.toy(result.stage, recipe)
             assert inputs is not None
-            given = inputs if toy else self.work.given(inputs, contestant)
+            program_inputs = inputs if toy else self.work.inputs_of(inputs, contestant)
             emulated = self.execution[name] == "emulated"
             specs = plain_runs(
-                contestant, recipe, result.stage, given, result.faults, emulated=emulated
+                contestant, recipe, result.stage, program_inputs, result.faults, emulated=emulated
             )
-            found += [self._ask(contestant, spec) for spec in specs]
-        return found
+            requests += [self._ask(contestant, spec) for spec in specs]
+        return requests
 
     def twins(self, name: str) -> list[RunRequest]:
         """Return the perturbed runs, if there will be somebody to compare with them."""
         if len(self.contestants) < 2 and not self.options.save_reference:
             return []
-        contestant, found = self.contestants[name], []
+        contestant, requests = self.contestants[name], []
         for result in self.results:
             if result.stage.toy:
                 continue
-            inputs = self.work.given(self._inputs(result), contestant)
+            inputs = self.work.inputs_of(self._inputs(result), contestant)
             specs = twin_runs(contestant, result.recipes[name], result.stage, inputs)
-            found += [self._ask(contestant, spec) for spec in specs]
-        return found
+            requests += [self._ask(contestant, spec) for spec in specs]
+        return requests
 
     def _inputs(self, result: StageResult) -> Inputs:
         recipe = result.recipes[self.wanted]
@@ -104,7 +104,7 @@ class Maker:
         finished: dict[str, Finished] = {}
         cached = set()
         for request in requests:
-            folder = request.stored or self._kept(request)
+            folder = request.stored or self._finished_folder(request)
             if folder:
                 finished[request.run.key] = Finished(read_outcome(folder), folder)
                 cached.add(request.run.key)
@@ -138,30 +138,32 @@ class Maker:
         jobs = deal(missing, self.execution, self.work, self.options.jobs, self.wanted)
         finished |= pool.run(jobs)
         for request in requests:
-            made = self._made(request, finished[request.run.key], cached=request.run.key in cached)
-            self._of(request.spec.stage).made[(request.spec.contestant, request.spec.name)] = made
+            own = self._gather(request, finished[request.run.key], cached=request.run.key in cached)
+            self._result_of(request.spec.stage).finished[
+                (request.spec.contestant, request.spec.name)
+            ] = own
 
     def _pass_on(self, request: RunRequest, finished: Finished | None, *, cached: bool) -> None:
         if finished:
-            made = self._made(request, finished, cached=cached)
-            if made.run.outcome.complete:
-                self.on_made(made)
+            finished_run = self._gather(request, finished, cached=cached)
+            if finished_run.run.outcome.complete:
+                self.on_made(finished_run)
 
-    def _made(self, request: RunRequest, finished: Finished, *, cached: bool) -> FinishedRun:
+    def _gather(self, request: RunRequest, finished: Finished, *, cached: bool) -> FinishedRun:
         return gather(
             request.spec, finished, self.execution[request.contestant.name], cached=cached
         )
 
-    def _kept(self, request: RunRequest) -> Path | None:
+    def _finished_folder(self, request: RunRequest) -> Path | None:
         """Return the folder of a run that was made before; a damaged one is removed."""
         folder = self.work.store.find(request.run.key)
         if folder is None:
             return None
-        found = self._made(request, Finished(read_outcome(folder), folder), cached=True)
-        if found.run.outcome.complete:
+        finished = self._gather(request, Finished(read_outcome(folder), folder), cached=True)
+        if finished.run.outcome.complete:
             return folder
         self.work.store.drop(request.run.key)
         return None
 
-    def _of(self, stage: str) -> StageResult:
+    def _result_of(self, stage: str) -> StageResult:
         return next(result for result in self.results if result.stage.name == stage)

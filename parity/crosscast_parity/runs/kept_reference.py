@@ -65,8 +65,8 @@ class StoredReference:
         wanted = origin_of(spec)
         other = [key for key, value in wanted.items() if stored.origin.get(key) != value]
         if other:
-            what = ", ".join(other)
-            message = f"run {spec.stage}/{spec.name} of the stored reference has other {what}"
+            differing = ", ".join(other)
+            message = f"run {spec.stage}/{spec.name} of the stored reference has other {differing}"
             raise _unfit(message)
         return stored.folder
 
@@ -77,7 +77,7 @@ def _unfit(message: str) -> DiagnosticError:
 
 
 def origin_of(spec: RunSpec) -> dict[str, Any]:
-    """Return what a run is made from, whatever the program is."""
+    """Return the inputs of a run, whatever the program is."""
     return {
         "rows": [file_hash(spec.trained), file_hash(spec.inputs.eval)],
         "weights": file_hash(spec.weights),
@@ -94,12 +94,12 @@ def store_reference(
     *,
     execution: Execution,
     script: str,
-    made: Iterable[FinishedRun],
+    finished_runs: Iterable[FinishedRun],
 ) -> Path:
     """Copy the runs of a program into a folder; return the file that names them."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = []
-    for made_run in made:
+    for made_run in finished_runs:
         place = Path("runs") / f"{made_run.spec.stage}-{made_run.spec.name}"
         shutil.rmtree(folder / place, ignore_errors=True)
         shutil.copytree(made_run.folder, folder / place)

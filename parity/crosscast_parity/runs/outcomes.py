@@ -35,8 +35,8 @@ class FinishedRun:
     def injected(self) -> frozenset[str] | None:
         """The faults that its session saw meet a micro-batch; None if that was not recorded."""
         try:
-            found = read_json(self.folder / DONE, MOST_DONE)["injected"]
-            return frozenset(map(str, found))
+            faults = read_json(self.folder / DONE, MOST_DONE)["injected"]
+            return frozenset(map(str, faults))
         except (ValueError, LookupError, TypeError):
             return None
 
@@ -50,7 +50,7 @@ class StageResult:
     recipes: Mapping[str, Recipe]
     faults: tuple[Fault, ...]
     frameworks: Mapping[str, str]
-    made: dict[tuple[str, str], FinishedRun] = field(default_factory=dict)
+    finished: dict[tuple[str, str], FinishedRun] = field(default_factory=dict)
     judgements: Judgements = field(default_factory=Judgements)
     custom: CustomModels | None = None
     _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)
@@ -58,85 +58,87 @@ class StageResult:
 
     def of(self, contestant: str, name: str) -> FinishedRun | None:
         """Return a run, if it came to an end."""
-        found = self.made.get((contestant, name))
-        return found if found and found.run.outcome.complete else None
+        finished = self.finished.get((contestant, name))
+        return finished if finished and finished.run.outcome.complete else None
 
     def all_of(self, contestant: str) -> list[FinishedRun]:
         """Return the runs of a contestant, but for the perturbed ones."""
         return [
-            made
-            for (name, _), made in self.made.items()
-            if name == contestant and not made.spec.twin
+            finished
+            for (name, _), finished in self.finished.items()
+            if name == contestant and not finished.spec.twin
         ]
 
     def twins(self, contestant: str) -> dict[str, FinishedRun]:
         """Return the perturbed runs of a contestant that came to an end, by name."""
         return {
-            run: made
-            for (name, run), made in self.made.items()
-            if name == contestant and made.spec.twin and made.run.outcome.complete
+            run: finished
+            for (name, run), finished in self.finished.items()
+            if name == contestant and finished.spec.twin and finished.run.outcome.complete
         }
 
-    def given(self, **arguments: Any) -> dict[str, Any]:
-        """Return what judgements of this stage depend on besides the files of runs."""
+    def judgement_inputs(self, **arguments: Any) -> dict[str, Any]:
+        """Return the inputs of this stage's judgements besides the files of runs."""
         models = {"models": self.custom.digest} if self.custom is not None else {}
         return {**arguments, **models}
 
-    def train_rows(self, made: FinishedRun) -> int | None:
+    def train_rows(self, finished: FinishedRun) -> int | None:
         """Return the rows that a run trained on, counted in the file if it is not the recipe's.
 
         None if that cannot be read; what depends on it is not tested then.
         """
-        data = made.spec.recipe.data
-        if isinstance(data, SyntheticData) and not made.spec.brief:
+        data = finished.spec.recipe.data
+        if isinstance(data, SyntheticData) and not finished.spec.brief:
             return data.train_rows
-        path = made.spec.trained
+        path = finished.spec.trained
         if path not in self._file_rows:
             self._file_rows[path] = _rows_of(path)
         return self._file_rows[path]
 
-    def observation(self, made: FinishedRun) -> Observation:
+    def observation(self, finished: FinishedRun) -> Observation:
         """Read what was recorded of a run: of a custom model the parameters that are trained.
 
         Raises:
             DiagnosticError: CC72x if that is malformed.
         """
-        key = (made.spec.contestant, made.spec.name)
+        key = (finished.spec.contestant, finished.spec.name)
         if key not in self._observations:
-            found = self._read(made)
+            observation = self._read_observation(finished)
             if self.custom is not None:
-                found = self.custom.trained(found, self.frameworks[made.spec.contestant])
-            self._observations[key] = found
+                observation = self.custom.trained(
+                    observation, self.frameworks[finished.spec.contestant]
+                )
+            self._observations[key] = observation
         return self._observations[key]
 
-    def everything(self, made: FinishedRun) -> Observation:
+    def everything(self, finished: FinishedRun) -> Observation:
         """Read what was recorded of a run, with state that is not trained."""
         if self.custom is None:
-            return self.observation(made)
-        return self._read(made)
+            return self.observation(finished)
+        return self._read_observation(finished)
 
-    def _read(self, made: FinishedRun) -> Observation:
+    def _read_observation(self, finished: FinishedRun) -> Observation:
         averaged = None
         if self.custom is not None:
-            averaged = self.custom.models[self.frameworks[made.spec.contestant]].roles
-        return read_observation(made.folder / "observed", averaged)
+            averaged = self.custom.models[self.frameworks[finished.spec.contestant]].roles
+        return read_observation(finished.folder / "observed", averaged)
 
-    def canonical(self, made: FinishedRun) -> Observation:
-        """Return what was recorded of a run by names that all programs share."""
-        found = self.observation(made)
+    def canonical(self, finished: FinishedRun) -> Observation:
+        """Return the observation of a run by names that all programs share."""
+        observation = self.observation(finished)
         if self.custom is None:
-            return found
-        return self.custom.canonical(found, self.frameworks[made.spec.contestant])
+            return observation
+        return self.custom.canonical(observation, self.frameworks[finished.spec.contestant])
 
-    def shifted(self, made: FinishedRun) -> FinishedRun | None:
+    def shifted(self, finished: FinishedRun) -> FinishedRun | None:
         """Return a run of the same program that differs from a short one by more than rounding."""
-        return self.of(made.spec.contestant, rounded_otherwise(made.spec.name))
+        return self.of(finished.spec.contestant, rounded_otherwise(finished.spec.name))
 
-    def counters(self, made: FinishedRun) -> frozenset[str]:
+    def counters(self, finished: FinishedRun) -> frozenset[str]:
         """Return the tensors of a run's model that only count."""
         if self.custom is None:
             return frozenset()
-        return self.custom.models[self.frameworks[made.spec.contestant]].counters
+        return self.custom.models[self.frameworks[finished.spec.contestant]].counters
 
 
 def _rows_of(path: Path) -> int | None:
@@ -165,9 +167,9 @@ def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: b
             outcome = replace(outcome, kind="failed", message=message)
     except DiagnosticError as error:
         if outcome.complete:
-            found = error.diagnostics[0]
-            where = f"{found.span}: " if found.span else ""
-            message = f"{where}{found.code} {found.message}"
+            diagnostic = error.diagnostics[0]
+            where = f"{diagnostic.span}: " if diagnostic.span else ""
+            message = f"{where}{diagnostic.code} {diagnostic.message}"
             outcome = replace(outcome, kind="failed", message=message)
     run = Run(
         contestant=spec.contestant,

@@ -51,13 +51,13 @@ def deal(
     """
     groups = _groups(requests, execution)
     first = _first(requests, reference)
-    parts = _parts(groups, first, jobs)
-    found = []
+    parts = _process_counts(groups, first, jobs)
+    session_jobs = []
     for key, mine in groups.items():
         framework, _, how, alone, kind = key
         runs = {request.spec.id: request for request in mine}
         for number, chosen in enumerate(_dealt(mine, parts[key])):
-            found.append(
+            session_jobs.append(
                 work.session(
                     mine[0].contestant,
                     f"{alone or framework}-{how}-{kind}-{number}",
@@ -66,7 +66,7 @@ def deal(
                     rank=_rank(chosen, first),
                 )
             )
-    return found
+    return session_jobs
 
 
 Key = tuple[str, str, str, str, str]
@@ -88,7 +88,7 @@ def _groups(requests: Sequence[RunRequest], execution: Mapping[str, Execution]) 
     return groups
 
 
-def _parts(groups: Groups, first: Turns, jobs: int) -> dict[Key, int]:
+def _process_counts(groups: Groups, first: Turns, jobs: int) -> dict[Key, int]:
     """Return to how many processes each group is dealt: to more while all would end sooner."""
     kinds = len({key[:4] for key in groups})
     parts = {}

@@ -92,7 +92,7 @@ class Workspace:
             )
         return self._inputs[folder]
 
-    def given(self, inputs: Inputs, contestant: Contestant) -> Inputs:
+    def inputs_of(self, inputs: Inputs, contestant: Contestant) -> Inputs:
         """Return the inputs as a program reads them."""
         return inputs if self.custom is None else inputs.of(contestant.framework)
 
@@ -216,9 +216,9 @@ class Workspace:
 
     def _numeric(self) -> dict[str, str]:
         """Return the variables that decide about numbers, without the folder's own path."""
-        found = self._environment({})
+        values = self._environment({})
         chosen = {"PYTHONPATH", *dict(self.options.environment)}
-        return numeric_environment(found) | {k: found[k] for k in chosen if k in found}
+        return numeric_environment(values) | {k: values[k] for k in chosen if k in values}
 
     def _environment(self, extra: dict[str, str]) -> dict[str, str]:
         return child_environment(

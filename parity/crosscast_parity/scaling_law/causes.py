@@ -33,7 +33,7 @@ def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
             "each process checks its own gradients for inf and nan, before they are reduced or"
             " without reducing the flag"
         )
-    if case.made.outcome.kind == "timeout" and case.steps.steps:
+    if case.shape_run.outcome.kind == "timeout" and case.steps.steps:
         yield "a deadlock: processes wait for each other in different operations"
     size = case.shape.processes
     skips = failed.get("overflows skipped")
@@ -49,14 +49,14 @@ def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
         yield "processes do not make the same update"
     norms, losses = _ratios(case)
     for value, words in ((float(size), "summed"), (1.0 / size, "divided twice")):
-        if size > 1 and "gradient norm" in failed and _is(norms, value):
+        if size > 1 and "gradient norm" in failed and _near(norms, value):
             means = (
                 "a mean is used instead of a sum"
                 if words == "summed"
                 else "a sum is used instead of a mean"
             )
             yield f"gradients are {words} over the {size} processes: {means} somewhere"
-        if size > 1 and "loss" in failed and "gradient norm" not in failed and _is(losses, value):
+        if size > 1 and "loss" in failed and "gradient norm" not in failed and _near(losses, value):
             yield f"only the reported loss is {words} over the {size} processes"
     if "micro-batches" in failed or "rows" in failed:
         yield "the counts of one process are used for all"
@@ -74,7 +74,7 @@ def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
 
 
 def _ratios(case: Case) -> tuple[list[float], list[float]]:
-    """Return what the norms and losses of the first windows are, relative to the reference's."""
+    """Return the ratios of the first windows' norms and losses to those of the reference."""
     norms: list[float] = []
     losses: list[float] = []
     for ours, theirs in case.pairs[:2]:
@@ -82,13 +82,13 @@ def _ratios(case: Case) -> tuple[list[float], list[float]]:
             (norms, ours.row.grad_norm, theirs.row.grad_norm),
             (losses, ours.row.loss, theirs.row.loss),
         )
-        for found, mine, yours in pairs:
+        for ratios, mine, yours in pairs:
             if mine is not None and yours:
-                found.append(mine / yours)
+                ratios.append(mine / yours)
     return norms, losses
 
 
-def _is(ratios: Sequence[float], value: float) -> bool:
+def _near(ratios: Sequence[float], value: float) -> bool:
     return bool(ratios) and abs(ratios[0] / value - 1.0) < NEAR
 
 

@@ -48,17 +48,17 @@ def check_scaling(
     Raises:
         DiagnosticError: a target cannot express a shape, or nothing can be written (CC708).
     """
-    found = []
+    reports = []
     try:
         for target in targets:
             folder = settings.folder / target.replace("@", "-")
             folder.mkdir(parents=True)
             own = replace(settings, folder=folder, python=pythons.get(target, settings.python))
-            found.append(check_target(subject, target, own))
+            reports.append(check_target(subject, target, own))
     except OSError as error:
         message = f"{error.filename or settings.folder}: {error.strerror or error}"
         raise DiagnosticError(Diagnostic(code="CC708", message=message)) from None
-    return ScalingReport(name=recipe.name, subject=subject, targets=tuple(found))
+    return ScalingReport(name=recipe.name, subject=subject, targets=tuple(reports))
 
 
 def exit_code(report: ScalingReport) -> int:
@@ -101,10 +101,10 @@ def check_target(subject: Subject, target: str, settings: Settings) -> TargetRep
             if shape.processes == 1:
                 runs.append(judge.report(scene, shape, alone[f"{scene.name}-{shape.name}"]))
         for shape in shapes_together(scene, subject):
-            made = maker.together(scene, shape)
-            if made.outcome.kind == "cannot_run":
-                return _unable(target, str(shape), made.outcome, half)
-            runs.append(judge.report(scene, shape, made))
+            shape_run = maker.together(scene, shape)
+            if shape_run.outcome.kind == "cannot_run":
+                return _unable(target, str(shape), shape_run.outcome, half)
+            runs.append(judge.report(scene, shape, shape_run))
     verdict, words = _conclude(runs, judge.horizon, subject, half)
     return TargetReport(
         target=target,
@@ -126,7 +126,7 @@ def _refused(target: str, error: DiagnosticError) -> TargetReport:
     return TargetReport(target=target, verdict="NOT TESTED", wording=words, code=first.code)
 
 
-def _unable(target: str, what: str, outcome: Outcome, half: str) -> TargetReport:
+def _unable(target: str, run_title: str, outcome: Outcome, half: str) -> TargetReport:
     """Return the report on a target of which a run came to no end.
 
     Raises:
@@ -144,7 +144,7 @@ def _unable(target: str, what: str, outcome: Outcome, half: str) -> TargetReport
             code="CC401" if missing else "",
             half=half,
         )
-    words = f"{what}: {ended(outcome)}"
+    words = f"{run_title}: {ended(outcome)}"
     return TargetReport(target=target, verdict="ERROR", wording=words, half=half)
 
 

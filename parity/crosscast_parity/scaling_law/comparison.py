@@ -50,7 +50,7 @@ class Case:
     subject: Subject
     scene: Scene
     shape: Shape
-    made: ShapeRun
+    shape_run: ShapeRun
     reference: Run
     expected: ShapeRun
     tolerance: Tolerance
@@ -58,7 +58,7 @@ class Case:
     @property
     def steps(self) -> Steps:
         """Of the first process."""
-        return self.made.ranks[0]
+        return self.shape_run.ranks[0]
 
     @property
     def pairs(self) -> list[tuple[Step, Step]]:
@@ -72,10 +72,10 @@ def compare(case: Case) -> tuple[Check, ...]:
 
 
 def _all(case: Case) -> Iterator[Check]:
-    yield _ended(case)
-    if len(case.made.ranks) > 1:
+    yield _check_ends(case)
+    if len(case.shape_run.ranks) > 1:
         yield from agreement(case)
-    yield _given(case)
+    yield _row_distribution(case)
     yield _micro_batches(case)
     for column in COLUMNS:
         yield _column(case, column)
@@ -87,9 +87,9 @@ def _all(case: Case) -> Iterator[Check]:
     yield from _state(case)
 
 
-def _ended(case: Case) -> Check:
-    ours, expected = case.made.outcome, case.expected.outcome
-    counts = [len(rank.steps) for rank in case.made.ranks]
+def _check_ends(case: Case) -> Check:
+    ours, expected = case.shape_run.outcome, case.expected.outcome
+    counts = [len(rank.steps) for rank in case.shape_run.ranks]
     wanted = len(case.reference.steps.steps)
     same = ours.kind == expected.kind and set(counts) == {wanted}
     words = f"{ours.kind} after {windows(wanted)}"
@@ -107,7 +107,7 @@ def _ended(case: Case) -> Check:
 
 def agreement(case: Case) -> Iterator[Check]:
     """Yield whether all processes tell the same windows and hold the same bits."""
-    first, *others = case.made.ranks
+    first, *others = case.shape_run.ranks
     rows, states = [], []
     for rank, other in enumerate(others, start=1):
         for mine, yours in zip(first.steps, other.steps, strict=False):
@@ -132,38 +132,40 @@ def _unlike(mine: Step, yours: Step) -> Iterator[str]:
         yield f"counters are {dict(yours.counters)}, in process 0 {dict(mine.counters)}"
 
 
-def _agree(name: str, found: list[tuple[int, int, str | None]]) -> Check:
-    if not found:
+def _agree(name: str, compared: list[tuple[int, int, str | None]]) -> Check:
+    if not compared:
         return Check(level="L0a", name=name, result="unclear", wording=NOTHING)
-    wrong = sorted((w, rank, words) for w, rank, words in found if words)
+    wrong = sorted((w, rank, words) for w, rank, words in compared if words)
     if not wrong:
-        words = f"equal in {windows(len({w for w, _, _ in found}))}"
+        words = f"equal in {windows(len({w for w, _, _ in compared}))}"
         return Check(level="L0a", name=name, result="pass", wording=words, value=0, limit=0)
-    window, rank, what = wrong[0]
+    window, rank, difference = wrong[0]
     return Check(
         level="L0a",
         name=name,
         result="fail",
-        wording=f"window {window}, process {rank}: {what}",
+        wording=f"window {window}, process {rank}: {difference}",
         value=float(len({w for w, _, _ in wrong})),
         limit=0,
         window=window,
     )
 
 
-def _given(case: Case) -> Check:
+def _row_distribution(case: Case) -> Check:
     """Every row of a window goes to one process, once."""
-    found = []
-    for window in range(min(len(case.reference.steps.steps), *map(_length, case.made.ranks))):
-        dealt = [sorted(h for m in r.steps[window].given for h in m) for r in case.made.ranks]
-        wanted = sorted(h for m in case.reference.steps.steps[window].given for h in m)
+    differences = []
+    for window in range(min(len(case.reference.steps.steps), *map(_length, case.shape_run.ranks))):
+        dealt = [
+            sorted(h for m in r.steps[window].row_hashes for h in m) for r in case.shape_run.ranks
+        ]
+        wanted = sorted(h for m in case.reference.steps.steps[window].row_hashes for h in m)
         missing = len(set(wanted) - {h for rank in dealt for h in rank})
         twice = sum(map(len, dealt)) - len({h for rank in dealt for h in rank})
         surplus = len({h for rank in dealt for h in rank} - set(wanted))
         again = twice - (len(wanted) - len(set(wanted)))  # the data may hold equal rows
-        found.append((window, missing, again, surplus))
-    wrong = [difference for difference in found if any(difference[1:])]
-    words = f"equal in {windows(len(found))}"
+        differences.append((window, missing, again, surplus))
+    wrong = [difference for difference in differences if any(difference[1:])]
+    words = f"equal in {windows(len(differences))}"
     if wrong:
         window, missing, twice, surplus = wrong[0]
         parts = [f"{missing} missing"] * bool(missing) + [f"{twice} twice"] * (twice > 0)
@@ -172,8 +174,8 @@ def _given(case: Case) -> Check:
     return Check(
         level="L0a",
         name="data",
-        result="fail" if wrong else "pass" if found else "unclear",
-        wording=words if found else NOTHING,
+        result="fail" if wrong else "pass" if differences else "unclear",
+        wording=words if differences else NOTHING,
         value=float(len(wrong)),
         limit=0,
         window=wrong[0][0] if wrong else None,
@@ -188,45 +190,45 @@ def _micro_batches(case: Case) -> Check:
     recipe = case.shape.applied(case.subject.recipe)
     feed = islice(windows_of(recipe, case.subject.train_rows), len(case.steps.steps))
     wanted = [sum(map(len, window)) for window in feed]
-    found = (
+    deviations = (
         Deviation(r.window, r.n_micro != n, r.n_micro, n)
         for r, n in zip(case.steps.rows, wanted, strict=True)
     )
-    return judge("L0a", "micro-batches", found, 0, nothing=NOTHING)
+    return judge("L0a", "micro-batches", deviations, 0, nothing=NOTHING)
 
 
 def _column(case: Case, column: Column) -> Check:
     """Compare a column; what is exactly equal is so whatever its size."""
     values = [(a.row.window, column.value(a.row), column.value(b.row)) for a, b in case.pairs]
     measure = relative if column.limit else lambda a, b: float(a != b)
-    found = (Deviation(window, measure(a, b), a, b) for window, a, b in values)
-    return judge("L0a", column.name, found, column.limit, nothing=NOTHING)
+    deviations = (Deviation(window, measure(a, b), a, b) for window, a, b in values)
+    return judge("L0a", column.name, deviations, column.limit, nothing=NOTHING)
 
 
 def _machine(case: Case) -> Check:
     """Replay the loss scale of the recipe on the run's own skips."""
     machine = canonical_plan(case.subject.recipe).find(UpdateScale)
     assert machine is not None
-    state, found = loss_scale.initial(machine), []
+    state, deviations = loss_scale.initial(machine), []
     for row in case.steps.rows:
         off = relative(row.scale, state.scale)
-        found.append(Deviation(row.window, off, row.scale, state.scale))
+        deviations.append(Deviation(row.window, off, row.scale, state.scale))
         state = loss_scale.adjust(machine, state, not row.skipped)
-    return judge("L0b", "scale by the recipe", found, SCALE_LIMIT, nothing=NOTHING)
+    return judge("L0b", "scale by the recipe", deviations, SCALE_LIMIT, nothing=NOTHING)
 
 
 def _skips(case: Case) -> Check:
     """Every injected overflow is skipped, in every process."""
-    found = [
+    deviations = [
         Deviation(step.row.window, float(not step.row.skipped), step.row.skipped, True)
-        for rank in case.made.ranks
+        for rank in case.shape_run.ranks
         for step in rank.steps
         if step.row.window in case.scene.windows
     ]
     if not case.scene.windows:
         words = "no overflow was injected"
         return Check(level="L0b", name="overflows skipped", result="info", wording=words)
-    return judge("L0b", "overflows skipped", found, 0, nothing=NOTHING)
+    return judge("L0b", "overflows skipped", deviations, 0, nothing=NOTHING)
 
 
 def _calm(case: Case) -> list[tuple[Step, Step]]:
@@ -243,7 +245,7 @@ def _diverged(case: Case) -> int:
 
 
 def _norms(case: Case) -> Check:
-    found = (
+    deviations = (
         Deviation(
             a.row.window,
             relative(a.row.grad_norm, b.row.grad_norm) / case.tolerance.norm(a.row.window),
@@ -253,11 +255,11 @@ def _norms(case: Case) -> Check:
         for a, b in _calm(case)
         if not (a.row.skipped or b.row.skipped)
     )
-    return judge("L0c", "gradient norm", found, 1.0, nothing=NOTHING)
+    return judge("L0c", "gradient norm", deviations, 1.0, nothing=NOTHING)
 
 
 def _losses(case: Case) -> Check:
-    found = (
+    deviations = (
         Deviation(
             a.row.window,
             distance(a.row.loss, b.row.loss) / case.tolerance.loss(a.row.window),
@@ -266,7 +268,7 @@ def _losses(case: Case) -> Check:
         )
         for a, b in _calm(case)
     )
-    return judge("L2", "loss", found, 1.0, nothing=NOTHING)
+    return judge("L2", "loss", deviations, 1.0, nothing=NOTHING)
 
 
 def _state(case: Case) -> Iterator[Check]:
@@ -283,8 +285,8 @@ def _state(case: Case) -> Iterator[Check]:
             shown = parameter if kind != "moments" else name
             share = size / case.tolerance.tensor(window, name)
             errors[kind].append(TensorError(window, shown, share))
-    for kind, found in errors.items():
-        if found:
-            yield judge_tensors("L1b", kind, found, 1.0, nothing=NOTHING)
+    for kind, errors_of_kind in errors.items():
+        if errors_of_kind:
+            yield judge_tensors("L1b", kind, errors_of_kind, 1.0, nothing=NOTHING)
     if not errors["weights"]:
         yield Check(level="L1b", name="weights", result="unclear", wording=NOTHING)

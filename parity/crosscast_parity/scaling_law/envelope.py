@@ -104,10 +104,10 @@ def distances(ours: Run, theirs: Run, window: int) -> dict[str, float]:
     """Return how far every tensor after a window is off, relative to its size, by name."""
     mine, yours = (_state(run, window) for run in (ours, theirs))
     sizes = {name: norm(array) for name, array in yours.items()}
-    found: dict[str, float] = {}
+    by_tensor: dict[str, float] = {}
     for name in sorted(mine.keys() | yours.keys()):
         if name not in mine or name not in yours or mine[name].shape != yours[name].shape:
-            found[name] = math.inf
+            by_tensor[name] = math.inf
             continue
         slot, _, parameter = name.partition("/")
         everything = math.hypot(*(s for n, s in sizes.items() if n.startswith(f"{slot}/")))
@@ -119,16 +119,16 @@ def distances(ours: Run, theirs: Run, window: int) -> dict[str, float]:
         off = norm(mine[name] - yours[name]) - tolerance
         size = max(sizes[name], SMALL * everything)
         if off <= 0:
-            found[name] = 0.0
+            by_tensor[name] = 0.0
         else:  # also where something is not finite
             share = off / size if size else math.inf
-            found[name] = share if math.isfinite(share) else math.inf
-    return found
+            by_tensor[name] = share if math.isfinite(share) else math.inf
+    return by_tensor
 
 
 def _state(run: Run, window: int) -> dict[str, np.ndarray]:
     """Return the tensors after a window in float64; for weights, the change since the start."""
-    found = {}
+    tensors = {}
     for name, array in run.steps.arrays(window).items():
         slot, _, parameter = name.partition("/")
         moved = array.astype(np.float64)
@@ -136,5 +136,5 @@ def _state(run: Run, window: int) -> dict[str, np.ndarray]:
             start = run.start[parameter]
             with np.errstate(invalid="ignore"):  # a mask may hold -inf, which does not move
                 moved = np.where(moved == start, 0.0, moved - start)
-        found[name] = moved
-    return found
+        tensors[name] = moved
+    return tensors

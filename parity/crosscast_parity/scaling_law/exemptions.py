@@ -61,21 +61,21 @@ def exceptions_of(
         windows: how many are looked at.
     """
     first, *others = [(shape, shape.applied(recipe)) for shape in shapes]
-    found = (_first_difference(first, other, train_rows, windows) for other in others)
-    return tuple(exemption for exemption in found if exemption is not None)
+    exemptions = (_first_difference(first, other, train_rows, windows) for other in others)
+    return tuple(exemption for exemption in exemptions if exemption is not None)
 
 
 def possible_exceptions(recipe: Recipe, shapes: Sequence[Shape]) -> tuple[Exemption, ...]:
     """Return one example of every kind that some number of rows brings about."""
     first, *others = [(shape, shape.applied(recipe)) for shape in shapes]
     whole = shapes[0].rows
-    found: dict[Kind, Exemption] = {}
+    by_kind: dict[Kind, Exemption] = {}
     for rest in range(1, whole):
         for other in others:
             exemption = _first_difference(first, other, whole + rest, 2)
             if exemption is not None:
-                found.setdefault(exemption.kind, exemption)
-    return tuple(found.values())
+                by_kind.setdefault(exemption.kind, exemption)
+    return tuple(by_kind.values())
 
 
 Shaped = tuple[Shape, Recipe]
@@ -100,13 +100,13 @@ def _rows(window: WindowPlaces) -> list[int]:
 
 
 def _normalize(recipe: Recipe) -> Normalize:
-    found = canonical_plan(recipe).find(Normalize)
-    assert found is not None
-    return found
+    normalize = canonical_plan(recipe).find(Normalize)
+    assert normalize is not None
+    return normalize
 
 
 def _weights(normalize: Normalize, window: WindowPlaces) -> dict[int, float]:
-    """Return what the loss of every row is multiplied by, with as many labels as rows."""
+    """Return the factor of every row's loss, with as many labels as rows."""
     micros = [micro for rank in window for micro in rank]
     held = len(micros) if normalize.unit == "microbatch" else sum(map(len, micros))
     divisor = held if normalize.renormalize else normalize.full

@@ -69,19 +69,19 @@ class Judge:
         return measure_tolerance(
             reference,
             twins,
-            [Run(made.ranks[0], reference.start) for made in kin],
+            [Run(shape_run.ranks[0], reference.start) for shape_run in kin],
             self._subject.windows,
             dtype,
             next(iter(self._tolerances.values()), None),
         )
 
-    def report(self, scene: Scene, shape: Shape, made: ShapeRun) -> ShapeReport:
+    def report(self, scene: Scene, shape: Shape, shape_run: ShapeRun) -> ShapeReport:
         """Compare a run of a scene in another shape with the first one."""
         case = Case(
             subject=self._subject,
             scene=scene,
             shape=shape,
-            made=made,
+            shape_run=shape_run,
             reference=self._reference(scene),
             expected=self._first(scene),
             tolerance=self._tolerances[scene.name],
@@ -90,7 +90,7 @@ class Judge:
         return ShapeReport(
             scene=scene.name,
             shape=shape,
-            outcome=made.outcome,
+            outcome=shape_run.outcome,
             checks=checks,
             cause=likely_cause(case, checks),
         )

@@ -131,31 +131,34 @@ def write_weights(
     return paths
 
 
-def refuse_meeting_rows(found: Halves, recipe: Recipe) -> None:
+def refuse_meeting_rows(outputs: Halves, recipe: Recipe) -> None:
     """Refuse a model that computes with all rows of a micro-batch together.
 
     Raises:
         DiagnosticError: CC749, with the layers that have statistics of them.
     """
-    if found.moved:
-        layers = ", ".join(found.moved[:NAMED])
-        more = len(found.moved) - NAMED
+    if outputs.moved:
+        layers = ", ".join(outputs.moved[:NAMED])
+        more = len(outputs.moved) - NAMED
         layers += f" and {more} more" if more > 0 else ""
         raise failure("CC749", f"every micro-batch has its own statistics in {layers}")
     custom = isinstance(recipe.loss, CustomLoss)
     means = custom and recipe.accumulation.normalize_by == "microbatch"
-    if _apart(found, means) > OUTPUTS:
-        what = "your loss function" if custom else "your model"
-        message = f"what {what} returns for a row depends on the other rows of its micro-batch"
+    if _half_distance(outputs, means) > OUTPUTS:
+        subject = "your loss function" if custom else "your model"
+        message = f"what {subject} returns for a row depends on the other rows of its micro-batch"
         raise failure("CC749", f"{message}, or on chance")
 
 
-def _apart(found: Halves, means: bool) -> float:
+def _half_distance(halves: Halves, means: bool) -> float:
     """Return how far outputs for all rows are from those for each half."""
-    if not len(found.whole) == len(found.a) == len(found.b):
+    if not len(halves.whole) == len(halves.a) == len(halves.b):
         return np.inf
     return max(
-        (_distance(*arrays, means) for arrays in zip(found.whole, found.a, found.b, strict=True)),
+        (
+            _distance(*arrays, means)
+            for arrays in zip(halves.whole, halves.a, halves.b, strict=True)
+        ),
         default=0.0,
     )
 

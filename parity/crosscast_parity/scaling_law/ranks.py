@@ -108,12 +108,12 @@ def _wait(job: RankJob, running: Running) -> Outcome:
     status, problem = read_job_status(job.output)
     tail = tail_of(job.output, job.processes, running.job.log)
     kind, message = judge_exit(running.process.returncode, status, problem, tail)
-    found = Outcome(kind=kind, message=message, exit_code=running.process.returncode, status=status)
+    ended = Outcome(kind=kind, message=message, exit_code=running.process.returncode, status=status)
     if status is not None and kind == "failed" and status.status == "cannot_run":
-        found = replace(found, kind="cannot_run", message=status.message)  # launchers exit with 1
+        ended = replace(ended, kind="cannot_run", message=status.message)  # launchers exit with 1
     elif status is not None and kind == "failed" and status.status == "stopped":
-        found = replace(found, kind="stopped", message=status.message)
-    return replace(found, seconds=running.seconds, log_tail=tail)
+        ended = replace(ended, kind="stopped", message=status.message)
+    return replace(ended, seconds=running.seconds, log_tail=tail)
 
 
 def progress(output: Path) -> int:

@@ -150,13 +150,13 @@ def _target(target: TargetReport, subject: Subject) -> Iterator[str]:
 def _cells(checks: Sequence[Check]) -> Iterator[str]:
     """Yield for every column FAIL, `equal`, or the worst share of a limit."""
     for _, names in GROUPS:
-        found = [check for check in checks if check.name in names and check.result != "info"]
-        shares = [c.value for c in found if c.limit == 1.0 and c.value is not None]
-        if not found:
+        judged = [check for check in checks if check.name in names and check.result != "info"]
+        shares = [c.value for c in judged if c.limit == 1.0 and c.value is not None]
+        if not judged:
             yield "-"
-        elif any(check.result == "fail" for check in found):
+        elif any(check.result == "fail" for check in judged):
             yield "FAIL"
-        elif all(check.result == "unclear" for check in found):
+        elif all(check.result == "unclear" for check in judged):
             yield "?"
         else:
             yield f"{json_number(max(shares)):.2g}" if shares else "equal"

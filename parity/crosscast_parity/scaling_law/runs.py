@@ -113,7 +113,7 @@ class Maker:
 
     def alone(self, scenes: Sequence[Scene]) -> dict[str, ShapeRun]:
         """Make the runs of one process, in one session; by name."""
-        runs = [run for scene in scenes for run in self._alone(scene)]
+        runs = [run for scene in scenes for run in self._single_process_runs(scene)]
         self._total = len(runs) + sum(len(shapes_together(s, self.subject)) for s in scenes)
         job = SessionJob(
             name=self.target.replace("@", "-"),
@@ -128,35 +128,35 @@ class Maker:
             self.settings.folder,
             jobs=1,
             limits=Limits(self.settings.stall),
-            on_event=lambda kind, run, outcome: self._tell(kind, run.title, outcome),
+            on_event=lambda kind, run, outcome: self._report_progress(kind, run.title, outcome),
         )
-        done = pool.run([job])
+        finished = pool.run([job])
         return {
             key: ShapeRun(run.outcome, (read_steps(run.folder / "steps"),))
-            for key, run in done.items()
+            for key, run in finished.items()
         }
 
-    def _tell(self, kind: EventKind, title: str, outcome: Outcome | None) -> None:
+    def _report_progress(self, kind: EventKind, title: str, outcome: Outcome | None) -> None:
         self._done += kind == "ended"
         progress = Progress(kind, f"{self.target} {title}", outcome, self._done, self._total)
         self.settings.on_progress(progress)
 
-    def _alone(self, scene: Scene) -> list[SessionRun]:
+    def _single_process_runs(self, scene: Scene) -> list[SessionRun]:
         first = self.subject.shapes[0]
-        found = [
+        runs = [
             self._run(scene, shape, shape.name, self.inputs.weights)
             for shape in self.subject.shapes
             if shape.processes == 1
         ]
         # Without a loss scale the first overflow ends the run; up to there it is the plain one.
         if not scene.overflows or self.subject.recipe.scaling_on:
-            found += [
+            runs += [
                 self._run(scene, first, f"twin-{number}", path)
                 for number, path in enumerate(self.inputs.twins, start=1)
             ]
         if self.half and scene.name == "plain":
-            found.append(self._run(scene, first, "float32", self.inputs.weights))
-        return found
+            runs.append(self._run(scene, first, "float32", self.inputs.weights))
+        return runs
 
     def _run(self, scene: Scene, shape: Shape, name: str, weights: Path) -> SessionRun:
         script = self._folders["float32" if name == "float32" else shape.name] / "train.py"
@@ -168,13 +168,13 @@ class Maker:
                 "script": str(script),
                 "arguments": list(self._arguments(weights)),
                 "faults": [str(fault) for fault in faults],
-                "steps": list(self._kept()),
+                "steps": list(self._recorded_windows()),
                 **self._places(),
             },
         )
 
     def _places(self) -> dict[str, Any]:
-        """Return what a run needs of the problem, with the folder that it searches last."""
+        """Return the settings of the problem for a run, with the folder that it searches last."""
         own = self.subject.problem.run
         last = str(Path(own["folder"]) / self.framework) if own["folder"] else ""
         return {**own, "last": last}
@@ -191,7 +191,7 @@ class Maker:
             name: of such a run.
         """
         title = f"{scene.name} {shape}"
-        self._tell("started", title, None)
+        self._report_progress("started", title, None)
         output = self.settings.folder / "runs" / f"{scene.name}-{name or shape.name}"
         job = RankJob(
             emitted=emitted or self.emitted(shape),
@@ -203,13 +203,13 @@ class Maker:
             processes=shape.processes,
             arguments=self._arguments(self.inputs.weights),
             faults=faults_of(scene, self.subject, shape),
-            steps=self._kept(),
+            steps=self._recorded_windows(),
             more=self._places(),
             environment=self._environment(),
             stall=self.settings.stall,
         )
         outcome = run_ranks(job)
-        self._tell("ended", title, outcome)
+        self._report_progress("ended", title, outcome)
         ranks = (read_steps(output / f"rank-{n}" / "steps") for n in range(shape.processes))
         return ShapeRun(outcome, tuple(ranks))
 
@@ -226,7 +226,7 @@ class Maker:
         }
         return tuple(str(part) for pair in pairs.items() for part in pair)
 
-    def _kept(self) -> tuple[int, ...]:
+    def _recorded_windows(self) -> tuple[int, ...]:
         """Return the windows whose state is kept: the first ones, then fewer, and the last."""
         windows = self.subject.windows
         affordable = max(2, BUDGET // (4 * max(1, self.inputs.count)))

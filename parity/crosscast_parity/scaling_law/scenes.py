@@ -52,20 +52,20 @@ def scenes_of(subject: Subject) -> tuple[Scene, Scene]:
         return Scene("plain"), Scene("overflow", (Overflow(FIRST, "inf", True),))
     row = scaling.hysteresis if isinstance(scaling, DynamicLossScaling) else 1
     places = [*range(FIRST, FIRST + max(2, row)), FIRST + max(2, row) + 2]
-    found = tuple(
+    overflows = tuple(
         Overflow(window, KINDS[number % len(KINDS)], number % 2 == 0)
         for number, window in enumerate(places)
         if window < subject.windows
     )
-    return Scene("plain"), Scene("overflow", found)
+    return Scene("plain"), Scene("overflow", overflows)
 
 
 def faults_of(scene: Scene, subject: Subject, shape: Shape) -> Mapping[int, tuple[Fault, ...]]:
     """Return the faults of a shape by process; processes without one are left out."""
-    found: dict[int, list[Fault]] = {}
+    by_process: dict[int, list[Fault]] = {}
     for process, fault in _faults(scene, subject, shape):
-        found.setdefault(process, []).append(fault)
-    return {process: tuple(faults) for process, faults in found.items()}
+        by_process.setdefault(process, []).append(fault)
+    return {process: tuple(faults) for process, faults in by_process.items()}
 
 
 def _faults(scene: Scene, subject: Subject, shape: Shape) -> Iterator[tuple[int, Fault]]:

@@ -64,16 +64,16 @@ def shapes_of(processes: int, steps: int, micro: int) -> tuple[Shape, ...]:
 
     One large batch; as many micro-batches in one process; processes without accumulation; both.
     """
-    found = [
+    shapes = [
         Shape(1, 1, processes * steps * micro),
         Shape(1, processes * steps, micro),
         Shape(processes, 1, steps * micro),
     ]
     if steps > 1:
-        found.append(Shape(processes, steps, micro))
+        shapes.append(Shape(processes, steps, micro))
     elif micro % 2 == 0:
-        found.append(Shape(processes, 2, micro // 2))
-    return tuple(dict.fromkeys(found))
+        shapes.append(Shape(processes, 2, micro // 2))
+    return tuple(dict.fromkeys(shapes))
 
 
 def windows_of(recipe: Recipe, train_rows: int) -> Iterator[WindowPlaces]:

@@ -20,11 +20,11 @@ Arrays = Mapping[str, np.ndarray]
 class Step:
     """One window of one process.
 
-    `given`: hashes of the rows of its micro-batches. `digests`: of the state after it, by name.
+    `row_hashes`: by micro-batch. `digests`: of the state after it, by name.
     """
 
     row: TraceRow
-    given: tuple[tuple[int, ...], ...]
+    row_hashes: tuple[tuple[int, ...], ...]
     counters: Mapping[str, float]
     digests: Mapping[str, str]
 
@@ -77,7 +77,7 @@ def _step(raw: bytes, window: int) -> Step:
     document: dict[str, Any] = json.loads(raw)
     return Step(
         row=parse_row("steps.jsonl", json.dumps(document["row"]).encode(), window),
-        given=tuple(tuple(int(h) for h in micro) for micro in document["given"]),
+        row_hashes=tuple(tuple(int(h) for h in micro) for micro in document["given"]),
         counters=dict(document["counters"]),
         digests=dict(document["digests"]),
     )

@@ -93,7 +93,7 @@ def self_test(
     on_progress: OnProgress = ignore,
     custom: CustomModels | None = None,
 ) -> Iterator[Detection]:
-    """Yield what became of every canary, program by program.
+    """Yield the detection of every canary, program by program.
 
     Raises:
         Interrupted: the user pressed Ctrl-C.
@@ -191,14 +191,14 @@ def _scripts(
     program: Contestant, stages: Sequence[Stage], compile_to: CompileTo
 ) -> list[Mapping[str, str]]:
     """Return the texts of every variant of a program's script in some stages."""
-    found: list[Mapping[str, str]] = []
+    variants: list[Mapping[str, str]] = []
     for stage in stages:
         for variant in recipe_variants(stage.derive(program.recipe), stage).values():
             with TemporaryDirectory() as folder:
                 compile_to(variant, (program.target,), Path(folder))
                 script = next(iter(sorted(Path(folder).glob("*/train.py"))))
-                found.append(texts_of(script.parent))
-    return found
+                variants.append(texts_of(script.parent))
+    return variants
 
 
 def _findings(
@@ -208,9 +208,9 @@ def _findings(
         raise Interrupted
     own = _failed_levels(report.entrant(program.name).checks)
     if own or report.reference != program.name:
-        found = f"fails {', '.join(own)}" if own else "came to no end"
+        ending = f"fails {', '.join(own)}" if own else "came to no end"
         raise DiagnosticError(
-            _failed(f"{program.name} {found} although it contains no planted bug")
+            _failed(f"{program.name} {ending} although it contains no planted bug")
         )
     pairs: dict[str, Pair] = {pair.contestant: pair for pair in report.pairs}
     for name, canary in canaries.items():

@@ -47,8 +47,8 @@ class Mutation:
             if all(edit.fits(texts) for edit in form):
                 return _edited(form, texts)
         for edit in (edit for form in self.forms for edit in form):
-            if found := edit.found(texts):
-                raise _misfit(self.name, edit, found)
+            if count := edit.count(texts):
+                raise _misfit(self.name, edit, count)
         return {}
 
 
@@ -78,8 +78,8 @@ def _edited(form: Form, texts: Mapping[str, str]) -> dict[str, str]:
     return changed
 
 
-def _misfit(name: str, edit: Edit, found: int) -> DiagnosticError:
-    message = f"{name}: {edit.file} holds {edit.old!r} {found} times, not {edit.times}"
+def _misfit(name: str, edit: Edit, count: int) -> DiagnosticError:
+    message = f"{name}: {edit.file} holds {edit.old!r} {count} times, not {edit.times}"
     return DiagnosticError(
         Diagnostic(
             code="CC734",

@@ -86,11 +86,11 @@ def bounds_of(original: Recording, moved: Recording, floor: float = FLOOR) -> Bo
     changes: list[tuple[float, ...]] = []
     highest: dict[str, list[float]] = {"gradients": [], "changes": []}
     for left, right in zip(original.updates, moved.updates, strict=False):
-        for name, found in (("gradients", gradients), ("changes", changes)):
+        for name, bounds in (("gradients", gradients), ("changes", changes)):
             now = deviations(getattr(left, name), getattr(right, name))
             pairs = zip_longest(highest[name], now, fillvalue=0.0)
             highest[name] = [max(a, b) for a, b in pairs]
-            found.append(tuple(max(floor, MARGIN * deviation) for deviation in highest[name]))
+            bounds.append(tuple(max(floor, MARGIN * deviation) for deviation in highest[name]))
     final = [
         max(floor, MARGIN * deviation) for deviation in deviations(original.final, moved.final)
     ]
@@ -105,32 +105,32 @@ def deviations(
     """Return how far tensors are apart, each relative to its norm."""
     norms = [summary.norm for summary in left if summary and math.isfinite(summary.norm)]
     total = math.sqrt(sum(norm * norm for norm in norms))
-    found = []
+    relative = []
     for summary, other in zip(left, right, strict=False):
         if summary == other or summary is None or other is None:
-            found.append(0.0 if summary == other else math.inf)
+            relative.append(0.0 if summary == other else math.inf)
             continue
         apart = max(abs(summary.norm - other.norm), abs(summary.projection - other.projection))
         if math.isnan(apart) or math.isinf(apart):
             # Not a number on both sides is the same; the sign of an infinity is no matter.
             both = not math.isfinite(summary.norm) and not math.isfinite(other.norm)
-            found.append(0.0 if both else math.inf)
+            relative.append(0.0 if both else math.inf)
             continue
         size = summary.norm + SMALL * total
-        found.append(apart / size if size else (0.0 if apart == 0 else math.inf))
-    return found
+        relative.append(apart / size if size else (0.0 if apart == 0 else math.inf))
+    return relative
 
 
 def identical(left: Recording, right: Recording) -> bool:
     """Whether two runs recorded the same to the last bit."""
     return (
         len(left.attempts) == len(right.attempts)
-        and all(_same(a, b) for a, b in zip(left.attempts, right.attempts, strict=True))
+        and all(_is_same_attempt(a, b) for a, b in zip(left.attempts, right.attempts, strict=True))
         and not any(deviations(left.final, right.final))
     )
 
 
-def _same(left: RecordedAttempt, right: RecordedAttempt) -> bool:
+def _is_same_attempt(left: RecordedAttempt, right: RecordedAttempt) -> bool:
     return (
         first_of(_pair(1, left, right, Bounds(), scaled=True)) is None
         and not any(deviations(left.gradients, right.gradients))
@@ -138,13 +138,13 @@ def _same(left: RecordedAttempt, right: RecordedAttempt) -> bool:
     )
 
 
-def first_of(found: Iterable[Difference]) -> Difference | None:
+def first_of(ordered: Iterable[Difference]) -> Difference | None:
     """Return the first of some differences."""
-    return next(iter(found), None)
+    return next(iter(ordered), None)
 
 
 def differences(left: Recording, right: Recording, bounds: Bounds) -> Iterator[Difference]:
-    """Yield what differs, the earliest update first.
+    """Yield the differences, the earliest update first.
 
     Args:
         left: the original.
@@ -170,7 +170,7 @@ def differences(left: Recording, right: Recording, bounds: Bounds) -> Iterator[D
         words = f"the {less} ends here: the migrated script made {many}"
         yield Difference(update=update + 1, what="updates", words=words)
     elif left.final and right.final and stable == len(left.updates):
-        words = _apart(
+        words = _distance_words(
             left.final, right.final, bounds.final, "final parameters", floor=bounds.floor
         )
         if words:
@@ -179,14 +179,14 @@ def differences(left: Recording, right: Recording, bounds: Bounds) -> Iterator[D
 
 def merged(attempts: Sequence[RecordedAttempt]) -> tuple[RecordedAttempt, ...]:
     """Return the updates, each with the backward passes of skipped attempts before it."""
-    found, waiting = [], 0
+    updates, waiting = [], 0
     for attempt in attempts:
         if attempt.skipped:
             waiting += attempt.backwards
         else:
-            found.append(replace(attempt, backwards=attempt.backwards + waiting))
+            updates.append(replace(attempt, backwards=attempt.backwards + waiting))
             waiting = 0
-    return tuple(found)
+    return tuple(updates)
 
 
 def _pair(
@@ -210,7 +210,7 @@ def _pair(
         yield differ("backwards", words)
     yield from (differ(what, words) for what, words in _told_settings(left, right))
     if scaled and left.scale != right.scale:
-        yield differ("scale", f"loss scale {_n(right.scale)} instead of {_n(left.scale)}")
+        yield differ("scale", f"loss scale {_number(right.scale)} instead of {_number(left.scale)}")
     yield from (differ(what, words) for what, words in _rules(left, right))
     if left.skipped and right.skipped:
         return  # what was clipped is not applied, and an unchanged tensor need not be recorded
@@ -228,7 +228,7 @@ def _pair(
         allowed = getattr(bounds, what)
         limits = allowed[number - 1] if number <= len(allowed) else ()
         ours, theirs = getattr(left, what), getattr(right, what)
-        if words := _apart(ours, theirs, limits, word, floor=bounds.floor):
+        if words := _distance_words(ours, theirs, limits, word, floor=bounds.floor):
             yield differ(what, words)
 
 
@@ -237,7 +237,7 @@ def _told_settings(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[tu
     if len(ours) == len(theirs):
         for rate, other in zip(ours, theirs, strict=True):
             if not math.isclose(rate, other, rel_tol=1e-6):
-                yield "rate", f"learning rate {_n(other)} instead of {_n(rate)}"
+                yield "rate", f"learning rate {_number(other)} instead of {_number(rate)}"
                 break
     if left.cls != right.cls:  # settings of the same name may mean something else
         return
@@ -247,16 +247,16 @@ def _told_settings(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[tu
             continue
         for value, other in zip(ours, theirs, strict=True):
             if value != other:
-                yield name, f"{name} {_n(other)} instead of {_n(value)}"
+                yield name, f"{name} {_number(other)} instead of {_number(value)}"
                 break
 
 
 def _rules(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[tuple[str, str]]:
-    """Yield what differs in how the scale is adjusted, if both scalers say it."""
+    """Yield the differences in how the scale is adjusted, if both scalers say it."""
     ours = left.rules if left.rules.get("dynamic", True) else {"growth_interval": NEVER}
     for name in RULES:
         if name in ours and name in right.rules and ours[name] != right.rules[name]:
-            yield name, f"{name} {_n(right.rules[name])} instead of {_n(ours[name])}"
+            yield (name, f"{name} {_number(right.rules[name])} instead of {_number(ours[name])}")
 
 
 def _clips(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[str]:
@@ -264,7 +264,7 @@ def _clips(left: RecordedAttempt, right: RecordedAttempt) -> Iterator[str]:
     theirs = [(clip.kind, clip.limit) for clip in right.clips]
     if ours == theirs or left.skipped:
         return
-    texts = [", ".join(f"{k} {_n(v)}" for k, v in clips) or "none" for clips in (theirs, ours)]
+    texts = [", ".join(f"{k} {_number(v)}" for k, v in clips) or "none" for clips in (theirs, ours)]
     yield f"clipping is {texts[0]} instead of {texts[1]}"
 
 
@@ -273,10 +273,11 @@ def _sizes(left: RecordedAttempt, right: RecordedAttempt, bound: float) -> Itera
     for clip, other in zip(left.clips, right.clips, strict=False):
         known = math.isfinite(clip.size) and math.isfinite(other.size)
         if known and not math.isclose(clip.size, other.size, rel_tol=bound):
-            yield f"gradients of size {_n(other.size)} instead of {_n(clip.size)} are clipped"
+            sizes = f"{_number(other.size)} instead of {_number(clip.size)}"
+            yield f"gradients of size {sizes} are clipped"
 
 
-def _apart(
+def _distance_words(
     left: Sequence[TensorSummary | None],
     right: Sequence[TensorSummary | None],
     limits: Sequence[float],
@@ -297,8 +298,8 @@ def _apart(
     norms = [math.hypot(*(summary.norm for summary in side if summary)) for side in (left, right)]
     off = "not finite on one side" if math.isinf(worst) else f"off by {worst:.2g}"
     words = f"{what} {off} in tensor {where + 1} (bound {allowed:.2g})"
-    return f"{words}: norm {_n(norms[1])} instead of {_n(norms[0])}"
+    return f"{words}: norm {_number(norms[1])} instead of {_number(norms[0])}"
 
 
-def _n(value: object) -> str:
+def _number(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

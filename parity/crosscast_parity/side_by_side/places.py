@@ -28,11 +28,11 @@ def places_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[P
     Imports count only where nothing else differs: they say little about what is executed.
     """
     for imports in (False, True):
-        found = [
+        places = [
             place for file in after for place in _places(file, before[file], after[file], imports)
         ]
-        if found:
-            return found
+        if places:
+            return places
     return []
 
 
@@ -58,7 +58,7 @@ def _starts(text: bytes, imports: bool) -> dict[int, int]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return {}
-    found: dict[int, int] = {}
+    starts: dict[int, int] = {}
     for node in ast.walk(tree):
         bare = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if bare or not isinstance(node, ast.stmt):
@@ -67,16 +67,16 @@ def _starts(text: bytes, imports: bool) -> dict[int, int]:
             continue
         body = getattr(node, "body", None)
         end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
-        found |= dict.fromkeys(range(node.lineno, max(end, node.lineno) + 1), node.lineno)
-    return found
+        starts |= dict.fromkeys(range(node.lineno, max(end, node.lineno) + 1), node.lineno)
+    return starts
 
 
 def lines_to_watch(places: Sequence[Place], *, after: bool) -> dict[str, tuple[int, ...]]:
     """Return the lines of one side, by file."""
-    found: dict[str, tuple[int, ...]] = {}
+    lines: dict[str, tuple[int, ...]] = {}
     for place in places:
-        found[place.file] = (*found.get(place.file, ()), *(place.after if after else place.before))
-    return found
+        lines[place.file] = (*lines.get(place.file, ()), *(place.after if after else place.before))
+    return lines
 
 
 def unreached(

@@ -130,18 +130,18 @@ def prove(
         return _cannot("the original skips every update", "more --updates")
     if both and not updates:
         return _cannot("rounding alone changes the first update too much for a comparison")
-    found = first_of(differences(old.recording, new.recording, bounds))
-    if found:
+    difference = first_of(differences(old.recording, new.recording, bounds))
+    if difference:
         if _draws_otherwise(old.recording, new.recording):
             return _cannot(
                 f"both sides draw random numbers, which {new.recording.version} draws otherwise "
-                f"than {old.recording.version}: update {found.update}: {found.words}",
+                f"than {old.recording.version}: update {difference.update}: {difference.words}",
                 "dropout and shuffling off, and weights from a file, for these runs",
             )
         twice = ran("migrated again", migrated)
         if twice.problem or not identical(new.recording, twice.recording):
             return _cannot(_unsteady("migrated script", new.recording, twice.recording))
-        return _different(found, found.update)
+        return _different(difference, difference.update)
     if not both:
         return _cannot("the migrated script skips every update", "more --updates")
     same = Execution(
@@ -179,8 +179,8 @@ def _with_overflow(
     new = make()
     if new.problem:
         words = f"with an overflow injected, the migrated script: {new.problem}"
-        found = Difference(update=len(new.recording.updates) + 1, what="skips", words=words)
-        return _different(found, same.updates)
+        skipped = Difference(update=len(new.recording.updates) + 1, what="skips", words=words)
+        return _different(skipped, same.updates)
     notes = same.notes
     left, right = old.recording, new.recording
     counted = updates_of(left).skips_counted
@@ -210,13 +210,13 @@ def up_to_skip(recording: Recording) -> Recording:
     return replace(recording, attempts=(*attempts[:end], *after), final=(), enough=True)
 
 
-def _different(found: Difference, updates: int) -> Execution:
+def _different(difference: Difference, updates: int) -> Execution:
     return Execution(
         outcome="different",
-        wording=f"update {found.update}: {found.words}",
+        wording=f"update {difference.update}: {difference.words}",
         updates=updates,
-        difference=found,
-        differs=FIELD_OF.get(found.what, ""),
+        difference=difference,
+        differs=FIELD_OF.get(difference.what, ""),
     )
 
 
@@ -239,19 +239,21 @@ def small_epsilon_for(recording: Recording) -> SmallEpsilon | None:
     return small if any(a.cls in small.classes for a in recording.attempts) else None
 
 
-def _with_one_side(found: Execution, new: Ran) -> Execution:
+def _with_one_side(execution: Execution, new: Ran) -> Execution:
     """Add what a run of the migrated script alone shows: that it trains, with finite numbers."""
     if new.problem:
-        wording = f"{found.wording}; the migrated script: {new.problem}"
-        return replace(found, wording=wording)
+        wording = f"{execution.wording}; the migrated script: {new.problem}"
+        return replace(execution, wording=wording)
     updates = new.recording.updates
     sizes = [change.norm for update in updates for change in update.changes if change]
     if not all(map(math.isfinite, sizes)):
-        wording = f"{found.wording}; the migrated script alone makes weights that are not finite"
-        return replace(found, wording=wording)
+        wording = (
+            f"{execution.wording}; the migrated script alone makes weights that are not finite"
+        )
+        return replace(execution, wording=wording)
     many = f"{len(updates)} update{'s' * (len(updates) != 1)}"
-    wording = f"{found.wording}; the migrated script alone makes {many}"
-    return replace(found, wording=wording, alone=len(updates))
+    wording = f"{execution.wording}; the migrated script alone makes {many}"
+    return replace(execution, wording=wording, alone=len(updates))
 
 
 def _cannot(words: str, hint: str = "") -> Execution:
@@ -267,8 +269,8 @@ def _hint(old: Ran, program: Program) -> str:
 
 
 def _unsteady(side: str, first: Recording, second: Recording) -> str:
-    found = first_of(differences(first, second, Bounds()))
-    where = f"update {found.update}: {found.words}" if found else "in the last bits"
+    difference = first_of(differences(first, second, Bounds()))
+    where = f"update {difference.update}: {difference.words}" if difference else "in the last bits"
     return f"two runs of the {side} differ: {where}"
 
 
@@ -296,16 +298,16 @@ def _listed(places: Sequence[Place]) -> str:
 
 def _notes(recording: Recording, left_out: Sequence[Place], folder: Path | None) -> list[str]:
     """Say what a pair of runs leaves open. `folder`: of what stands in for a package, if any."""
-    found = []
+    notes = []
     if folder is not None:
-        found.append(STOOD_IN.format(package=folder.name))
+        notes.append(STOOD_IN.format(package=folder.name))
     if left_out:
-        found.append(f"changed lines that were not executed: {_listed(left_out)}")
+        notes.append(f"changed lines that were not executed: {_listed(left_out)}")
     if not {"float16", "bfloat16"} & recording.types:
-        found.append("both sides computed in float32: half precision was not verified")
+        notes.append("both sides computed in float32: half precision was not verified")
     updates = updates_of(recording)
-    found += updates.session_notes if recording.sessions else updates.notes
+    notes += updates.session_notes if recording.sessions else updates.notes
     if updates.forced_scaler and recording.forced and recording.scaled:
         scaler = updates.forced_scaler
-        found.append(f"{scaler}, which is disabled without a GPU, was enabled on the CPU")
-    return found
+        notes.append(f"{scaler}, which is disabled without a GPU, was enabled on the CPU")
+    return notes

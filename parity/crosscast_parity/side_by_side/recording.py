@@ -70,13 +70,13 @@ class RecordedAttempt:
 
     def setting(self, name: str) -> tuple[Any, ...]:
         """Return a setting of every tensor, () if a group has none of this name."""
-        found = [
+        values = [
             tuple(group[name]) if isinstance(group[name], list) else group[name]
             for group in self.settings
             if name in group
             for _ in range(int(group.get("tensors", 1)))
         ]
-        return tuple(found) if all(name in group for group in self.settings) else ()
+        return tuple(values) if all(name in group for group in self.settings) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Recording:
     enough: bool = False
     error: str = ""
     elsewhere: bool = False
-    told: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     """What the program told of itself (`inside.between`), if it was to be noted."""
     reached: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Lines that were to be watched and were reached, by file below the folder of the program."""
@@ -123,7 +123,7 @@ def read(path: Path) -> Recording:
         ValueError: what is there is no recording; the message says where.
     """
     attempts: list[RecordedAttempt] = []
-    facts: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES >> 20} MiB of records")
@@ -139,15 +139,15 @@ def read(path: Path) -> Recording:
             if kind == "update":
                 attempts.append(_attempt(record))
             elif kind == "framework":
-                facts |= {k: record[k] for k in ("version", "device", "forced")}
-                facts["framework"] = record["name"]
-                facts["sessions"] = bool(record.get("sessions"))
+                fields |= {k: record[k] for k in ("version", "device", "forced")}
+                fields["framework"] = record["name"]
+                fields["sessions"] = bool(record.get("sessions"))
             elif kind == "told":
-                facts["told"] = dict(record["facts"])
+                fields["facts"] = dict(record["facts"])
             elif kind == "elsewhere":
-                facts["elsewhere"] = True
+                fields["elsewhere"] = True
             elif kind == "end":
-                facts |= {
+                fields |= {
                     "whole": True,
                     "enough": bool(record["enough"]),
                     "error": str(record["error"]),
@@ -158,7 +158,7 @@ def read(path: Path) -> Recording:
                 raise ValueError(f"kind {kind!r}")
         except _DAMAGED as error:
             raise ValueError(f"record {number}: {error!r}"[:300]) from None
-    return Recording(attempts=tuple(attempts), **facts)
+    return Recording(attempts=tuple(attempts), **fields)
 
 
 def _attempt(record: Mapping[str, Any]) -> RecordedAttempt:

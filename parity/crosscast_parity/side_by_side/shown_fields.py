@@ -79,12 +79,12 @@ def _hyper(
         if len(values) == 1 and (settings := values.pop()):
             first = settings[0]
             if all(value == first for value in settings):
-                yield f"optimizer.{name}", f"both optimizers received {_plain(first)}"
+                yield f"optimizer.{name}", f"both optimizers received {_value_text(first)}"
 
 
-def _plain(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value))
+        return ", ".join(map(_value_text, value))
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
@@ -111,7 +111,7 @@ def shown_by_overflow(left: Recording, right: Recording) -> dict[str, str]:
     number = next((n for n, attempt in enumerate(left.attempts) if attempt.skipped), -1)
     if number < 0:
         return {}
-    found = dict.fromkeys(
+    fields = dict.fromkeys(
         ("loss_scaling.mode", "step check_finite"),
         "both skip the update with overflowing gradients",
     )
@@ -119,5 +119,5 @@ def shown_by_overflow(left: Recording, right: Recording) -> dict[str, str]:
     if all(following) and following[0][0].scale == following[1][0].scale:
         before, after = left.attempts[number].scale, following[0][0].scale
         why = f"the scale falls from {before:g} to {after:g} on both sides"
-        found |= {"loss_scaling.backoff_factor": why, "step update_scale": why}
-    return found
+        fields |= {"loss_scaling.backoff_factor": why, "step update_scale": why}
+    return fields

@@ -62,9 +62,9 @@ def run_cell(folder: Path) -> CellResult:
     """
     spec = read_spec(folder)
     with _locked(folder / LOCK) as lock:
-        found = read_result(folder)
-        if found is not None and found.complete:
-            return found
+        earlier = read_result(folder)
+        if earlier is not None and earlier.complete:
+            return earlier
         result = _attempt(folder, spec, lock)
         if result.exit_code == USAGE and (folder / "output" / CHECKPOINT).exists():
             # The script does not take its checkpoint: a disk was full, or somebody touched it.

@@ -30,7 +30,7 @@ FROM_OUTSIDE = frozenset(
 class Watch(Protocol):
     """Receives the progress of a sweep."""
 
-    def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
+    def begin(self, cells: Sequence[Cell], finished: Sequence[Cell]) -> None:
         """Called once, with all cells and the cells that were already done."""
 
     def tick(self) -> None:
@@ -58,9 +58,9 @@ def run_sweep(
     by_folder = {cell.folder: cell for cell in cells}
     results: dict[Path, CellResult] = {}
     for folder in by_folder:
-        found = read_result(folder)
-        if found is not None and found.complete:
-            results[folder] = found
+        earlier = read_result(folder)
+        if earlier is not None and earlier.complete:
+            results[folder] = earlier
     watch.begin(list(by_folder.values()), [by_folder[folder] for folder in results])
     left = Counter(dict.fromkeys(by_folder, retries))
     for folder in by_folder.keys() - results.keys():
@@ -90,9 +90,9 @@ def run_sweep(
 
 
 def _result(ended: Ended) -> CellResult:
-    found = read_result(ended.cell)
-    if found is not None:
-        return found
+    result = read_result(ended.cell)
+    if result is not None:
+        return result
     return CellResult(kind="interrupted", message=ended.problem or "it wrote no result")
 
 

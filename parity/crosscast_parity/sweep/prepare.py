@@ -146,13 +146,13 @@ def _rows(base: Recipe, inputs: Path, beside: Path) -> tuple[Path, Path]:
     """
     data, model = base.data, base.model
     if not isinstance(data, SyntheticData):
-        folder = inputs / f"rows-{content_hash({**_plain(data), 'beside': str(beside)})}"
+        folder = inputs / f"rows-{content_hash({**_section_data(data), 'beside': str(beside)})}"
         train, evaluation = (
             stored_rows(base, split, folder, beside=beside) for split in ("train", "eval")
         )
         return train, evaluation
     assert isinstance(model, BertModel)  # synthetic rows are for no other
-    settings = {**_plain(data), "vocab_size": model.vocab_size, "seed": base.seed}
+    settings = {**_section_data(data), "vocab_size": model.vocab_size, "seed": base.seed}
     folder = inputs / f"rows-{content_hash(settings)}"
     if not (folder / "eval.npz").exists():
         from crosscast.data.synthetic import nli_synthetic
@@ -176,7 +176,7 @@ def _weights(recipe: Recipe, inputs: Path) -> Path | None:
     model = recipe.model
     if not isinstance(model, BertModel):
         return None
-    settings = {**_plain(model), "seed": recipe.seed}
+    settings = {**_section_data(model), "seed": recipe.seed}
     path = inputs / f"weights-{content_hash(settings)}.safetensors"
     if not path.exists():
         from crosscast_parity.inputs.weights import bert_weights, save
@@ -188,7 +188,7 @@ def _weights(recipe: Recipe, inputs: Path) -> Path | None:
     return path
 
 
-def _plain(section: BertModel | Data) -> dict[str, Any]:
+def _section_data(section: BertModel | Data) -> dict[str, Any]:
     """Return a section of a recipe as plain data."""
     return section.model_dump(mode="json")
 

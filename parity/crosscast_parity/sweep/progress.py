@@ -24,8 +24,8 @@ LOOK_SECONDS = 1.0
 class WindowCounter:
     """Counts the windows that this run's cells have to train and have trained."""
 
-    def __init__(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
-        left = {cell.folder for cell in cells} - {cell.folder for cell in done}
+    def __init__(self, cells: Sequence[Cell], finished: Sequence[Cell]) -> None:
+        left = {cell.folder for cell in cells} - {cell.folder for cell in finished}
         self._cells = {cell.folder: cell for cell in cells if cell.folder in left}
         self._first = {folder: trained(folder) for folder in self._cells}
         self._now = dict(self._first)
@@ -71,11 +71,11 @@ class Lines(Watch):
         self._done = self._all = 0
         self._counter = WindowCounter((), ())
 
-    def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
+    def begin(self, cells: Sequence[Cell], finished: Sequence[Cell]) -> None:
         """Say how much there is to do."""
-        self._all, self._done = len(cells), len(done)
-        self._counter = WindowCounter(cells, done)
-        self._say(f"{_cells(len(cells))}, {len(done)} done before")
+        self._all, self._done = len(cells), len(finished)
+        self._counter = WindowCounter(cells, finished)
+        self._say(f"{_cells(len(cells))}, {len(finished)} done before")
 
     def tick(self) -> None:
         """Say nothing."""
@@ -119,10 +119,10 @@ class Bars(Watch):
         self._counter = WindowCounter((), ())
         self._looked = 0.0
 
-    def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
+    def begin(self, cells: Sequence[Cell], finished: Sequence[Cell]) -> None:
         """Draw the bar."""
-        self._counter = WindowCounter(cells, done)
-        self._lines.begin(cells, done)
+        self._counter = WindowCounter(cells, finished)
+        self._lines.begin(cells, finished)
         self._task = self._bar.add_task("sweep", total=self._counter.total, left="")
         self._bar.start()
 

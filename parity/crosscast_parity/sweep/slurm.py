@@ -117,9 +117,9 @@ def _end_of(job: str) -> str:
 
 
 def _ask(command: list[str]) -> str | None:
-    """Return what a command of SLURM prints; None if it fails."""
+    """Return the output of a command of SLURM; None if it fails."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -130,7 +130,7 @@ def _ask(command: list[str]) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout
+    return process.stdout
 
 
 def make(resources: Resources) -> Executor:
@@ -163,7 +163,7 @@ def make(resources: Resources) -> Executor:
 
 def _parameters(resources: Resources) -> dict[str, Any]:
     options = {name: value if value else True for name, value in resources.options.items()}
-    found: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "job_name": "crosscast",
         "time": resources.minutes or MINUTES,
         "cpus_per_task": resources.cpus,
@@ -172,12 +172,12 @@ def _parameters(resources: Resources) -> dict[str, Any]:
         "additional_parameters": {"requeue": True} | options,
     }
     if resources.memory:
-        found["mem"] = resources.memory
+        parameters["mem"] = resources.memory
     if resources.partition:
-        found["partition"] = resources.partition
+        parameters["partition"] = resources.partition
     if resources.jobs is not None:
-        found["array_parallelism"] = resources.jobs
-    return found
+        parameters["array_parallelism"] = resources.jobs
+    return parameters
 
 
 def refuse(message: str, hint: str = "") -> DiagnosticError:

@@ -83,12 +83,12 @@ def read_spec(folder: Path) -> CellSpec:
     Raises:
         DiagnosticError: CC729 if the folder is no cell.
     """
-    found = _read_json(folder / SPEC)
+    document = _read_json(folder / SPEC)
     names = {entry.name for entry in fields(CellSpec)}
-    if found.get("format") != FORMAT or not names <= found.keys():
+    if document.get("format") != FORMAT or not names <= document.keys():
         message = f"{folder} is not a cell of a sweep"
         raise DiagnosticError(Diagnostic(code="CC729", message=message))
-    return CellSpec(**{name: found[name] for name in names})
+    return CellSpec(**{name: document[name] for name in names})
 
 
 def write_result(folder: Path, result: CellResult) -> None:
@@ -98,21 +98,21 @@ def write_result(folder: Path, result: CellResult) -> None:
 
 def read_result(folder: Path) -> CellResult | None:
     """Read a result; None if there is none, or none that makes sense: the cell is run again."""
-    found = _read_json(folder / RESULT)
-    if found.get("format") != FORMAT or found.get("kind") not in KINDS:
+    document = _read_json(folder / RESULT)
+    if document.get("format") != FORMAT or document.get("kind") not in KINDS:
         return None
     numbers = ("train_loss_tail", "eval_loss", "eval_accuracy", "exit_code")
     counts = ("attempts", "windows", "updates", "skipped", "seconds")
     texts = ("message", "device", "trace_sha256", "weights_sha256")
     sound = (
-        all(found.get(n) is None or _is_number(found[n]) for n in numbers)
-        and all(_is_number(found.get(n)) and found[n] >= 0 for n in counts)
-        and all(isinstance(found.get(n), str) for n in texts)
-        and isinstance(found.get("versions"), dict)
+        all(document.get(n) is None or _is_number(document[n]) for n in numbers)
+        and all(_is_number(document.get(n)) and document[n] >= 0 for n in counts)
+        and all(isinstance(document.get(n), str) for n in texts)
+        and isinstance(document.get("versions"), dict)
     )
     if not sound:
         return None
-    return CellResult(**{entry.name: found[entry.name] for entry in fields(CellResult)})
+    return CellResult(**{entry.name: document[entry.name] for entry in fields(CellResult)})
 
 
 def _is_number(value: object) -> bool:
@@ -124,10 +124,10 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
-        found = json.loads(raw.decode("utf-8")) if len(raw) <= MAX_BYTES else None
+        content = json.loads(raw.decode("utf-8")) if len(raw) <= MAX_BYTES else None
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:

@@ -63,11 +63,11 @@ class SweepTable:
 
     def groups(self) -> dict[Group, list[tuple[Cell, CellResult]]]:
         """Return the cells that differ in nothing but the seed."""
-        found: dict[Group, list[tuple[Cell, CellResult]]] = {}
+        groups: dict[Group, list[tuple[Cell, CellResult]]] = {}
         for cell, result in self.rows:
             point = cell.point
-            found.setdefault((*point.group, point.target), []).append((cell, result))
-        return found
+            groups.setdefault((*point.group, point.target), []).append((cell, result))
+        return groups
 
     def lines(self) -> list[list[str]]:
         """Return the cells of the table of means, below `COLUMNS`."""
@@ -87,7 +87,7 @@ class SweepTable:
         """Compare every target with the first one, recipe by recipe, if there are several seeds."""
         groups = self.groups()
         first: dict[tuple[str, Settings], str] = {}
-        found = []
+        comparisons = []
         for (name, settings, target), rows in groups.items():
             reference = first.setdefault((name, settings), target)
             if target == reference or len(rows) < 2:
@@ -101,7 +101,7 @@ class SweepTable:
                 plateau=math.log(model.labels) if isinstance(model, BertModel) else None,
                 eval_rows=rows[0][0].eval_rows,
             )
-            found.append(
+            comparisons.append(
                 Comparison(
                     recipe=name,
                     settings=settings,
@@ -110,7 +110,7 @@ class SweepTable:
                     checks=checks,
                 )
             )
-        return found
+        return comparisons
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain data."""

@@ -43,7 +43,7 @@ class Differing:
     """
 
     place: Place
-    found: Sequence[Difference]
+    differences: Sequence[Difference]
     expected: Arrays
     uncounted: int = 0
 
@@ -61,9 +61,11 @@ class Course:
     steady: int | None = None
 
 
-def first_of(reading: Reading, toy: Toy, place: Place, found: Sequence[Difference]) -> Differing:
+def first_of(
+    reading: Reading, toy: Toy, place: Place, differences: Sequence[Difference]
+) -> Differing:
     """Return the first window that differs, as a comparison has found it."""
-    return Differing(place, found, tensors(_window(reading, toy, place).single))
+    return Differing(place, differences, tensors(_window(reading, toy, place).single))
 
 
 def follow(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Course:
@@ -73,10 +75,10 @@ def follow(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Course:
     reached = first.number
     for window in _windows(reading, toy, seen, first):
         reached = window.place.number
-        if window.found:
+        if window.differences:
             differing.append(window)
         if not seen.rows[reached]["skipped"]:
-            in_a_row = [*in_a_row, reached] if window.found else []
+            in_a_row = [*in_a_row, reached] if window.differences else []
         if len(in_a_row) >= ENOUGH:
             return Course(differing, reached, steady=in_a_row[0])
     return Course(differing, reached)
@@ -87,22 +89,22 @@ def _windows(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Iterator[D
     by_update = _by_update(reading.plan)
     for number in range(first.number, len(seen.tensors)):
         window = _window(reading, toy, place)
-        found = differences_in(window, toy, seen, report, uncounted=uncounted)
-        if found and uncounted:  # corrections of the bias may follow what the trace counts
+        differences = differences_in(window, toy, seen, report, uncounted=uncounted)
+        if differences and uncounted:  # corrections of the bias may follow what the trace counts
             counted = replace(place, state=_counting(place.state, uncounted))
             again = _window(reading, toy, counted)
             if not (other := differences_in(again, toy, seen, report)):
-                place, window, found, uncounted = counted, again, other, 0
-        scale = [difference for difference in found if difference.what == "scale"]
+                place, window, differences, uncounted = counted, again, other, 0
+        scale = [difference for difference in differences if difference.what == "scale"]
         if scale:
             place = replace(place, state=_scaled(place.state, float(seen.rows[number]["scale"])))
             window = _window(reading, toy, place)
-            found = scale + differences_in(window, toy, seen, report, uncounted=uncounted)
+            differences = scale + differences_in(window, toy, seen, report, uncounted=uncounted)
         if report.beyond or not _intact(window, seen):
             return
-        if any(difference.what == "skipped" for difference in found) and window.undecided:
-            found = []
-        yield Differing(place, found, tensors(window.single), uncounted)
+        if any(difference.what == "skipped" for difference in differences) and window.undecided:
+            differences = []
+        yield Differing(place, differences, tensors(window.single), uncounted)
         updates = int(seen.rows[number]["updates"])
         uncounted = updates - window.after.updates
         state = _counted(go_on(window.after, seen.tensors[number]), seen.counters[number])
@@ -141,8 +143,10 @@ def _intact(window: WindowBounds, seen: Seen) -> bool:
     Before the first update some may not be there yet.
     """
     wanted, held = tensors(window.after), seen.tensors[window.number]
-    there = held.keys() <= wanted.keys() if window.single.skipped else held.keys() == wanted.keys()
-    return there and all(array.shape == wanted[key].shape for key, array in held.items())
+    complete = (
+        held.keys() <= wanted.keys() if window.single.skipped else held.keys() == wanted.keys()
+    )
+    return complete and all(array.shape == wanted[key].shape for key, array in held.items())
 
 
 def when(plan: Plan, seen: Seen, course: Course) -> str:
@@ -150,12 +154,12 @@ def when(plan: Plan, seen: Seen, course: Course) -> str:
     numbers = [window.place.number for window in course.differing]
     first, last = numbers[0], len(seen.rows) - 1
     # The scale of a window is what the one before has made of it.
-    late = int(any(difference.what == "scale" for difference in course.differing[0].found))
+    late = int(any(difference.what == "scale" for difference in course.differing[0].differences))
     events = _events(plan, seen)
     if numbers == [first]:
         if course.reached < last:
             return f"in window {first}"
-        named = _named(events, first - late, "")
+        named = _event_name(events, first - late, "")
         return "only in the last window" if first == last else f"only in window {first}{named}"
     for event, happens in events.items():
         later = {n + late for n in happens if first <= n + late <= course.reached}
@@ -163,14 +167,14 @@ def when(plan: Plan, seen: Seen, course: Course) -> str:
             return f"in every {event} from window {first} on"
     updates = sum(not row["skipped"] for row in seen.rows[first : course.reached + 1])
     if len(numbers) >= MOST * updates:
-        return f"from window {first} on{_named(events, first - 1, 'after ')}"
+        return f"from window {first} on{_event_name(events, first - 1, 'after ')}"
     if course.steady is not None:
         before = sum(number < course.steady for number in numbers)
         return f"in {windows(before)} from window {first} on, from window {course.steady} on in all"
     return f"in {len(numbers)} windows from window {first} on"
 
 
-def _named(events: Mapping[str, list[int]], number: int, after: str) -> str:
+def _event_name(events: Mapping[str, list[int]], number: int, after: str) -> str:
     """Return the rarest event of the scale in a window, if it is rare: `, the 4th overflow`."""
     for event, happens in events.items():
         if event != SHORT and number in happens[:RARE]:
@@ -186,7 +190,7 @@ def _ordinal(number: int) -> str:
 def _events(plan: Plan, seen: Seen) -> Mapping[str, list[int]]:
     """Return the windows of everything that does not happen in all of them, the rarest first."""
     machine = plan.find(UpdateScale)
-    found: dict[str, list[int]] = {}
+    by_event: dict[str, list[int]] = {}
     full = max(row["rows"] for row in seen.rows)
     state = loss_scale.initial(machine) if machine else loss_scale.ScaleState(1.0)
     for number, row in enumerate(seen.rows):
@@ -195,12 +199,12 @@ def _events(plan: Plan, seen: Seen) -> Mapping[str, list[int]]:
             after = loss_scale.adjust(machine, state, not skipped)
             lowered = state.scale * machine.backoff_factor < machine.min_scale
             if skipped and lowered and after.scale == machine.min_scale:
-                found.setdefault("overflow at the lowest scale", []).append(number)
+                by_event.setdefault("overflow at the lowest scale", []).append(number)
             if after.scale > state.scale:
-                found.setdefault("growth of the scale", []).append(number)
+                by_event.setdefault("growth of the scale", []).append(number)
             state = after
         if skipped:
-            found.setdefault("overflow", []).append(number)
+            by_event.setdefault("overflow", []).append(number)
         if row["rows"] < full:
-            found.setdefault(SHORT, []).append(number)
-    return dict(sorted(found.items(), key=lambda event: len(event[1])))
+            by_event.setdefault(SHORT, []).append(number)
+    return dict(sorted(by_event.items(), key=lambda event: len(event[1])))

@@ -128,7 +128,7 @@ class WindowBounds:
         return step(replace(self.plan, window=()), self._wide, self._toy.work(self.number), ROLES)
 
     def _rest(self, plan: Plan, state: State) -> DataRow:
-        """Return what a step leaves that begins with the summed gradients."""
+        """Return the result of a step that begins with the summed gradients."""
         state = replace(state, gradients=self._begun[0].gradients)
         return step(replace(plan, micro=()), state, self._toy.work(self.number), ROLES)[1]
 
@@ -145,10 +145,10 @@ class WindowBounds:
             row = step(plain, self.state, self._toy.work(self.number), ROLES)[1]
         return not row.skipped and not math.isfinite(row.grad_norm)
 
-    def is_single(self, key: str, found: np.ndarray) -> bool:
+    def is_single(self, key: str, array: np.ndarray) -> bool:
         """Whether a result is to the last bit the one in float32, which is within every bound."""
         single = _pick(self.single, key) if key == "grad_norm" else self._single[key]
-        return found.dtype == single.dtype and found.tobytes() == single.tobytes()
+        return array.dtype == single.dtype and array.tobytes() == single.tobytes()
 
     def results(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the float32 result, the exact one, and the bound without the spread.
@@ -191,7 +191,7 @@ def _unclipped(op: Op) -> Op:
 
 
 def _divisor(row: DataRow) -> float:
-    """Return what the losses of the window were divided by, or a bit less."""
+    """Return the divisor of the losses of the window, or a bit less."""
     return float(min(row.n_micro, row.rows, max(1, row.tokens)))
 
 

@@ -144,7 +144,7 @@ class Case:
         plain = self._untouched(first) or self._uncounted(first)
         if plain:
             always = all(self._untouched(window) or self._uncounted(window) for window in later)
-            return self._said(plain, always)
+            return self._sentence(plain, always)
         best: tuple[tuple[int, int], str] | None = None
         for mistake in self._mistakes():
             fit = self._fit(mistake, first)
@@ -153,15 +153,15 @@ class Case:
             missed = sum(self._fit(mistake, window) is None for window in later)
             if best is None or (missed, fit.size) < best[0]:
                 best = (missed, fit.size), f"{mistake.words}{self._but(fit, first)}"
-        return self._said(best[1], not best[0][0]) if best else ("no known mistake fits", False)
+        return self._sentence(best[1], not best[0][0]) if best else ("no known mistake fits", False)
 
-    def _said(self, words: str, always: bool) -> tuple[str, bool]:
+    def _sentence(self, words: str, always: bool) -> tuple[str, bool]:
         once = "" if always else f" in window {self.first.place.number}"
         return f"fits {words}{once}", always
 
     def _but(self, fit: _Fit, window: Differing) -> str:
         if fit.tensors:
-            return f", only in {listed(_names(d.key for d in window.found if d.key))}"
+            return f", only in {listed(_names(d.key for d in window.differences if d.key))}"
         if fit.columns:
             return f", but for {' and '.join(sorted(fit.columns))} in the trace"
         return ""
@@ -169,7 +169,7 @@ class Case:
     def _untouched(self, window: Differing) -> str:
         """Say that what differs was left as it was, or was cleared."""
         number = window.place.number
-        keys = [difference.key for difference in window.found]
+        keys = [difference.key for difference in window.differences]
         if not all(keys):
             return ""
         before, after = before_window(self.toy, self.seen, number), self.seen.tensors[number]
@@ -181,22 +181,22 @@ class Case:
     def _uncounted(self, window: Differing) -> str:
         """Say that an update is counted where there is none, or the other way round."""
         number = window.place.number
-        if [difference.what for difference in window.found] != ["updates"]:
+        if [difference.what for difference in window.differences] != ["updates"]:
             return ""
-        found = int(self.seen.rows[number]["updates"])
+        counted = int(self.seen.rows[number]["updates"])
         before = int(self.seen.rows[number - 1]["updates"]) if number else 0
         skipped = bool(self.seen.rows[number]["skipped"])
-        if found - before != int(skipped):
+        if counted - before != int(skipped):
             return ""
         return "an overflow counted as an update" if skipped else "an update that is not counted"
 
     def _mistakes(self) -> Iterator[_Mistake]:
         tried = [self.plan]
         for words, other in self._plans():
-            found = resolved(other, self.seen.names)
-            if found not in tried:
-                tried.append(found)
-                yield _Mistake(words, partial(_always, found))
+            other_plan = resolved(other, self.seen.names)
+            if other_plan not in tried:
+                tried.append(other_plan)
+                yield _Mistake(words, partial(_always, other_plan))
         kept = tuple(op for op in self.plan.window if not isinstance(op, Zero))
         words = "gradients of the window before that were not cleared"
         for summed in (False, True):
@@ -211,7 +211,7 @@ class Case:
                 yield str(variation), canonical_plan(of_step(variation.recipe))
 
     def _fit(self, mistake: _Mistake, window: Differing) -> _Fit | None:
-        """Return what a mistake leaves open in a window; None if it does not explain all of it."""
+        """Return the fit of a mistake to a window; None if it does not explain all of it."""
         plan = mistake.meant(window.place)
         if plan is None:
             return None
@@ -232,7 +232,7 @@ class Case:
             return None
         more = window.uncounted
         left = differences_in(other, self.toy, self.seen, Report(), uncounted=more)
-        known = {_key(difference) for difference in window.found}
+        known = {_key(difference) for difference in window.differences}
         if known & {_key(difference) for difference in left}:
             return None
         columns = frozenset(difference.what for difference in left if not difference.key)
@@ -265,10 +265,10 @@ class Case:
         if any(
             difference.what in SCALARS
             and row[difference.what] != getattr(other.single, difference.what)
-            for difference in window.found
+            for difference in window.differences
         ):
             return False
-        keys = [difference.key for difference in window.found if difference.key]
+        keys = [difference.key for difference in window.differences if difference.key]
         held = (after, theirs, window.expected)
         if not all(key in arrays for arrays in held for key in keys):
             return False
@@ -277,9 +277,9 @@ class Case:
         return _off(after, theirs, keys) <= _off(after, window.expected, keys)
 
 
-def _off(found: Arrays, expected: Arrays, keys: Sequence[str]) -> float:
+def _off(arrays: Arrays, expected: Arrays, keys: Sequence[str]) -> float:
     with np.errstate(all="ignore"):
-        return float(sum(np.abs(found[key] - expected[key]).sum() for key in keys))
+        return float(sum(np.abs(arrays[key] - expected[key]).sum() for key in keys))
 
 
 def _compares(plan: Plan, window: Differing) -> bool:
@@ -287,9 +287,9 @@ def _compares(plan: Plan, window: Differing) -> bool:
     machine, normalize = plan.find(UpdateScale), plan.find(Normalize)
     counts = machine is not None and machine.mode == "dynamic"
     tokens = normalize is not None and normalize.unit == "token"
-    found = [difference.what for difference in window.found]
-    counted = any(what.startswith(COUNTER) for what in found)
-    return (counts or not counted) and (tokens or "tokens" not in found)
+    differing = [difference.what for difference in window.differences]
+    counted = any(what.startswith(COUNTER) for what in differing)
+    return (counts or not counted) and (tokens or "tokens" not in differing)
 
 
 def _tick(plan: Plan) -> str:
@@ -303,9 +303,9 @@ def _key(difference: Difference) -> str:
 
 def _names(keys: Iterator[str] | Sequence[str]) -> list[str]:
     """Return the parameters that tensors belong to; a moment by itself with its own name."""
-    found = set(keys)
-    weights = {key.partition("/")[2] for key in found if key.startswith("parameters/")}
-    rest = {key for key in found if key.partition("/")[2] not in weights}
+    all_keys = set(keys)
+    weights = {key.partition("/")[2] for key in all_keys if key.startswith("parameters/")}
+    rest = {key for key in all_keys if key.partition("/")[2] not in weights}
     return sorted(weights | rest)
 
 

@@ -88,10 +88,10 @@ def read_steps(folder: Path) -> Seen:
     Raises:
         OSError, KeyError, TypeError, ValueError: it is not what `inside.toy` writes.
     """
-    there = folder / FOLDER
-    with (there / "steps.json").open("rb") as stream:
+    toy_folder = folder / FOLDER
+    with (toy_folder / "steps.json").open("rb") as stream:
         answer = json.loads(stream.read(MAX_BYTES))
-    return read_seen(there, answer)
+    return read_seen(toy_folder, answer)
 
 
 def untested_steps(why: str) -> tuple[Check, ...]:

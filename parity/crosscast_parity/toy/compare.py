@@ -122,11 +122,11 @@ def _compare(reading: Reading, toy: Toy, seen: Seen, rounded: int) -> Report:
     for number, after in enumerate(seen.tensors):
         report.reached = number
         window = WindowBounds(plan, toy, state, number, rounded_powers=reading.rounded_powers)
-        found = differences_in(window, toy, seen, report)
-        if found:  # what follows would only repeat it
+        differences = differences_in(window, toy, seen, report)
+        if differences:  # what follows would only repeat it
             report.undecided = window.undecided
             if not report.undecided:
-                report.differences = found
+                report.differences = differences
                 report.place = Place(number, state, previous, rounded)
             return report
         if report.beyond:
@@ -150,17 +150,17 @@ def differences_in(
     row, after = seen.rows[window.number], seen.tensors[window.number]
     if uncounted:
         row = {**row, "updates": row["updates"] - uncounted}
-    found = [
+    differences = [
         *_counts(window, row, seen.counters[window.number]),
         *_reported(window, row, report),
     ]
     if window.single.skipped:
-        found += _moved(window, before_window(toy, seen, window.number), after)
+        differences += _moved(window, before_window(toy, seen, window.number), after)
     elif window.beyond:
         report.beyond = True
     else:
-        found += _changed(window, after, report)
-    return found
+        differences += _changed(window, after, report)
+    return differences
 
 
 def before_window(toy: Toy, seen: Seen, number: int) -> Arrays:
@@ -178,12 +178,12 @@ def _counts(
     tokens = ("tokens",) if normalize and normalize.unit == "token" else ()
     pairs = [(key, row.get(key), getattr(single, key)) for key in (*EQUAL, *tokens)]
     if scale is not None and scale.mode == "dynamic":
-        for name, found in zip(("good", "bad"), counters, strict=True):
-            if found is not None:
-                pairs.append((f"{COUNTER} {name}", found, getattr(single, name)))
-    for what, found, wanted in pairs:
-        if found != wanted:
-            yield Difference("L0b", window.number, what, repr(found), repr(wanted))
+        for name, recorded in zip(("good", "bad"), counters, strict=True):
+            if recorded is not None:
+                pairs.append((f"{COUNTER} {name}", recorded, getattr(single, name)))
+    for what, recorded, wanted in pairs:
+        if recorded != wanted:
+            yield Difference("L0b", window.number, what, repr(recorded), repr(wanted))
 
 
 def _reported(window: WindowBounds, row: Mapping[str, Any], report: Report) -> Iterator[Difference]:
@@ -227,18 +227,18 @@ def _changed(window: WindowBounds, after: Arrays, report: Report) -> Iterator[Di
 
 
 def _close(
-    window: WindowBounds, key: str, found: np.ndarray, report: Report
+    window: WindowBounds, key: str, array: np.ndarray, report: Report
 ) -> Iterator[Difference]:
-    if window.is_single(key, found):
+    if window.is_single(key, array):
         return
     single, exact, bound = window.results(key)
-    if not _wrong(found, single, exact, bound).any():
+    if not _wrong(array, single, exact, bound).any():
         return
     bound = bound + SLACK * window.spread(key)
-    wrong = _wrong(found, single, exact, bound)
+    wrong = _wrong(array, single, exact, bound)
     if not wrong.any():
         with np.errstate(all="ignore"):
-            report.used = max(report.used, float(np.nanmax(np.abs(found - exact) / bound)))
+            report.used = max(report.used, float(np.nanmax(np.abs(array - exact) / bound)))
         return
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = f"{key}{list(at)}" if at else key
@@ -246,17 +246,17 @@ def _close(
     if wrong.size > 1:
         wanted += f" ({int(wrong.sum())} of {wrong.size} are off)"
     tensor = key if "/" in key else ""
-    yield Difference("L1b", window.number, where, repr(float(found[at])), wanted, tensor)
+    yield Difference("L1b", window.number, where, repr(float(array[at])), wanted, tensor)
 
 
 def _wrong(
-    found: np.ndarray, single: np.ndarray, exact: np.ndarray, bound: np.ndarray
+    array: np.ndarray, single: np.ndarray, exact: np.ndarray, bound: np.ndarray
 ) -> np.ndarray:
     """Return where a number is off. Where float32 leaves its range, only that it does counts."""
     with np.errstate(all="ignore"):
         finite = np.isfinite(single) & np.isfinite(exact) & np.isfinite(bound)
-        far = ~(np.abs(found - exact) <= bound)
-        return np.asarray(np.where(finite, far, np.isfinite(found) != np.isfinite(single)))
+        far = ~(np.abs(array - exact) <= bound)
+        return np.asarray(np.where(finite, far, np.isfinite(array) != np.isfinite(single)))
 
 
 def go_on(after: State, held: Arrays) -> State:

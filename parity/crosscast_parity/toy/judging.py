@@ -68,9 +68,9 @@ class ToyRecord:
         """
         plan = resolved(canonical_plan(recipe), self._seen.names)
         for number in self._sample:
-            found = self._tensors_differ(plan, number)
-            if found:
-                words = f"window {number}, {found}"
+            difference = self._tensors_differ(plan, number)
+            if difference:
+                words = f"window {number}, {difference}"
                 return (Check(level="L1b", name=NAMES["L1b"], result="fail", wording=words),)
         return (Check(level="L1b", name=NAMES["L1b"], result="pass", wording="nothing differs"),)
 
@@ -83,10 +83,10 @@ class ToyRecord:
         for reading in readings(plan, self.framework, self._seen):
             powers = reading.rounded_powers
             window = WindowBounds(reading.plan, self._toy, state, number, rounded_powers=powers)
-            found = differences_in(window, self._toy, self._seen, Report())
-            if not found:
+            differences = differences_in(window, self._toy, self._seen, Report())
+            if not differences:
                 return ""
-            first = found[0].what
+            first = differences[0].what
         return first
 
     def _left(self, plan: Plan, number: int, state: State) -> Arrays:

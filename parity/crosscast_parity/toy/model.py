@@ -66,23 +66,23 @@ class Toy:
 
     def work(self, window: int) -> list[Forward]:
         """Return a window for the reference interpreter."""
-        return [work.forward for work in self._plain(window)]
+        return [work.forward for work in self._micro_batches(window)]
 
     def nudged(self, window: int, nudge: Nudge) -> list[MicroBatch]:
         """Return a window with a part of it moved, and without its loss."""
         return [
             (replace(work, nudge=nudge) if nudge.part in parts else work).without_loss
-            for work, parts in zip(self._plain(window), self.parts(window), strict=True)
+            for work, parts in zip(self._micro_batches(window), self.parts(window), strict=True)
         ]
 
-    def _plain(self, window: int) -> list[Work]:
+    def _micro_batches(self, window: int) -> list[Work]:
         """Return the micro-batches of a window, which know their gradients."""
         if window not in self._works:
             self._works[window] = [Work(batch, self.dtype) for batch in self.windows[window]]
         return self._works[window]
 
     def parts(self, window: int) -> list[tuple[str, ...]]:
-        """Return what can be nudged of every micro-batch of a window."""
+        """Return the parts of every micro-batch of a window that can be nudged."""
         each = range(len(self.windows[window]))
         return [(f"batch {i}", *((f"twice {i}",) if self.dtype == "float32" else ())) for i in each]
 
@@ -91,7 +91,7 @@ class Toy:
         with np.errstate(all="ignore"):
             return sum(
                 float(np.sum(np.abs(np.asarray(parameters[name], np.float64) * gradient)))
-                for work in self._plain(window)
+                for work in self._micro_batches(window)
                 for name, gradient in work.gradients.items()
             )
 
@@ -117,15 +117,17 @@ class Work:
     @cached_property
     def gradients(self) -> dict[str, np.ndarray]:
         """The undivided, unscaled gradients."""
-        given = {name: self.batch[name] for name in SHAPES}
+        gradients = {name: self.batch[name] for name in SHAPES}
         if self.nudge:
             factor = 1.0 + self.nudge.size
-            given = {name: array.astype(np.float64) * factor for name, array in given.items()}
+            gradients = {
+                name: array.astype(np.float64) * factor for name, array in gradients.items()
+            }
             if self.nudge.part.startswith("twice"):
-                given["embeddings"][1] *= (1.0 - self.nudge.size) / factor
-        table = np.zeros(SHAPES["embeddings"], given["embeddings"].dtype)
-        np.add.at(table, self.batch["ids"], given["embeddings"])
-        return given | {"embeddings": table}
+                gradients["embeddings"][1] *= (1.0 - self.nudge.size) / factor
+        table = np.zeros(SHAPES["embeddings"], gradients["embeddings"].dtype)
+        np.add.at(table, self.batch["ids"], gradients["embeddings"])
+        return gradients | {"embeddings": table}
 
     @cached_property
     def without_loss(self) -> MicroBatch:

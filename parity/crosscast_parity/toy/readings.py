@@ -39,13 +39,13 @@ class Reading:
 
 def readings(plan: Plan, framework: str, seen: Told) -> list[Reading]:
     """Return the readings that a framework allows where a run was seen."""
-    found = [Reading(plan)]
+    allowed = [Reading(plan)]
     harness = harness_of(framework)
     rounds = harness is not None and (harness.float32_betas or seen.float32_betas)
     if harness is not None and rounds and not rounds_shares(plan):
         rounded = replace(plan, window=tuple(map(_round_betas, plan.window)))
-        found.append(Reading(rounded, rounded_powers=harness.float32_powers))
-    return found
+        allowed.append(Reading(rounded, rounded_powers=harness.float32_powers))
+    return allowed
 
 
 def _round_betas(op: Op) -> Op:

@@ -54,7 +54,7 @@ def send(worker: Worker, folder: Path, toy: Toy) -> None:
 
 
 def receive(worker: Worker, folder: Path, timeout: float = TIMEOUT) -> tuple[Seen, float]:
-    """Return what the worker saw of the step that it was sent, and the seconds it took.
+    """Return the worker's record of the step that it was sent, and the seconds it took.
 
     Raises:
         WorkerFailure: The step raised, or the worker is gone.
@@ -66,7 +66,7 @@ def receive(worker: Worker, folder: Path, timeout: float = TIMEOUT) -> tuple[See
 
 
 def read_seen(folder: Path, answer: Mapping[str, Any]) -> Seen:
-    """Return what a run saw, whose rows, counters and names `answer` holds.
+    """Return the record of a run whose rows, counters and names `answer` holds.
 
     Raises:
         OSError, KeyError, TypeError, ValueError: it is not what `inside.toy` writes.

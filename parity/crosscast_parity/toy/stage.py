@@ -164,9 +164,9 @@ def _check_version(worker: Worker) -> None:
     """Refuse a version of the framework that the target is not for, as emitted scripts do."""
     dialect = find_target(worker.target).dialect
     version = worker.ask({"action": "version"})["version"]
-    found = ".".join(re.findall(r"\d+", version)[:2])
+    release = ".".join(re.findall(r"\d+", version)[:2])
     # Development builds may call themselves 0.0.0.
-    if found.strip("0.") and not dialect.covers(found):
+    if release.strip("0.") and not dialect.covers(release):
         words = f"the step is for {dialect.title}, not for {version}"
         raise WorkerFailure(words, kind="cannot_run")
 

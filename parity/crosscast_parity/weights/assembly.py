@@ -106,10 +106,10 @@ def _noted(entry: Entry, summed: Mapping[str, Collection[str]]) -> Entry:
 
 def unmatched(known: WeightsMap, models: Sequence[Model]) -> dict[str, list[Part]]:
     """Return the tensors that have no counterpart and are not filled by the model itself."""
-    found = {}
+    by_framework = {}
     for model in models:
         left = set(known.left.get(model.framework, ()))
         parts = [p for p in model.parts if p.tensor in left and not p.fixed]
         first = {part.tensor: part for part in reversed(parts)}
-        found[model.framework] = [part for part in parts if first[part.tensor] is part]
-    return found
+        by_framework[model.framework] = [part for part in parts if first[part.tensor] is part]
+    return by_framework

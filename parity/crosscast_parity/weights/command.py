@@ -42,9 +42,9 @@ def match(request: Request) -> Found:
             that fail.
     """
     with processes_of(request) as processes:
-        found = search(processes.describe(), processes)
-    known = replace(found.known, heading=heading(found.known, found.proof))
-    return replace(found, known=known)
+        result = search(processes.describe(), processes)
+    known = replace(result.known, heading=heading(result.known, result.proof))
+    return replace(result, known=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,26 +70,33 @@ def check(request: Request, path: str) -> Checked:
         for model in models:
             check_against(known, model.framework, model.shapes, model.fixed)
         proof = prove(known, models, processes, filled(known, models))
-        found = [] if proof.whole(known) else corrections(known, search(models, processes))
-    return Checked(known=marked(known, proof), proof=proof, corrections=found)
+        differing = [] if proof.whole(known) else corrections(known, search(models, processes))
+    return Checked(known=marked(known, proof), proof=proof, corrections=differing)
 
 
-def corrections(known: WeightsMap, found: Found) -> list[Diagnostic]:
+def corrections(known: WeightsMap, result: Found) -> list[Diagnostic]:
     """Return where a search that proves its result has another tensor, or another layout."""
-    if not found.proof.whole(found.known):
+    if not result.proof.whole(result.known):
         return []
     first = known.frameworks[0]
-    searched = {_key(entry, first): entry for entry in found.known.entries}
+    searched = {_key(entry, first): entry for entry in result.known.entries}
     diagnostics = []
     for entry in known.entries:
         other = searched.get(_key(entry, first))
         if other is None:
             continue
         for framework, place in entry.places.items():
-            there = other.places.get(framework)
-            if there is None or (there.name, there.layout) == (place.name, place.layout):
+            other_place = other.places.get(framework)
+            if other_place is None or (other_place.name, other_place.layout) == (
+                place.name,
+                place.layout,
+            ):
                 continue
-            name = there.name if there.name != place.name else f"another layout of {place.name}"
+            name = (
+                other_place.name
+                if other_place.name != place.name
+                else f"another layout of {place.name}"
+            )
             message = f"{framework}: {entry.name!r} is {name}"
             diagnostics.append(Diagnostic(code="CC765", message=message, span=place.span))
     return diagnostics

@@ -50,7 +50,7 @@ def by_gradients(
         merged: See `class_of`.
     """
     first, second = proposal.first, proposal.second
-    found = Pairing(first, second, proposal.flattened)
+    pairing = Pairing(first, second, proposal.flattened)
     loud = _loud(first, ours), _loud(second, theirs)
     classes: dict[object, tuple[list[Part], list[Part]]] = defaultdict(lambda: ([], []))
     for side, model in enumerate((first, second)):
@@ -59,13 +59,13 @@ def by_gradients(
                 classes[class_of(part, merged)][side].append(part)
     for group in classes.values():
         for match in _nearest(proposal, *group, ours, theirs):
-            found.add(match.a, match.b, match.reason, match.layout)
-    by_layers(found)
+            pairing.add(match.a, match.b, match.reason, match.layout)
+    by_layers(pairing)
     for match in proposal.matches.values():
-        found.add(match.a, match.b, match.reason, match.layout)
-    by_layers(found)
-    by_order(found, lambda part: (part.group, tuple(sorted(part.squeezed))))
-    return found
+        pairing.add(match.a, match.b, match.reason, match.layout)
+    by_layers(pairing)
+    by_order(pairing, lambda part: (part.group, tuple(sorted(part.squeezed))))
+    return pairing
 
 
 def _loud(model: Model, gradients: Gradients) -> set[str]:
@@ -100,13 +100,13 @@ def _nearest(
                 match = proposed if proposed and again else Match(a, b, layout, "the same gradient")
                 ranked.append((mark, not again, number + abs(a.rank - b.rank), match))
     ranked.sort(key=lambda item: item[:3])
-    found: dict[str, Match] = {}
+    nearest: dict[str, Match] = {}
     taken: set[str] = set()
     for *_, match in ranked:
-        if match.a.name not in found and match.b.name not in taken:
-            found[match.a.name] = match
+        if match.a.name not in nearest and match.b.name not in taken:
+            nearest[match.a.name] = match
             taken.add(match.b.name)
-    return list(found.values())
+    return list(nearest.values())
 
 
 def _sample(gradient: np.ndarray, layout: Layout, shape: Shape) -> np.ndarray:

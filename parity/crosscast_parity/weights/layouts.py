@@ -95,7 +95,7 @@ def flattened_kernels(models: Iterable[Iterable[Part]]) -> Flattened:
     Args:
         models: The tensors of each model in order of execution.
     """
-    found: dict[Shape, set[int]] = defaultdict(set)
+    by_shape: dict[Shape, set[int]] = defaultdict(set)
     for parts in models:
         behind, channels = False, set()
         for part in parts:
@@ -107,13 +107,13 @@ def flattened_kernels(models: Iterable[Iterable[Part]]) -> Flattened:
             elif len(part.shape) == 2 and part.role != "embedding":
                 if behind:
                     own = {n for n in channels if part.shape[1] % n == 0 < n < part.shape[1]}
-                    found[part.shape] |= own
+                    by_shape[part.shape] |= own
                 behind = False
-    return {shape: sizes for shape, sizes in found.items() if sizes}
+    return {shape: sizes for shape, sizes in by_shape.items() if sizes}
 
 
 def class_of(part: Part, merged: Collection[Shape]) -> tuple[str, Shape]:
-    """Return what all tensors have in common that might be the same.
+    """Return the role and the shape that all tensors share that might be the same.
 
     `merged`: sorted shapes for which roles do not tell tensors apart.
     """

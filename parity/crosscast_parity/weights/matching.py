@@ -112,13 +112,13 @@ def by_layers(pairing: Pairing) -> None:
     for part in theirs:
         offered[part.layer].append(part)
     for part in ours:
-        found = [
+        candidates = [
             other
             for layer in layers.get(part.layer, ())
             for other in offered[layer]
             if other.name not in pairing.taken and layouts_for(part, other)
         ]
-        same = [other for other in found if _role(other) == _role(part)] or found
+        same = [other for other in candidates if _role(other) == _role(part)] or candidates
         if len(same) == 1:
             pairing.add(part, same[0], "the same layer")
 

@@ -38,14 +38,14 @@ _PLURAL = {"layers": "layer", "blocks": "block", "heads": "head", "tokens": "tok
 
 def words(name: str) -> tuple[str, ...]:
     """Return the words of a name: `net/encoder_0/q_proj/kernel` is encoder, 0, query, weight."""
-    found = []
+    normalized = []
     for word in _WORD.findall(name):
         low = word.lower()
         low = _PLURAL.get(low, low)
         low = _SAME.get(low, low)
         if low not in _NOISE:
-            found.append(low)
-    return tuple(found)
+            normalized.append(low)
+    return tuple(normalized)
 
 
 def without_common(names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -15,14 +15,14 @@ Kind = tuple[str, Shape]
 
 def cut_alike(models: Sequence[Model]) -> list[Model]:
     """Return models whose packed tensors are cut where another model has the parts apart."""
-    found = list(models)
+    alike = list(models)
     for _ in range(2):  # what the second pass cuts, others have cut in the first
-        for i, model in enumerate(found):
-            for other in found:
+        for i, model in enumerate(alike):
+            for other in alike:
                 if other is not model:
                     model = cut(model, other)
-            found[i] = model
-    return found
+            alike[i] = model
+    return alike
 
 
 def cut(model: Model, other: Model) -> Model:

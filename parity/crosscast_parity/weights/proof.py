@@ -108,7 +108,7 @@ def roles_of(known: WeightsMap, models: Sequence[Model]) -> dict[str, Part]:
     for model in models:
         for part in model.parts:
             by_tensor[model.framework, part.tensor].append(part)
-    found = {}
+    by_name = {}
     for entry in known.entries:
         parts = [
             part
@@ -117,8 +117,8 @@ def roles_of(known: WeightsMap, models: Sequence[Model]) -> dict[str, Part]:
         ]
         if parts:
             best = next((part for part in parts if part.known), parts[0])
-            found[entry.name] = replace(best, shape=entry.shape)
-    return found
+            by_name[entry.name] = replace(best, shape=entry.shape)
+    return by_name
 
 
 def compare(known: WeightsMap, computed: Mapping[str, Computed]) -> Proof:
@@ -139,23 +139,23 @@ def compare(known: WeightsMap, computed: Mapping[str, Computed]) -> Proof:
     far: dict[str, float] = {}
     silent = set()
     for entry in known.entries:
-        found = {
+        largest = {
             name: gradients[name][entry.name]
             for name in entry.places
             if entry.name in gradients[name]
         }
         loud = {
             name: array
-            for name, array in found.items()
+            for name, array in largest.items()
             if np.abs(array).max(initial=0) > SILENT * peaks[name]
         }
         if not loud:
-            if found:
+            if largest:
                 silent.add(entry.name)
             continue
         reference = next(iter(loud.values()))
         zero = np.zeros_like(reference)
-        others = [found.get(name, zero) for name in entry.places if name in gradients]
+        others = [largest.get(name, zero) for name in entry.places if name in gradients]
         far[entry.name] = max(distance(reference, other) for other in others)
     return Proof(outputs=outputs, gradients=far, silent=frozenset(silent))
 

@@ -36,24 +36,24 @@ def problems(
     left: Mapping[str, Sequence[Part]] = MappingProxyType({}),
     corrections: Sequence[Diagnostic] = (),
 ) -> list[Diagnostic]:
-    """Return what keeps models from being the same function.
+    """Return the reasons why models are not the same function.
 
     A wrong tensor changes the gradients of all, so these are listed only without corrections.
     """
-    found = list(corrections)
+    diagnostics = list(corrections)
     for framework, parts in left.items():
         if parts:
             names = ", ".join(part.text for part in parts[:MOST])
             more = f" and {len(parts) - MOST} more" if len(parts) > MOST else ""
             message = f"{framework}: without counterpart: {names}{more}"
-            found.append(Diagnostic(code="CC764", message=message))
+            diagnostics.append(Diagnostic(code="CC764", message=message))
     first = known.frameworks[0]
     for name, far in proof.outputs.items():
         if name and not far <= OUTPUTS:
             other = far == float("inf")
             size = "have other shapes or are not finite" if other else f"differ by {far:.1e}"
             message = f"{first} and {name}: with the same weights outputs {size}"
-            found.append(Diagnostic(code="CC765", message=message))
+            diagnostics.append(Diagnostic(code="CC765", message=message))
     wrong = [e for e in known.entries if proof.gradients.get(e.name, 0.0) > GRADIENTS]
     if corrections:
         wrong = []
@@ -61,34 +61,34 @@ def problems(
         where = ", ".join(f"{f}: {place.name}" for f, place in entry.places.items())
         far = proof.gradients[entry.name]
         message = f"{entry.name} ({where}): gradients differ by {far:.1%}"
-        found.append(Diagnostic(code="CC765", message=message))
+        diagnostics.append(Diagnostic(code="CC765", message=message))
     if len(wrong) > MOST:
         message = f"{len(wrong) - MOST} more tensors whose gradients differ"
-        found.append(Diagnostic(code="CC765", message=message))
+        diagnostics.append(Diagnostic(code="CC765", message=message))
     silent = [entry.name for entry in known.entries if entry.name in proof.silent]
     if silent:
         names = ", ".join(silent[:MOST]) + (", …" if len(silent) > MOST else "")
         message = f"no influence on the outputs was seen: {names}"
-        found.append(Diagnostic(code="CC765", message=message, severity=Severity.NOTE))
-    return found
+        diagnostics.append(Diagnostic(code="CC765", message=message, severity=Severity.NOTE))
+    return diagnostics
 
 
-def found_problems(found: Found) -> list[Diagnostic]:
-    """Return what keeps the models of a search from being the same function."""
-    return problems(found.known, found.proof, unmatched(found.known, found.models))
+def found_problems(result: Found) -> list[Diagnostic]:
+    """Return the reasons why the models of a search are not the same function."""
+    return problems(result.known, result.proof, unmatched(result.known, result.models))
 
 
-def table(found: Found) -> list[tuple[str, ...]]:
+def table(result: Found) -> list[tuple[str, ...]]:
     """Return the rows (framework, tensors, matched, how) of the report."""
     rows: list[tuple[str, ...]] = []
-    for model in found.models:
+    for model in result.models:
         name = model.framework
         tensors = len({part.tensor for part in model.parts})
-        matched = len(found.known.of(name))
+        matched = len(result.known.of(name))
         reasons = Counter(
-            found.reasons(entry)[name]
-            for entry in found.known.entries
-            if name in found.reasons(entry)
+            result.reasons(entry)[name]
+            for entry in result.known.entries
+            if name in result.reasons(entry)
         )
         by = ", ".join(f"{count} by {reason}" for reason, count in reasons.most_common())
         rows.append((name, str(tensors), str(matched), by))
@@ -96,7 +96,7 @@ def table(found: Found) -> list[tuple[str, ...]]:
 
 
 def summary(known: WeightsMap, proof: Proof) -> list[str]:
-    """Return what was proved, in lines."""
+    """Return a summary of the proof, as lines."""
     proved = sum(entry.proved for entry in known.entries)
     lines = [f"proved: {proved} of {len(known.entries)} canonical tensors"]
     far = max(proof.gradients.values(), default=0.0)
@@ -108,7 +108,7 @@ def summary(known: WeightsMap, proof: Proof) -> list[str]:
 
 
 def as_json(
-    known: WeightsMap, proof: Proof, diagnostics: list[Diagnostic], found: Found | None = None
+    known: WeightsMap, proof: Proof, diagnostics: list[Diagnostic], result: Found | None = None
 ) -> dict[str, Any]:
     """Return the report as plain data."""
     return {
@@ -122,7 +122,7 @@ def as_json(
                 "places": {f: place.name for f, place in entry.places.items()},
                 "proved": entry.proved,
                 "gradients": proof.gradients.get(entry.name),
-                "reasons": found.reasons(entry) if found else {},
+                "reasons": result.reasons(entry) if result else {},
                 "notes": list(entry.notes),
             }
             for entry in known.entries

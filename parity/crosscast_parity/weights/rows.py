@@ -44,16 +44,16 @@ def rows_of(path: Path, recipe: Recipe, count: int) -> dict[str, np.ndarray]:
     Raises:
         DiagnosticError: CC601, CC602 for the file, CC762 for arrays that are no rows.
     """
-    found = {}
+    columns = {}
     for name, array in read_arrays(path).items():
         dtype = SCRIPT_TYPES.get(array.dtype.kind)
         if dtype is None or not array.ndim or not len(array):
             kind = f"{array.dtype}{list(array.shape)}"
             raise failure("CC762", f"{path}: `{name}` is {kind}, no rows of numbers")
-        found[name] = array[:count].astype(dtype)
-    if not model_rows(found, recipe):
+        columns[name] = array[:count].astype(dtype)
+    if not model_rows(columns, recipe):
         raise failure("CC762", f"{path}: has no array for the model")
-    return found
+    return columns
 
 
 def model_rows(rows: Mapping[str, np.ndarray], recipe: Recipe) -> dict[str, np.ndarray]:

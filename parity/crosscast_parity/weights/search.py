@@ -45,15 +45,15 @@ def search(described: Sequence[Model], processes: Processes) -> Found:
     flattened = flattened_kernels(model.parts for model in models)
     first, others = models[0], models[1:]
     proposals = [propose(first, other, flattened) for other in others]
-    found = _proved(models, proposals, processes)
-    if found.proof.whole(found.known):
-        return _with_candidates(found)
+    result = _proved(models, proposals, processes)
+    if result.proof.whole(result.known):
+        return _with_candidates(result)
     better = _proved(models, refined(models, proposals, processes), processes)
-    return _with_candidates(min(found, better, key=_badness))
+    return _with_candidates(min(result, better, key=_badness))
 
 
-def _badness(found: Found) -> tuple[float, ...]:
-    return (*found.proof.score, -len(found.known.entries))
+def _badness(result: Found) -> tuple[float, ...]:
+    return (*result.proof.score, -len(result.known.entries))
 
 
 def _proved(models: list[Model], pairings: Sequence[Pairing], processes: Processes) -> Found:
@@ -111,22 +111,22 @@ def alike(
     return framework_arrays(drawn, own, model.framework)
 
 
-def _with_candidates(found: Found) -> Found:
+def _with_candidates(result: Found) -> Found:
     """Return the map with what was proved, and both candidates where nothing tells them apart."""
-    known = marked(found.known, found.proof)
-    silent = [entry for entry in known.entries if entry.name in found.proof.silent]
+    known = marked(result.known, result.proof)
+    silent = [entry for entry in known.entries if entry.name in result.proof.silent]
     entries = []
     for entry in known.entries:
         notes = list(entry.notes)
         if entry in silent:
-            notes += _candidates(found, entry, silent)
+            notes += _candidates(result, entry, silent)
         entries.append(replace(entry, notes=tuple(notes)))
-    return replace(found, known=replace(known, entries=tuple(entries)))
+    return replace(result, known=replace(known, entries=tuple(entries)))
 
 
-def _candidates(found: Found, entry: Entry, silent: Sequence[Entry]) -> list[str]:
+def _candidates(result: Found, entry: Entry, silent: Sequence[Entry]) -> list[str]:
     notes = []
-    for pairing in found.pairings:
+    for pairing in result.pairings:
         match = pairing.matches.get(entry.name)
         if match is None or match.reason in ("the same name", "the same layer"):
             continue

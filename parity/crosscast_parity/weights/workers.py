@@ -71,15 +71,15 @@ def workers_of(targets: Sequence[str], python: Mapping[str, str]) -> dict[str, W
     Raises:
         DiagnosticError: CC760 for a framework whose backend has no program for it.
     """
-    found = {}
+    by_framework = {}
     for target in targets:
         name = target.partition("@")[0]
         harness = harness_of(name)
         if harness is None or not harness.has("weights"):
             raise failure("CC760", f"{name}: weights of its models cannot be matched")
         program = f"{harness.inside}.weights"
-        found[name] = Worker(target, python.get(target, sys.executable), program=program)
-    return found
+        by_framework[name] = Worker(target, python.get(target, sys.executable), program=program)
+    return by_framework
 
 
 class Processes:
@@ -161,7 +161,7 @@ class Processes:
     def compute(
         self, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
     ) -> dict[str, Computed]:
-        """Return what the models compute, by framework, with weights by framework and tensor.
+        """Return the results of the models, by framework, with weights by framework and tensor.
 
         Outputs with channels last are turned to those of the first model with channels first, or
         the other way around.
@@ -173,7 +173,7 @@ class Processes:
     def record(
         self, action: str, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
     ) -> dict[str, Recorded]:
-        """Return what every layer got and returned, by framework.
+        """Return the inputs and outputs of every layer, by framework.
 
         Args:
             action: `modules`, with gradients, or `train`, a call as in training without dropout.
@@ -183,13 +183,13 @@ class Processes:
         """
         jobs, axes = self._run(action, weights, models)
         answers = self._ask(jobs)
-        found = {}
+        recorded = {}
         for name, job in jobs.items():
             with np.load(job["result"], allow_pickle=False) as file:
                 arrays = {key: file[key] for key in file.files}
             computed = _computed(job["result"], axes[name]) if action == "modules" else None
-            found[name] = Recorded(answers[name]["calls"], arrays, computed)
-        return found
+            recorded[name] = Recorded(answers[name]["calls"], arrays, computed)
+        return recorded
 
     def evaluate(
         self,
@@ -226,7 +226,7 @@ class Processes:
             return [file[name] for name in sorted(file.files)]
 
     def halves(self) -> dict[str, Halves]:
-        """Return what models that were described compute in training, without dropout.
+        """Return the results of described models in training, for all rows and for both halves.
 
         After this no model has dropout any more.
         """
@@ -234,7 +234,7 @@ class Processes:
             name: {"action": "halves", "result": str(self._files / f"{name}-halves.npz")}
             for name in self._workers
         }
-        found = {}
+        by_framework = {}
         for name, answer in self._ask(jobs).items():
             with np.load(jobs[name]["result"], allow_pickle=False) as file:
                 arrays = {key: file[key] for key in sorted(file.files)}
@@ -242,8 +242,8 @@ class Processes:
                 tuple(array for key, array in arrays.items() if key.startswith(f"{part}/"))
                 for part in ("whole", "a", "b")
             )
-            found[name] = Halves(whole, a, b, tuple(answer["moved"]))
-        return found
+            by_framework[name] = Halves(whole, a, b, tuple(answer["moved"]))
+        return by_framework
 
     def _run(
         self, action: str, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
@@ -270,7 +270,7 @@ class Processes:
 
     def _ask(self, jobs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """Send jobs to all processes, then wait for all answers; every failure is reported."""
-        found, problems = {}, []
+        replies, problems = {}, []
         for name, job in jobs.items():
             self._workers[name].send({**self._common(name), **job})
         for name in jobs:
@@ -282,10 +282,10 @@ class Processes:
             if "failed" in answer:
                 metric = jobs[name].get("metric", "")
                 problems.append(self._failed(name, answer["failed"], metric))
-            found[name] = answer
+            replies[name] = answer
         if problems:
             raise DiagnosticError(*problems)
-        return found
+        return replies
 
     def _common(self, name: str) -> dict[str, Any]:
         model, loss = self._recipe.model, self._recipe.loss
@@ -305,11 +305,11 @@ class Processes:
         hint = " <- ".join(reversed(failed["frames"]))
         called = "loss" if isinstance(self._recipe.loss, CustomLoss) else "model"
         stage = failed["stage"]
-        what, path, taker = _USERS[called if stage in ("call", "gradient") else stage]
+        subject, path, taker = _USERS[called if stage in ("call", "gradient") else stage]
         if metric and stage in ("call", "loss"):
-            what, path, taker = f"metric {metric}", f"metrics.custom.{metric}", "the model"
+            subject, path, taker = f"metric {metric}", f"metrics.custom.{metric}", "the model"
         if stage == "gradient":
-            message = f"{name}: {what} returns nothing that has a gradient for a weight"
+            message = f"{name}: {subject} returns nothing that has a gradient for a weight"
             hint = "look for detach, no_grad, stop_gradient, argmax, or a conversion to NumPy"
             return Diagnostic(code="CC766", message=message, path=f"{path}.{name}", hint=hint)
         if stage != "call":
@@ -318,15 +318,17 @@ class Processes:
                     f"modules are searched in {self._folder}, in the interpreter, and in "
                     f"{self._folder / name}"
                 )
-            message = f"{name}: {what} fails: {reason}"
-            return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
+            message = f"{name}: {subject} fails: {reason}"
+            return _problem("CC761", message, failed["place"], f"{path}.{name}", hint)
         rows = self._rows if metric else model_rows(self._rows, self._recipe)
-        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in rows.items())
-        message = f"{name}: {what} fails on rows {given}; {taker} takes {failed['takes']}: {reason}"
-        return _at("CC762", message, failed["place"], f"{path}.{name}", hint)
+        types = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in rows.items())
+        message = (
+            f"{name}: {subject} fails on rows {types}; {taker} takes {failed['takes']}: {reason}"
+        )
+        return _problem("CC762", message, failed["place"], f"{path}.{name}", hint)
 
 
-def _at(code: str, message: str, place: Mapping[str, Any], path: str, hint: str) -> Diagnostic:
+def _problem(code: str, message: str, place: Mapping[str, Any], path: str, hint: str) -> Diagnostic:
     span = None
     if place:
         text = place["text"]
@@ -348,14 +350,14 @@ def turned_outputs(first: Sequence[Shape], own: Sequence[Shape]) -> list[tuple[i
 
     None for an output that has the shape of the first model's, or another one altogether.
     """
-    found: list[tuple[int, ...] | None] = []
+    turns: list[tuple[int, ...] | None] = []
     for number, shape in enumerate(own):
         count = len(shape)
         orders = ((0, count - 1, *range(1, count - 1)), (0, *range(2, count), 1))
-        there = first[number] if number < len(first) else shape
-        fits = [o for o in orders if count > 2 and tuple(shape[axis] for axis in o) == there]
-        found.append(fits[0] if fits and there != shape else None)
-    return found
+        first_shape = first[number] if number < len(first) else shape
+        fits = [o for o in orders if count > 2 and tuple(shape[axis] for axis in o) == first_shape]
+        turns.append(fits[0] if fits and first_shape != shape else None)
+    return turns
 
 
 def _computed(path: str, axes: Sequence[tuple[int, ...] | None]) -> Computed:

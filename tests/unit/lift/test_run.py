@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from crosscast.cli import app
 from crosscast.recipe.document import Recipe
 from crosscast_parity.reading import observed, verdict
-from crosscast_parity.reading.evidence import Evidence, Made
+from crosscast_parity.reading.evidence import Evidence, ProgramRun
 from crosscast_parity.reading.observed import Observed
 from crosscast_parity.reading.verdict import FieldReading, Reading
 from crosscast_parity.side_by_side.recording import RecordedAttempt, Recording
@@ -74,7 +74,9 @@ class Runs:
         given = dict(self._ran)
         recording = Recording(framework="torch", attempts=given.pop("attempts"))
         ran = Ran(recording=recording, **given)
-        return Observed(ran=ran, evidence=Evidence(made=(Made(name="x", recording=recording),)))
+        return Observed(
+            ran=ran, evidence=Evidence(program_runs=(ProgramRun(name="x", recording=recording),))
+        )
 
     def hold(self, recipe: Recipe, evidence: Evidence, free: frozenset[str]) -> Reading:
         from crosscast_parity.reading.changes import put
@@ -88,7 +90,7 @@ class Runs:
         )
 
     def say(self, path: str, status: Any, value: Any, found: Any = None) -> None:
-        field = FieldReading(path=path, status=status, value=value, found=found, why="it shows")
+        field = FieldReading(path=path, status=status, value=value, run_value=found, why="it shows")
         self.fields = (*self.fields, field)
         if status == "contradicted":
             self.values[path] = found

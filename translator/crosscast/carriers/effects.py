@@ -43,14 +43,14 @@ class OtherRecipes:
 
     def of(self, path: str) -> Iterator[Recipe]:
         """Yield valid recipes with another value in the field."""
-        made, more = self._made.setdefault(path, ([], other_recipes(self.recipe, path)))
+        recipes, more = self._made.setdefault(path, ([], other_recipes(self.recipe, path)))
         number = 0
         while True:
-            if number == len(made):
-                made.extend(recipe for recipe in [next(more, None)] if recipe is not None)
-            if number == len(made):
+            if number == len(recipes):
+                recipes.extend(recipe for recipe in [next(more, None)] if recipe is not None)
+            if number == len(recipes):
                 return
-            yield made[number]
+            yield recipes[number]
             number += 1
 
 
@@ -72,11 +72,11 @@ def _effects(others: OtherRecipes, path: str, scripts: _Scripts, base: _Script) 
             script = scripts.of(other)
         except DiagnosticError:
             continue  # a value that the target cannot express
-        found = Effect(*base.changes(script), base.operations(script))
-        if found.lines or found.gaps or found.operations:
-            yield found
-        enough -= bool(found.lines)
-        if not enough or len(found.lines) == 1:
+        effect = Effect(*base.changes(script), base.operations(script))
+        if effect.lines or effect.gaps or effect.operations:
+            yield effect
+        enough -= bool(effect.lines)
+        if not enough or len(effect.lines) == 1:
             return
 
 
@@ -86,9 +86,9 @@ class _Script:
     plan: Plan
 
     def changes(self, other: _Script) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
-        found = list(line_changes(self.texts, other.texts))
-        changed = tuple(line for kind, line in found if kind == "changed")
-        return changed, tuple(line for kind, line in found if kind == "gap")
+        changes = list(line_changes(self.texts, other.texts))
+        changed = tuple(line for kind, line in changes if kind == "changed")
+        return changed, tuple(line for kind, line in changes if kind == "gap")
 
     def operations(self, other: _Script) -> frozenset[str]:
         ours, theirs = _by_kind(self.plan), _by_kind(other.plan)

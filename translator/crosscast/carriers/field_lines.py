@@ -34,49 +34,53 @@ class Carried:
 
 def carriers(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
     """Return field to the few emitted lines that say its value best."""
-    found = carried_lines(OtherRecipes(recipe), target)
-    return {path: carried.own[:_SHOWN] for path, carried in found.items()}
+    by_field = carried_lines(OtherRecipes(recipe), target)
+    return {path: carried.own[:_SHOWN] for path, carried in by_field.items()}
 
 
 def carried_lines(others: OtherRecipes, target: str) -> dict[str, Carried]:
-    """Return what every field is responsible for.
+    """Return the emitted lines and operations that every field carries, by path.
 
     Raises:
         DiagnosticError: The target cannot express the recipe.
     """
-    found = effects(others, target)
+    by_field = effects(others, target)
     values = dict(leaves(others.recipe))
-    lines = {path: _lines_of(own, values[path]) for path, own in found.items()}
-    return {path: _carried(path, own, lines) for path, own in found.items()}
+    lines = {path: _lines_of(own, values[path]) for path, own in by_field.items()}
+    return {path: _carried(path, own, lines) for path, own in by_field.items()}
 
 
-def _carried(path: str, found: Sequence[Effect], lines: Mapping[str, Sequence[Line]]) -> Carried:
+def _carried(
+    path: str, own_effects: Sequence[Effect], lines: Mapping[str, Sequence[Line]]
+) -> Carried:
     own = _own(path, lines[path], lines)
     return Carried(
         own=own,
-        also=_others((effect.lines for effect in found), own),
-        gaps=_others((effect.gaps for effect in found), own),
-        operations=_operations([effect.operations for effect in found if effect.operations]),
+        also=_others((effect.lines for effect in own_effects), own),
+        gaps=_others((effect.gaps for effect in own_effects), own),
+        operations=_operations([effect.operations for effect in own_effects if effect.operations]),
     )
 
 
-def _others(found: Iterable[Iterable[Line]], own: Iterable[Line]) -> tuple[Line, ...]:
-    return tuple(sorted({line for lines in found for line in lines}.difference(own)))
+def _others(places: Iterable[Iterable[Line]], own: Iterable[Line]) -> tuple[Line, ...]:
+    return tuple(sorted({line for lines in places for line in lines}.difference(own)))
 
 
-def _operations(found: Sequence[frozenset[str]]) -> frozenset[str]:
+def _operations(kinds: Sequence[frozenset[str]]) -> frozenset[str]:
     """Return the operations that every other value changes, or the fewest that one changes."""
-    return frozenset.intersection(*found) or min(found, key=len) if found else frozenset()
+    return frozenset.intersection(*kinds) or min(kinds, key=len) if kinds else frozenset()
 
 
-def _own(path: str, lines: Sequence[Line], found: Mapping[str, Sequence[Line]]) -> tuple[Line, ...]:
+def _own(
+    path: str, lines: Sequence[Line], fields: Mapping[str, Sequence[Line]]
+) -> tuple[Line, ...]:
     """Return the lines of a field without those that belong more closely to another field.
 
     For example, the constants of the loss scale do not belong to the precision.
     """
     others = {
         line
-        for other, carried in found.items()
+        for other, carried in fields.items()
         if other != path and len(carried) < len(lines) and len(carried) <= _SHOWN
         for line in carried
     }
@@ -95,7 +99,7 @@ def _lines_of(effects: Sequence[Effect], value: object) -> tuple[Line, ...]:
     If there are none, the smallest set that another value changes. Of a mode it is the first set:
     the first other mode is `none`, and what disappears with it is what the mode emits.
     """
-    found = [effect.lines for effect in effects if effect.lines]
-    smallest = min(found, key=len, default=())
-    common = tuple(line for line in smallest if all(line in lines for lines in found))
-    return common or (found[0] if found and isinstance(value, str) else smallest)
+    changed = [effect.lines for effect in effects if effect.lines]
+    smallest = min(changed, key=len, default=())
+    common = tuple(line for line in smallest if all(line in lines for lines in changed))
+    return common or (changed[0] if changed and isinstance(value, str) else smallest)

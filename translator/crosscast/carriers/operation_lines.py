@@ -18,7 +18,7 @@ def operation_lines(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
         (marked,) = compile_recipe(recipe, [target])
     finally:
         MARKED.reset(token)
-    found: dict[str, list[Line]] = {}
+    by_kind: dict[str, list[Line]] = {}
     for path, file in marked.files.items():
         number, kind = 0, ""
         for text in file.text.split("\n"):
@@ -27,5 +27,5 @@ def operation_lines(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
                 continue
             number += 1
             if kind and text.strip():
-                found.setdefault(kind, []).append(Line(path, number, text))
-    return {kind: tuple(lines) for kind, lines in found.items()}
+                by_kind.setdefault(kind, []).append(Line(path, number, text))
+    return {kind: tuple(lines) for kind, lines in by_kind.items()}

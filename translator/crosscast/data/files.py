@@ -41,12 +41,12 @@ def write_files(contents: Mapping[Path, bytes], *, force: bool = False) -> None:
 
 
 def _refuse_existing(paths: Mapping[Path, bytes]) -> None:
-    found = Collector()
+    collect = Collector()
     for path in paths:
         if os.path.lexists(path):
             message = f"{path} already exists"
-            found.add(Diagnostic(code="CC501", message=message, hint="--force replaces it"))
-    found.raise_errors()
+            collect.add(Diagnostic(code="CC501", message=message, hint="--force replaces it"))
+    collect.raise_errors()
 
 
 def _discard(temporary: Path) -> None:

@@ -132,11 +132,11 @@ def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it contains a single array")
             with archive:
-                found = [name for name in archive.files if names is None or name in names]
-                _check_packed(archive.zip, found, path.stat().st_size)
-                if len(found) > len(set(found)):
+                present = [name for name in archive.files if names is None or name in names]
+                _check_packed(archive.zip, present, path.stat().st_size)
+                if len(present) > len(set(present)):
                     raise ValueError("two arrays have the same name")
-                return {name: np.asarray(archive[name]) for name in found}
+                return {name: np.asarray(archive[name]) for name in present}
     # The bytes are untrusted, and zip, zlib, NumPy's header parser and Python's tokenizer each
     # raise their own kinds of errors on damaged ones.
     except Exception as error:
@@ -171,26 +171,26 @@ def check_arrays(arrays: Mapping[str, Any], name: str) -> None:
     Raises:
         DiagnosticError: one CC603, CC604 or CC605 for each invalid array.
     """
-    found = Collector()
+    collect = Collector()
     for key in ARRAYS:
         if key not in arrays:
-            found.add(_diagnostic("CC603", f"{name} has no array {key}"))
+            collect.add(_diagnostic("CC603", f"{name} has no array {key}"))
         elif problem := _layout_problem(key, arrays[key]):
             hint = f"store {key}.astype(numpy.int32)" if "dtype" in problem else ""
-            found.add(_diagnostic("CC604", f"{name}: {key} {problem}", hint))
-    found.raise_errors()
+            collect.add(_diagnostic("CC604", f"{name}: {key} {problem}", hint))
+    collect.raise_errors()
     shapes = {key: arrays[key].shape for key in ARRAYS}
     rows, length = shapes["input_ids"]
     for key, shape in shapes.items():
         expected = (rows,) if key == "labels" else (rows, length)
         if shape != expected:
             text = f"{name}: {key} has shape {shape}, input_ids has {(rows, length)}"
-            found.add(_diagnostic("CC604", text))
-    found.raise_errors()
+            collect.add(_diagnostic("CC604", text))
+    collect.raise_errors()
     for key in ARRAYS:
         if problem := _value_problem(key, arrays[key]):
-            found.add(_diagnostic("CC605", f"{name}: {problem}"))
-    found.raise_errors()
+            collect.add(_diagnostic("CC605", f"{name}: {problem}"))
+    collect.raise_errors()
 
 
 def _layout_problem(key: str, array: Any) -> str:
@@ -205,19 +205,21 @@ def _layout_problem(key: str, array: Any) -> str:
 def _value_problem(key: str, array: npt.NDArray[np.integer[Any]]) -> str:
     if key == "attention_mask":
         if not np.isin(array, (0, 1)).all():
-            return _at("attention_mask has a value other than 0 and 1", ~np.isin(array, (0, 1)))
+            return _with_row(
+                "attention_mask has a value other than 0 and 1", ~np.isin(array, (0, 1))
+            )
         empty = array.sum(axis=1) == 0
-        return _at("attention_mask hides the whole row", empty) if empty.any() else ""
+        return _with_row("attention_mask hides the whole row", empty) if empty.any() else ""
     negative = array < 0
     if key == "labels":
         negative &= array != UNLABELLED
     if negative.any():
-        return _at(f"{key} has a negative number", negative)
+        return _with_row(f"{key} has a negative number", negative)
     large = array > np.iinfo(np.int32).max
-    return _at(f"{key} has a number that is no int32", large) if large.any() else ""
+    return _with_row(f"{key} has a number that is no int32", large) if large.any() else ""
 
 
-def _at(problem: str, wrong: npt.NDArray[np.bool_]) -> str:
+def _with_row(problem: str, wrong: npt.NDArray[np.bool_]) -> str:
     row = int(np.argwhere(wrong)[0][0])
     return f"{problem} (first in row {row}, counted from 0)"
 

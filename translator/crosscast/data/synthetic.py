@@ -112,12 +112,12 @@ def _check_arguments(
         ("seed", seed, seed >= 0, "0 or more"),
         ("label_noise", label_noise, 0.0 <= label_noise < 1.0, "at least 0 and below 1"),
     )
-    found = Collector()
+    collect = Collector()
     for name, value, fine, allowed in limits:
         if not fine:
             message = f"synthetic data: {name} is {value}, allowed is {allowed}"
-            found.add(Diagnostic(code="CC610", message=message))
-    found.raise_errors()
+            collect.add(Diagnostic(code="CC610", message=message))
+    collect.raise_errors()
 
 
 def _generator(seed: int, stream: int) -> np.random.Generator:

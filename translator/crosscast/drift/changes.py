@@ -53,36 +53,36 @@ def observed(package: str) -> Observations:
     return observations(package)
 
 
-def release_of(found: Observations, wanted: str) -> str:
+def release_of(history: Observations, wanted: str) -> str:
     """Return the newest observed release that a version is, or begins: 3.4 is 3.4.1.
 
     Raises:
         DiagnosticError: none of them was observed (CC980).
     """
-    for release in reversed(found.releases):
+    for release in reversed(history.releases):
         if release == wanted or release.startswith(f"{wanted}."):
             return release
-    message = f"{found.package} {wanted} was not observed"
-    raise failure("CC980", message, f"observed are {', '.join(found.releases)}")
+    message = f"{history.package} {wanted} was not observed"
+    raise failure("CC980", message, f"observed are {', '.join(history.releases)}")
 
 
-def changes(found: Observations, since: str, until: str, pattern: str = "*") -> list[Change]:
-    """Return what changed from one observed release to a later one.
+def changes(history: Observations, since: str, until: str, pattern: str = "*") -> list[Change]:
+    """Return the changes from one observed release to a later one.
 
     Args:
-        found: what was observed.
+        history: the observations.
         since: the first release.
         until: the last release.
         pattern: glob pattern of names; a word stands for all names that contain it.
     """
     if not any(sign in pattern for sign in "*?["):
         pattern = f"*{pattern}*"
-    between = found.releases[found.releases.index(since) : found.releases.index(until) + 1]
+    between = history.releases[history.releases.index(since) : history.releases.index(until) + 1]
     result = []
-    for timeline in found.timelines:
+    for timeline in history.timelines:
         if not fnmatchcase(timeline.name.lower(), pattern.lower()):
             continue
-        first = timeline.at(since, found.releases)
+        first = timeline.at(since, history.releases)
         later = [(at, value) for at, value in timeline.values if at in between and at != since]
         if later and first is not UNKNOWN:
             steps = ((since, first), *later)

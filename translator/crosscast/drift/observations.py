@@ -35,11 +35,11 @@ class Timeline:
     def at(self, release: str, releases: Sequence[str]) -> Any:
         """Return the value in an observed release; `UNKNOWN` for a fact that was not asked."""
         until = releases.index(release)
-        found: Any = ABSENT if self.kind == "signature" else UNKNOWN
+        latest: Any = ABSENT if self.kind == "signature" else UNKNOWN
         for since, value in self.values:
             if releases.index(since) <= until:
-                found = value
-        return found
+                latest = value
+        return latest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +65,13 @@ class Observation:
 @cache
 def packages() -> tuple[str, ...]:
     """Return the packages with observations."""
-    found = files("crosscast.drift").joinpath("observed").iterdir()
-    return tuple(sorted(path.name.removesuffix(".json") for path in found))
+    observed = files("crosscast.drift").joinpath("observed").iterdir()
+    return tuple(sorted(path.name.removesuffix(".json") for path in observed))
 
 
 @cache
 def observations(package: str) -> Observations:
-    """Return what was observed of one of `packages()`."""
+    """Return the observations of one of `packages()`."""
     text = files("crosscast.drift").joinpath("observed", f"{package}.json").read_text("utf-8")
     return decoded(package, json.loads(text))
 
@@ -91,13 +91,13 @@ def decoded(package: str, data: Mapping[str, Any]) -> Observations:
     )
 
 
-def by_release(found: Observations) -> dict[str, Observation]:
+def by_release(history: Observations) -> dict[str, Observation]:
     """Return observations release by release."""
     each: dict[str, Observation] = {}
-    for release in found.releases:
+    for release in history.releases:
         each[release] = Observation()
-        for timeline in found.timelines:
-            value = timeline.at(release, found.releases)
+        for timeline in history.timelines:
+            value = timeline.at(release, history.releases)
             if value is UNKNOWN or (value is ABSENT and timeline.kind == "signature"):
                 continue
             if timeline.kind == "behavior":

@@ -31,7 +31,7 @@ def steps_of(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def _step_text(before: str | None, after: str | None) -> str:
-    """Return what happened to a signature from one release to the next."""
+    """Return the change of a signature from one release to the next, in words."""
     if before is ABSENT:
         return "new"
     if after is ABSENT:
@@ -50,10 +50,10 @@ def value_text(value: Any) -> str:
     return text
 
 
-def counts(found: Sequence[Change]) -> str:
+def counts(changes: Sequence[Change]) -> str:
     """Return how many changes of each kind there are, in one line."""
-    behavior = sum(change.kind == "behavior" for change in found)
-    added = sum(change.added for change in found)
-    removed = sum(change.removed and not change.added for change in found)
-    changed = len(found) - behavior - added - removed
+    behavior = sum(change.kind == "behavior" for change in changes)
+    added = sum(change.added for change in changes)
+    removed = sum(change.removed and not change.added for change in changes)
+    changed = len(changes) - behavior - added - removed
     return f"{behavior} of behavior, {changed} of parameters, {added} new names, {removed} gone"

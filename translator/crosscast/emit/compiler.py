@@ -55,23 +55,23 @@ def compile_recipe(
     judged = []
     for target in map(find_target, targets):
         judgements = tuple(capability.judge(recipe, target.rows))
-        found = tuple(capability.diagnose(target.name, judgements))
-        judged.append((target, judgements, found))
-        for diagnostic in (*check_overrides(recipe, target.backend), *found):
+        diagnostics = tuple(capability.diagnose(target.name, judgements))
+        judged.append((target, judgements, diagnostics))
+        for diagnostic in (*check_overrides(recipe, target.backend), *diagnostics):
             collect.add(diagnostic)
         if strict:
-            _refuse_inexact(target, found, collect)
+            _refuse_inexact(target, diagnostics, collect)
     if form == "step":
         collect.found += _beyond_a_step(recipe)
     collect.raise_errors()
     return [
-        _compile_one(recipe, target, form, judgements, found)
-        for target, judgements, found in judged
+        _compile_one(recipe, target, form, judgements, diagnostics)
+        for target, judgements, diagnostics in judged
     ]
 
 
-def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collector) -> None:
-    below = [d for d in found if d.severity is not Severity.ERROR]
+def _refuse_inexact(target: Target, diagnostics: Sequence[Diagnostic], collect: Collector) -> None:
+    below = [d for d in diagnostics if d.severity is not Severity.ERROR]
     if below:
         codes = ", ".join(sorted({d.code for d in below}))
         collect.add(
@@ -110,7 +110,7 @@ def _compile_one(
     target: Target,
     form: Form,
     judgements: tuple[capability.Judgement, ...],
-    found: tuple[Diagnostic, ...],
+    diagnostics: tuple[Diagnostic, ...],
 ) -> Compiled:
     backend = target.backend
     lowered = backend.lower(recipe, judgements, target.dialect, form)
@@ -121,7 +121,7 @@ def _compile_one(
         file.path: OutputFile(render(backend.templates, file.template, file.view), file.executable)
         for file in lowered.files
     }
-    return Compiled(target, lowered.plan, files, judgements, found)
+    return Compiled(target, lowered.plan, files, judgements, diagnostics)
 
 
 def check_override_names(recipe: Recipe) -> list[Diagnostic]:

@@ -17,9 +17,9 @@ from crosscast.emit.template_cache import TemplateCache, cache_folder
 
 def template_root() -> Path:
     """Return the folder of the shipped templates: inside the wheel, or of the checkout."""
-    here = Path(__file__).resolve()
-    packaged = here.parents[1] / "templates"
-    return packaged if packaged.is_dir() else here.parents[3] / "templates"
+    module_path = Path(__file__).resolve()
+    packaged = module_path.parents[1] / "templates"
+    return packaged if packaged.is_dir() else module_path.parents[3] / "templates"
 
 
 @cache

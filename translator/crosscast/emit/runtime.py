@@ -136,44 +136,44 @@ def row_settings(frame: Frame, unit: LossUnit) -> dict[str, Any]:
         frame: Model, data and loss.
         unit: What the loss of a window is divided by.
     """
-    found = _source_settings(frame)
+    settings = _source_settings(frame)
     if isinstance(frame.model, BertModel):
-        found["limits"] = {
+        settings["limits"] = {
             "input_ids": frame.model.vocab_size,
             "attention_mask": 2,
             "token_type_ids": frame.model.type_vocab_size,
             "labels": frame.model.labels,
         }
-        found["max_positions"] = frame.model.max_positions
+        settings["max_positions"] = frame.model.max_positions
     if frame.loss.target != "labels":
-        found["target"] = frame.loss.target
+        settings["target"] = frame.loss.target
     if not isinstance(frame.loss, CrossEntropy):
-        found["classes"] = False
+        settings["classes"] = False
     if unit == "token":
-        found["unlabelled"] = True
-    return found
+        settings["unlabelled"] = True
+    return settings
 
 
 def _source_settings(frame: Frame) -> dict[str, Any]:
     data = frame.data
-    found: dict[str, Any]
+    settings: dict[str, Any]
     if isinstance(data, SyntheticData):
-        found = {"train": "data/train.npz", "eval": "data/eval.npz"}
-        found["data_hint"] = synthetic_command(frame, data)
+        settings = {"train": "data/train.npz", "eval": "data/eval.npz"}
+        settings["data_hint"] = synthetic_command(frame, data)
     else:
-        found = {"train": data.train, "eval": data.eval}
+        settings = {"train": data.train, "eval": data.eval}
         if data.source != "npz":
-            found["source"] = data.source
+            settings["source"] = data.source
     if data.workers:
-        found["workers"] = data.workers
+        settings["workers"] = data.workers
     if isinstance(data, PaddedData):
         if data.pad_to_multiple_of > 1:
-            found["pad_to_multiple_of"] = data.pad_to_multiple_of
+            settings["pad_to_multiple_of"] = data.pad_to_multiple_of
         if data.pad_values:
-            found["pad_values"] = data.pad_values
+            settings["pad_values"] = data.pad_values
     if isinstance(data, ImageData) and data.size:
-        found["image_size"] = data.size
-    return found
+        settings["image_size"] = data.size
+    return settings
 
 
 def _printed(name: str, value: Any, frame: Frame) -> tuple[str, str]:

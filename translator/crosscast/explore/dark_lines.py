@@ -90,13 +90,13 @@ def dark_lines(text: str, lines: ScriptLines, file: str = FILE) -> Mapping[int, 
     """
     written = text.split("\n")
     operations = {place: kind for kind, places in lines.operations.items() for place in places}
-    lit = {place for found in lines.fields.values() for place in found.own | found.related}
-    found = {}
+    lit = {place for field in lines.fields.values() for place in field.own | field.related}
+    reasons = {}
     for number, why in _step(text):
         line, place = written[number - 1].strip(), (file, number)
         if line and place not in lit:
-            found[number] = why or _reason(line, place, operations)
-    return found
+            reasons[number] = why or _reason(line, place, operations)
+    return reasons
 
 
 def _reason(line: str, place: Place, operations: Mapping[Place, str]) -> str:
@@ -106,7 +106,7 @@ def _reason(line: str, place: Place, operations: Mapping[Place, str]) -> str:
 
 
 def meaning_of(operation: str) -> str:
-    """Return what an operation of the Plan does, in a sentence or two; empty if there is none."""
+    """Return the meaning of a Plan's operation, in a sentence or two; empty if there is none."""
     docs = {op.kind: " ".join((op.__doc__ or "").split("\n\n")[0].split()) for op in OPS}
     return docs.get(operation, "")
 
@@ -119,10 +119,10 @@ def _step(text: str) -> Iterator[tuple[int, str]]:
         return
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name in STEP:
-            told = ast.get_docstring(node, clean=False) is not None
+            has_docstring = ast.get_docstring(node, clean=False) is not None
             for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 if number < node.body[0].lineno:
                     yield number, SIGNATURE
                 else:
-                    described = told and number <= (node.body[0].end_lineno or 0)
+                    described = has_docstring and number <= (node.body[0].end_lineno or 0)
                     yield number, DESCRIPTION if described else ""

@@ -32,14 +32,14 @@ class NameUses:
 
     def of(self, lines: Collection[int]) -> set[int]:
         """Return the lines that use what is defined on `lines`, directly or through others."""
-        found = set(lines)
+        reached_lines = set(lines)
         left, grown = list(self.definitions), True
         while grown:
-            reached = [d for d in left if any(d.first <= line <= d.last for line in found)]
+            reached = [d for d in left if any(d.first <= line <= d.last for line in reached_lines)]
             left = [definition for definition in left if definition not in reached]
-            found.update(line for definition in reached for line in definition.uses)
+            reached_lines.update(line for definition in reached for line in definition.uses)
             grown = bool(reached)
-        return found.difference(lines)
+        return reached_lines.difference(lines)
 
 
 def name_uses(text: str) -> NameUses:
@@ -50,14 +50,14 @@ def name_uses(text: str) -> NameUses:
         return NameUses()
     named = [(name, node) for node in tree.body for name in _defined(node) if name not in KEPT]
     known = {name for name, _ in named}
-    found = [_definition(node, name, tree) for name, node in named]
+    definitions = [_definition(node, name, tree) for name, node in named]
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
         for node in ast.walk(function):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=of))):
                     if of in known:
-                        found.append(_definition(node, name, function))
-    return NameUses(found)
+                        definitions.append(_definition(node, name, function))
+    return NameUses(definitions)
 
 
 def _definition(node: ast.stmt, name: str, scope: ast.AST) -> _Definition:

@@ -90,7 +90,7 @@ def explorer_page(sides: Sequence[Side], targets: Sequence[str], *, home: str = 
 
 
 def page_view(sides: Sequence[Side], scripts: Sequence[Script], home: str = "") -> PageView:
-    """Return what the template sees."""
+    """Return the view for the template."""
     panes = script_panes(scripts, sides)
     source = source_pane(sides)
     rows = rows_of(sides, panes)
@@ -150,7 +150,7 @@ def _cells(
 ) -> list[Cell]:
     """Return the cells of a field: the verdict of each target, and the lines that carry it."""
     marks = {mark.target: mark for mark in row.marks}
-    found = []
+    cells = []
     for pane, lines in zip(columns, keys[row.path]["panes"], strict=True):
         if not pane.scripts:
             continue
@@ -160,8 +160,8 @@ def _cells(
         text = ", ".join(f"{file}:{line}" for file, line in dict.fromkeys(own[:_MANY]))
         more = f" and {len(own) - _MANY} more" if len(own) > _MANY else ""
         verdict, symbol = (mark.verdict, mark.symbol) if mark is not None else ("", "")
-        found.append(Cell(verdict, symbol, text + more or "-"))
-    return found
+        cells.append(Cell(verdict, symbol, text + more or "-"))
+    return cells
 
 
 @cache

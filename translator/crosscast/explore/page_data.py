@@ -79,7 +79,7 @@ def _section(path: str) -> str:
 def _row(
     path: str, values: Sequence[Mapping[str, Any]], sides: Sequence[Side], panes: Sequence[Pane]
 ) -> PaneRow:
-    texts = tuple(_text(own[path]) if path in own else "" for own in values)
+    texts = tuple(_value_text(own[path]) if path in own else "" for own in values)
     has = next(side for side, own in zip(sides, values, strict=True) if path in own)
     origin = has.origin(path)
     return PaneRow(
@@ -93,13 +93,13 @@ def _row(
     )
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, Section):
         value = value.model_dump()
     if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_text, value))}]"
+        return f"[{', '.join(map(_value_text, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name}: {_text(part)}' for name, part in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {_value_text(part)}' for name, part in value.items())}}}"
     return scalar(value)
 
 
@@ -130,13 +130,13 @@ def _differs(path: str, pane: Pane) -> bool:
     """Whether two dialects do different things for a field, or two recipes have other verdicts."""
     judged = _judged(path, pane)
     two = len({script.side for script, _ in judged}) > 1
-    return len({(found.row.verdict, "" if two else found.row.how) for _, found in judged}) > 1
+    return len({(each.row.verdict, "" if two else each.row.how) for _, each in judged}) > 1
 
 
 def page_data(
     rows: Sequence[PaneRow], sides: Sequence[Side], panes: Sequence[Pane], source: Pane | None
 ) -> dict[str, Any]:
-    """Return what the script of the page needs, as plain data."""
+    """Return the data of the page's script, as plain data."""
     columns = [*([source] if source is not None else []), *panes]
     printed = {kind for pane in panes for s in pane.scripts for kind in s.lines.operations}
     operations = [op.kind for op in OPS if op.kind in printed]
@@ -175,8 +175,8 @@ def _field(row: PaneRow, sides: Sequence[Side], columns: Sequence[Pane]) -> dict
 
 
 def _operations(script: Script, path: str) -> Iterable[str]:
-    found = script.lines.fields.get(path)
-    return found.operations if found is not None else ()
+    field_lines = script.lines.fields.get(path)
+    return field_lines.operations if field_lines is not None else ()
 
 
 def _source_lines(path: str, sides: Sequence[Side], pane: Pane) -> dict[str, Any]:
@@ -188,19 +188,19 @@ def _source_lines(path: str, sides: Sequence[Side], pane: Pane) -> dict[str, Any
 
 
 def _lines(path: str, pane: Pane) -> dict[str, Any]:
-    found: dict[str, list[int]] = {"own": [], "rel": [], "gap": []}
+    keys: dict[str, list[int]] = {"own": [], "rel": [], "gap": []}
     reasons = []
     for half, script in enumerate(pane.scripts):
         lines = script.lines.fields.get(path)
         if lines is None:
             continue
-        found["own"] += pane.lines(half, lines.own)
-        found["rel"] += pane.lines(half, lines.related)
-        found["gap"] += pane.lines(half, lines.gaps)
+        keys["own"] += pane.lines(half, lines.own)
+        keys["rel"] += pane.lines(half, lines.related)
+        keys["gap"] += pane.lines(half, lines.gaps)
         reasons.append(NO_CHANGE if path in script.tried else NOT_TRIED)
-    none = "" if any(found.values()) or not reasons else reasons[0]
+    none = "" if any(keys.values()) or not reasons else reasons[0]
     judged = [_judgement(script, pane, judged) for script, judged in _judged(path, pane)]
-    return {**found, "judged": _merged(judged), "none": none}
+    return {**keys, "judged": _merged(judged), "none": none}
 
 
 def _judgement(script: Script, pane: Pane, judged: Any) -> dict[str, str]:
@@ -240,15 +240,15 @@ def _operation(kind: str, sides: Sequence[Side], columns: Sequence[Pane]) -> dic
 
 
 def _meaning(sides: Sequence[Side], path: str) -> str:
-    """Return what a field means, or else its section."""
+    """Return the meaning of a field, or else of its section."""
     for side in sides:
         section: Any = side.recipe
         *parents, last = path.split(".")
         for name in parents:
             section = getattr(section, name, None)
         if isinstance(section, Section) and last in type(section).model_fields:
-            told = field_docs(type(section)).get(last, "") or type(section).__doc__ or ""
-            return " ".join(told.split())
+            text = field_docs(type(section)).get(last, "") or type(section).__doc__ or ""
+            return " ".join(text.split())
     return ""
 
 

@@ -67,8 +67,8 @@ class Pane:
 
     def lines(self, half: int, places: Iterable[Place]) -> list[int]:
         """Return the keys of lines, in order; places that are not shown are left out."""
-        found = (self.keys.get((half, place)) for place in places)
-        return sorted(key for key in found if key is not None)
+        keys = (self.keys.get((half, place)) for place in places)
+        return sorted(key for key in keys if key is not None)
 
 
 def source_pane(sides: Sequence[Side]) -> Pane | None:
@@ -137,7 +137,7 @@ def _pane(scripts: tuple[Script, ...], sides: Sequence[Side]) -> Pane:
 
 def _counts(scripts: Sequence[Script]) -> Iterator[tuple[str, str]]:
     """Yield how many fields have a verdict, in words, with the verdict."""
-    counted = [Counter(found.row.verdict for found in s.judgements.values()) for s in scripts]
+    counted = [Counter(each.row.verdict for each in s.judgements.values()) for s in scripts]
     for verdict in Verdict:
         numbers = dict.fromkeys(str(counts[verdict]) for counts in counted)
         if any(counts[verdict] for counts in counted):
@@ -179,11 +179,11 @@ def _file(pane: Pane, path: str, texts: Sequence[str]) -> File:
 
 
 def _lines(text: str, path: str) -> list[ColouredLine]:
-    found = highlighted(text, path)
-    return found if found[-1].html else found[:-1]
+    coloured = highlighted(text, path)
+    return coloured if coloured[-1].html else coloured[:-1]
 
 
-def _plain(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     lines = text.split("\n")
     return lines[:-1] if not lines[-1] else lines
 
@@ -191,13 +191,13 @@ def _plain(text: str) -> list[str]:
 def _change(numbers: tuple[int | None, ...], texts: Sequence[str]) -> str:
     if None in numbers:
         return "only"
-    left, right = (_plain(text)[n] for text, n in zip(texts, numbers, strict=True) if n is not None)
+    left, right = (_split(text)[n] for text, n in zip(texts, numbers, strict=True) if n is not None)
     return "changed" if left != right else ""
 
 
 def _aligned(texts: Sequence[str]) -> Iterator[tuple[int | None, ...]]:
     """Yield the numbers of the lines of two texts that stand side by side, counted from 0."""
-    left, right = map(_plain, texts)
+    left, right = map(_split, texts)
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     for _, start, end, other, last in matcher.get_opcodes():
         yield from zip_longest(range(start, end), range(other, last))

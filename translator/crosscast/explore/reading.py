@@ -58,8 +58,8 @@ def _written(document: YamlDocument) -> dict[str, Origin]:
     """Return the origin of the fields that a recipe file has."""
     parents = {path[:n] for path in document.keys for n in range(len(path))}
     leaves = [path for path in document.keys if path not in parents]
-    found = {".".join(map(str, path)): Origin("written") for path in leaves}
-    return found | {mark.dotted: Origin("assumed", FILL_IN) for mark in document.marks}
+    origins = {".".join(map(str, path)): Origin("written") for path in leaves}
+    return origins | {mark.dotted: Origin("assumed", FILL_IN) for mark in document.marks}
 
 
 def side_of_lifted(lifted: Lifted, targets: Sequence[str]) -> Side:
@@ -99,13 +99,13 @@ def read_side(
     steps = lifted.analysis.subject.steps
     for operation, _, file, line in operation_places(steps, canonical_plan(recipe)):
         events.setdefault(operation, []).append((file, line))
-    told = {place.file for origin in origins.values() for place in origin.places}
-    told |= {file for places in events.values() for file, _ in places}
+    named = {place.file for origin in origins.values() for place in origin.places}
+    named |= {file for places in events.values() for file, _ in places}
     return Side(
         name=lifted.analysis.name,
         recipe=recipe,
         origins=origins,
-        sources=tuple(source for source in sources if source.name in told),
+        sources=tuple(source for source in sources if source.name in named),
         events={operation: tuple(places) for operation, places in events.items() if operation},
     )
 
@@ -115,8 +115,8 @@ def _for_targets(recipe: Recipe, targets: Sequence[str]) -> Recipe:
     names = [find_target(target).backend.name for target in targets]
     changes = {}
     for section, name in (("model", "factory"), ("loss", "function")):
-        given = getattr(getattr(recipe, section), name, None)
-        if given is not None:
-            changes[f"{section}.{name}"] = {**dict.fromkeys(names, FACTORY), **given}
-    made = built(changed(recipe.model_dump(), changes)) if changes else None
-    return made[0] if made is not None else recipe
+        functions = getattr(getattr(recipe, section), name, None)
+        if functions is not None:
+            changes[f"{section}.{name}"] = {**dict.fromkeys(names, FACTORY), **functions}
+    result = built(changed(recipe.model_dump(), changes)) if changes else None
+    return result[0] if result is not None else recipe

@@ -51,8 +51,8 @@ def script_lines(others: OtherRecipes, compiled: Compiled) -> ScriptLines:
     fields = {}
     for path, carried in carried_lines(others, target).items():
         own, related = _places(carried.own), set(_places(carried.also))
-        for file, found in uses.items():
-            related |= {(file, line) for line in found.of([n for f, n in own if f == file])}
+        for file, file_uses in uses.items():
+            related |= {(file, line) for line in file_uses.of([n for f, n in own if f == file])}
         for kind in carried.operations:
             related |= operations.get(kind, frozenset())
         related -= own

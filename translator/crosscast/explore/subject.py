@@ -76,19 +76,19 @@ def scripts_of(sides: Sequence[Side], targets: Sequence[str]) -> list[Script]:
     Raises:
         DiagnosticError: No target can express a recipe.
     """
-    found = []
+    scripts = []
     for number, side in enumerate(sides):
         others = OtherRecipes(side.recipe)
-        made = [_script(number, others, find_target(name)) for name in targets]
-        if all(script.compiled is None for script in made):
-            raise DiagnosticError(*(refusal for script in made for refusal in script.refusals))
-        found += made
-    return found
+        of_recipe = [_script(number, others, find_target(name)) for name in targets]
+        if all(script.compiled is None for script in of_recipe):
+            raise DiagnosticError(*(refusal for script in of_recipe for refusal in script.refusals))
+        scripts += of_recipe
+    return scripts
 
 
 def _script(number: int, others: OtherRecipes, target: Target) -> Script:
     recipe = others.recipe
-    judgements = {found.path: found for found in judge(recipe, target.rows)}
+    judgements = {judgement.path: judgement for judgement in judge(recipe, target.rows)}
     compiled, lines = None, ScriptLines({}, {})
     refusals: tuple[Diagnostic, ...] = ()
     try:
@@ -96,7 +96,7 @@ def _script(number: int, others: OtherRecipes, target: Target) -> Script:
     except DiagnosticError as error:
         refusals = tuple(d for d in error.diagnostics if d.severity is Severity.ERROR)
     else:
-        judgements = {found.path: found for found in compiled.judgements}
+        judgements = {judgement.path: judgement for judgement in compiled.judgements}
         lines = script_lines(others, compiled)
     return Script(
         side=number,

@@ -138,8 +138,8 @@ def _row_weights(recipe: Recipe, short: int, micro: int, *, by_row: bool) -> lis
         weight = Fraction(1, short if renormalized else whole)
         return [[(share, weight)] for share in shares]
     counts = [-(-share // micro) for share in shares]
-    made = longer * counts[0] + (processes - longer) * counts[1]
-    number = made if renormalized else whole // micro
+    micro_batches = longer * counts[0] + (processes - longer) * counts[1]
+    number = micro_batches if renormalized else whole // micro
     return [_merged(share, micro, number) for share in shares]
 
 
@@ -176,13 +176,13 @@ def changes(recipe: Recipe, candidate: Candidate) -> dict[str, Any]:
         "precision.mode": recipe.precision.mode,
         "precision.compute_dtype": recipe.precision.compute_dtype,
     }
-    found: dict[str, Any] = {path: value for path, value in wanted.items() if value != now[path]}
+    changed: dict[str, Any] = {path: value for path, value in wanted.items() if value != now[path]}
     if candidate.meaning == "as_sample":
-        found["accumulation.normalize_by"] = "sample"
+        changed["accumulation.normalize_by"] = "sample"
     needs_scale = candidate.compute_dtype == "float16"
-    if needs_scale != recipe.scaling_on and "precision.compute_dtype" in found:
-        found["loss_scaling.mode"] = "dynamic" if needs_scale else "none"
-    return found
+    if needs_scale != recipe.scaling_on and "precision.compute_dtype" in changed:
+        changed["loss_scaling.mode"] = "dynamic" if needs_scale else "none"
+    return changed
 
 
 def changed_recipe(recipe: Recipe, candidate: Candidate) -> Recipe | None:

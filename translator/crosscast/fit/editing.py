@@ -69,7 +69,7 @@ def _reads_as(text: str, wanted: Recipe) -> bool:
 
 def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str | None:
     """Return the text with the values inserted; None if one has no place."""
-    lines = [found[0] for found in _LINE.finditer(text) if found[0]]
+    lines = [match[0] for match in _LINE.finditer(text) if match[0]]
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
@@ -80,7 +80,7 @@ def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str 
         key, shown = _key(path), _shown(value)
         span = document.values.get(key) if key in document.keys else None
         if span is not None:
-            if span.end_column is None or isinstance(_at(document.data, key), dict | tuple):
+            if span.end_column is None or isinstance(_value_at(document.data, key), dict | tuple):
                 return None
             at = starts[span.line - 1]
             cuts.append((at + span.column - 1, at + span.end_column - 1, shown))
@@ -92,7 +92,7 @@ def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str 
         if section and _key(section) not in document.keys:  # a new section
             entries = [f"{section}: {{{', '.join(entries)}}}"]
             place = document.values.get(())
-        elif section and not isinstance(_at(document.data, _key(section)), dict):
+        elif section and not isinstance(_value_at(document.data, _key(section)), dict):
             return None
         if place is None:
             return None
@@ -112,7 +112,7 @@ def _with(text: str, document: YamlDocument, changes: Mapping[str, Any]) -> str 
     return text
 
 
-def _at(data: Any, key: PathKey) -> Any:
+def _value_at(data: Any, key: PathKey) -> Any:
     for part in key:
         data = data[part]
     return data

@@ -41,7 +41,7 @@ def cannot_fit(outcome: Outcome, request: Request, *, with_precision: bool) -> D
 
 
 def because(least: Variant, limit: int) -> str:
-    """Return what exceeds the limit in the variant that needs least memory."""
+    """Return the part that exceeds the limit in the variant that needs least memory, in words."""
     estimate = least.estimate
     alone = [component for component in estimate.components if component.bytes > limit]
     room = f"the limit of {show_bytes(limit)}"

@@ -65,12 +65,12 @@ def read_measured(path: str, recipe: Recipe) -> MeasuredPeak:
     return MeasuredPeak(path, len(rows), max(peaks), warnings)
 
 
-def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> Diagnostic:
+def _other_recipe(path: str, full: tuple[int, int], measured: tuple[int, int]) -> Diagnostic:
     return Diagnostic(
         code="CC470",
         severity=Severity.WARNING,
         message=(
-            f"{path} is from a run with {found[0]} rows in {found[1]} micro-batches per "
+            f"{path} is from a run with {measured[0]} rows in {measured[1]} micro-batches per "
             f"window, but the recipe has {full[0]} in {full[1]}"
         ),
         hint="pass the recipe of that run",
@@ -79,13 +79,13 @@ def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> D
 
 def measured_rows(measured: MeasuredPeak, estimate: Estimate) -> list[list[str]]:
     """Return the cells of the comparison."""
-    found = [["measured", show_bytes(measured.peak_bytes), ""]]
+    cells = [["measured", show_bytes(measured.peak_bytes), ""]]
     sizes = {"estimated": estimate.peak_bytes, "with margin": estimate.total}
     if estimate.simple_formula_bytes is not None:
         sizes["simple formula"] = estimate.simple_formula_bytes
     for name, size in sizes.items():
-        found.append([name, show_bytes(size), f"{100 * measured.error_of(size):+.1f} %"])
-    return found
+        cells.append([name, show_bytes(size), f"{100 * measured.error_of(size):+.1f} %"])
+    return cells
 
 
 def measured_json(measured: MeasuredPeak, estimate: Estimate) -> dict[str, Any]:

@@ -23,11 +23,11 @@ def parse_memory(text: str) -> int:
     Raises:
         DiagnosticError: CC461 for anything else: `16G` could be either.
     """
-    found = _AMOUNT.fullmatch(text.strip())
-    unit = UNITS.get(found[2]) if found else None
-    if found is None or unit is None:
+    match = _AMOUNT.fullmatch(text.strip())
+    unit = UNITS.get(match[2]) if match else None
+    if match is None or unit is None:
         raise _refused(f"{text[:40]!r} is not an amount of memory")
-    size = int(Fraction(found[1]) * unit)
+    size = int(Fraction(match[1]) * unit)
     if not 1 <= size <= MOST:
         raise _refused(f"{text[:40]!r} is outside 1 byte to 2**60")
     return size

@@ -39,15 +39,15 @@ class Estimates:
         Raises:
             DiagnosticError: CC450 or CC451 without an estimate, CC452 and others of what was run.
         """
-        found = find_target(target)
+        backend_target = find_target(target)
         device: Device = self.gpu.memory_model if self.gpu else "cuda"
-        way = way_of(found)
+        way = way_of(backend_target)
         if isinstance(recipe.model, BertModel) or self.look is None or way is None:
-            return estimate(recipe, found, device=device)
+            return estimate(recipe, backend_target, device=device)
         seen = self._seen(recipe, target, self.look, traced=way == "trace")
         if isinstance(seen, MeasuredModel):
-            return estimate_of_runs(recipe, found, device, seen)
-        return estimate(recipe, found, device=device, traced=seen)
+            return estimate_of_runs(recipe, backend_target, device, seen)
+        return estimate(recipe, backend_target, device=device, traced=seen)
 
     def _seen(self, recipe: Recipe, target: str, look: Look, *, traced: bool) -> Seen:
         key = (target, recipe.precision.mode, recipe.precision.compute_dtype)
@@ -56,7 +56,7 @@ class Estimates:
                 self.known[key] = look(recipe, target, traced)
             except DiagnosticError as error:
                 self.known[key] = error
-        found = self.known[key]
-        if isinstance(found, DiagnosticError):
-            raise found
-        return found
+        known = self.known[key]
+        if isinstance(known, DiagnosticError):
+            raise known
+        return known

@@ -115,7 +115,9 @@ def component_sizes(estimate: Estimate) -> dict[str, int]:
 
 def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
     """Return remarks about the answers, without duplicates."""
-    found = [replace(d, severity=Severity.NOTE) for outcome in outcomes for d in outcome.refused]
+    diagnostics = [
+        replace(d, severity=Severity.NOTE) for outcome in outcomes for d in outcome.refused
+    ]
     new = [answer.candidate for outcome in outcomes for answer in outcome.answers]
     split = [
         candidate
@@ -123,7 +125,7 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
         if candidate.micro_batch_size != recipe.batch.micro_batch_size
     ]
     if any(candidate.meaning == "as_sample" for candidate in split):
-        found.append(
+        diagnostics.append(
             Diagnostic(
                 code="CC465",
                 severity=Severity.NOTE,
@@ -136,7 +138,7 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
             )
         )
     if any(candidate.meaning == "differs" for candidate in split):
-        found.append(
+        diagnostics.append(
             Diagnostic(
                 code="CC466",
                 severity=Severity.WARNING,
@@ -151,18 +153,13 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
             )
         )
     if split and (random := _random(recipe)):
-        found.append(
-            Diagnostic(
-                code="CC467",
-                severity=Severity.NOTE,
-                path=random[0],
-                message=random[1],
-            )
+        diagnostics.append(
+            Diagnostic(code="CC467", severity=Severity.NOTE, path=random[0], message=random[1])
         )
     for outcome in outcomes:
         ways = (outcome.now, *outcome.answers)
         if any(way.estimate.bound for way in ways):
-            found.append(
+            diagnostics.append(
                 Diagnostic(
                     code="CC453",
                     severity=Severity.NOTE,
@@ -174,7 +171,7 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                 )
             )
     if any(candidate.compute_dtype != recipe.precision.compute_dtype for candidate in new):
-        found.append(
+        diagnostics.append(
             Diagnostic(
                 code="CC469",
                 severity=Severity.WARNING,
@@ -185,7 +182,7 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                 ),
             )
         )
-    return found
+    return diagnostics
 
 
 def _random(recipe: Recipe) -> tuple[str, str] | None:

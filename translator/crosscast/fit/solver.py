@@ -111,7 +111,7 @@ def solve(
     check(recipe)
     mine = own(recipe)
     now = Variant(mine, recipe, estimate(recipe), cost_of(recipe, mine, request.device))
-    found: list[Variant] = []
+    variants: list[Variant] = []
     smallest: Variant | None = None
     tried = 0
     reasons: dict[tuple[bool, str, str], DiagnosticError] = {}
@@ -134,13 +134,13 @@ def solve(
         if smallest is None or not _takes_less(smallest, way):
             smallest = way
         if fits:
-            found.append(way)
-            if len(found) == request.most:
+            variants.append(way)
+            if len(variants) == request.most:
                 break
     every_reason = (d for error in reasons.values() for d in error.diagnostics)
     refused = {(d.code, d.message): d for d in every_reason if d.severity is Severity.ERROR}
     return Outcome(
-        target, request.limit, now, tuple(found), smallest, tried, tuple(refused.values())
+        target, request.limit, now, tuple(variants), smallest, tried, tuple(refused.values())
     )
 
 

@@ -97,13 +97,13 @@ class Bert:
         dtype = self.types.matmul
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
         casts = [self._cast_weight(w, dtype) for w in (weight, bias)]
-        given = self.cast(x, dtype)
+        cast_input = self.cast(x, dtype)
         outputs = bias.count
         rows = x.count // (weight.count // outputs)
         kept = [casts[0]] if casts[0] is not None else []
         owners = ((bias, dtype), (weight, dtype))
-        out = self.tape.op("linear", [given], rows * outputs, dtype, weights=owners, kept=kept)
-        self.tape.free(given)
+        out = self.tape.op("linear", [cast_input], rows * outputs, dtype, weights=owners, kept=kept)
+        self.tape.free(cast_input)
         for block in casts:
             if block is not None:
                 block.drop()
@@ -112,12 +112,12 @@ class Bert:
     def norm(self, name: str, x: Value) -> Value:
         """LayerNorm over the hidden axis."""
         dtype = self.types.reductions
-        given = self.cast(x, dtype)
+        cast_input = self.cast(x, dtype)
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
         extra = 2 * x.count // weight.count
         owners = ((weight, dtype), (bias, dtype))
-        out = self.tape.op("layer_norm", [given], x.count, dtype, weights=owners, extra=extra)
-        self.tape.free(given)
+        out = self.tape.op("layer_norm", [cast_input], x.count, dtype, weights=owners, extra=extra)
+        self.tape.free(cast_input)
         return out
 
     def dropout(self, x: Value) -> Value:
@@ -164,9 +164,9 @@ class Bert:
         weights = tape.op("softmax", [shifted], scores_count, shifted.dtype)
         tape.free(shifted)
         if self.model.dropout:
-            given = self.cast(weights, types.pointwise if not types.autocast else weights.dtype)
+            cast = self.cast(weights, types.pointwise if not types.autocast else weights.dtype)
             tape.free(weights)
-            weights = self.dropout(given)
+            weights = self.dropout(cast)
         left, right = self.cast(weights, types.matmul), self._merged(v)
         context = tape.op("bmm", [left, right], x.count, types.matmul)
         tape.free(left, right)

@@ -20,7 +20,7 @@ class Accountant(Protocol):
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
     ) -> Rehearsal | None:
-        """Return the allocations of a window of the emitted script; None if that is not modelled.
+        """Return the allocations of a window of the emitted script; None if not modelled.
 
         Imports no framework.
         """
@@ -87,21 +87,21 @@ def estimate(
             "in processes of their own, so use it only for code that you trust"
         )
         raise _error("CC450", "model", message, hint)
-    done = backend.rehearse(recipe, target.dialect, device, traced)
-    if done is None:
+    rehearsal = backend.rehearse(recipe, target.dialect, device, traced)
+    if rehearsal is None:
         raise _error("CC451", "", f"{target.name}: the memory of this recipe is not modelled")
-    peak = done.tape.peak
+    peak = rehearsal.tape.peak
     return Estimate(
         target=target.name,
         device=device,
-        components=_components(peak.parts, done.notes),
+        components=_components(peak.parts, rehearsal.notes),
         peak_bytes=peak.total,
         peak_phase=peak.phase,
-        margin_bytes=done.margin_bytes,
+        margin_bytes=rehearsal.margin_bytes,
         simple_formula_bytes=simple_formula(recipe, traced),
         evidence="estimated" if traced is None else "traced",
-        forward_bytes=done.forward_bytes,
-        fixed_bytes=done.fixed_bytes,
+        forward_bytes=rehearsal.forward_bytes,
+        fixed_bytes=rehearsal.fixed_bytes,
     )
 
 
@@ -112,10 +112,10 @@ def _error(code: str, path: str, message: str, hint: str = "") -> DiagnosticErro
 def _components(
     parts: Mapping[tuple[str, str], int], notes: Mapping[str, str]
 ) -> tuple[Component, ...]:
-    found = []
+    rows = []
     for name in COMPONENTS:
         own = {dtype: size for (part, dtype), size in parts.items() if part == name and size}
         if own:
             dtypes = sorted(own, key=lambda dtype: -own[dtype])
-            found.append(Component(name, sum(own.values()), "+".join(dtypes), notes.get(name, "")))
-    return tuple(found)
+            rows.append(Component(name, sum(own.values()), "+".join(dtypes), notes.get(name, "")))
+    return tuple(rows)

@@ -21,22 +21,22 @@ NOTES = {
 
 
 def estimate_of_runs(
-    recipe: Recipe, target: Target, device: Device, found: MeasuredModel
+    recipe: Recipe, target: Target, device: Device, model: MeasuredModel
 ) -> Estimate:
     """Return the memory of one process of a recipe whose model was run in short windows."""
     rows = recipe.batch.micro_batch_size
-    gradients = 4 * found.trained
-    fixed = found.parameters + found.optimizer + found.ema
-    activations = max(0, found.peak_at(rows) - fixed - gradients)
+    gradients = 4 * model.trained
+    fixed = model.parameters + model.optimizer + model.ema
+    activations = max(0, model.peak_at(rows) - fixed - gradients)
     # Whatever a half model keeps is a float32 tensor that was measured, or a cast of one.
-    copies = 2 * found.trained + activations // 2
+    copies = 2 * model.trained + activations // 2
     sizes = {
-        "parameters": found.parameters,
-        "half_copies": copies if found.widened else 0,
+        "parameters": model.parameters,
+        "half_copies": copies if model.widened else 0,
         "gradients": gradients,
-        "optimizer": found.optimizer,
-        "ema": found.ema,
-        "batch": found.held_row * rows * recipe.accumulation.steps,
+        "optimizer": model.optimizer,
+        "ema": model.ema,
+        "batch": model.held_row * rows * recipe.accumulation.steps,
         "activations": activations,
     }
     components = tuple(
@@ -56,6 +56,6 @@ def estimate_of_runs(
         margin_bytes=int(peak * MARGIN),
         simple_formula_bytes=None,
         evidence="measured",
-        bound=found.widened,
+        bound=model.widened,
         fixed_bytes=fixed,
     )

@@ -247,14 +247,14 @@ class Tape:
             return
         upstream = node.output.gradient
         node.output.gradient = None
-        made: list[tuple[Value, Block]] = []
+        gradients: list[tuple[Value, Block]] = []
         own: list[tuple[Weight, Block]] = []
         if upstream is not None:
-            made, own = self._gradients(node, upstream)
+            gradients, own = self._gradients(node, upstream)
             upstream.drop()
         for block in node.kept:
             block.drop()
-        for value, block in made:
+        for value, block in gradients:
             self.arrive(value, block)
         for weight, block in own:
             if block.dtype != weight.dtype:
@@ -270,18 +270,18 @@ class Tape:
         scratch = [(node.output.count, part) for part in row.backward_scratch]
         scratch += [(node.inputs[at].count, node.inputs[at].dtype) for at in row.contiguous]
         with self.scratch(*scratch):
-            made = []
+            gradients = []
             for at, value in enumerate(node.inputs):
                 if not value.differentiable:
                     continue
                 handed = row.grad == "same" or (row.grad == "first" and not at)
                 if handed and value.count == node.output.count:
-                    made.append((value, upstream.hold()))
+                    gradients.append((value, upstream.hold()))
                 else:
                     block = self.block(value.count, value.dtype, "temporaries")
-                    made.append((value, block))
+                    gradients.append((value, block))
             own = [(w, self.block(w.count, dtype, "temporaries")) for w, dtype in node.weights]
-        return made, own
+        return gradients, own
 
     def arrive(self, value: Value, block: Block) -> None:
         """Add to the gradient of a tensor, in place if the memory has no other reference."""

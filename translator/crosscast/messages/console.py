@@ -90,7 +90,7 @@ def fitted_report(text: str, stream: TextIO) -> str:
         [line] if line.startswith("    ") else fitted(line, width, "    ")
         for line in text.splitlines()
     )
-    return "\n".join(part for some in lines for part in some)
+    return "\n".join(part for of_paragraph in lines for part in of_paragraph)
 
 
 def print_report(text: str, stream: TextIO) -> None:

@@ -140,7 +140,7 @@ def render(diagnostics: Iterable[Diagnostic], language: Language = "en") -> str:
     """
     explained: set[str] = set()
     ordered = sorted(diagnostics, key=sort_key)
-    return "\n".join(render_one(found, language, explained) for found in ordered)
+    return "\n".join(render_one(diagnostic, language, explained) for diagnostic in ordered)
 
 
 def render_one(diagnostic: Diagnostic, language: Language, explained: set[str]) -> str:

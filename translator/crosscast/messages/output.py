@@ -116,11 +116,11 @@ def _refuse_foreign(root: Path, files: Mapping[str, OutputFile], known: Mapping[
 
 def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) -> None:
     """Stage all files next to the target, then move them into place; undo on failure."""
-    made: list[Path] = []
+    new_folders: list[Path] = []
     moves: list[tuple[Path, Path | None]] = []
     stage: Path | None = None
     try:
-        _make_folder(root, made)
+        _make_folder(root, new_folders)
         stage = Path(tempfile.mkdtemp(prefix=".crosscast-", dir=root))
         for path, data in contents.items():
             staged = stage / "new" / path
@@ -129,7 +129,7 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
             staged.chmod(new_file_mode(executable=path in executable))
         for path in contents:
             final, backup = root / path, stage / "old" / path
-            _make_folder(final.parent, made)
+            _make_folder(final.parent, new_folders)
             if final.exists():
                 backup.parent.mkdir(parents=True, exist_ok=True)
                 moves.append((final, backup))
@@ -141,19 +141,19 @@ def _write_all(root: Path, contents: Mapping[str, bytes], executable: set[str]) 
         lost = [final for final, backup in reversed(moves) if not _undo(final, backup)]
         if stage is not None and not lost:  # files that could not be restored stay in the stage
             shutil.rmtree(stage, ignore_errors=True)
-        for folder in reversed(made):
+        for folder in reversed(new_folders):
             with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
     shutil.rmtree(stage, ignore_errors=True)
 
 
-def _make_folder(folder: Path, made: list[Path]) -> None:
+def _make_folder(folder: Path, new_folders: list[Path]) -> None:
     """Create a folder with its parents and record the new ones."""
     for path in reversed([folder, *folder.parents]):
         if not path.exists():
             path.mkdir()
-            made.append(path)
+            new_folders.append(path)
 
 
 def _undo(final: Path, backup: Path | None) -> bool:

@@ -77,9 +77,9 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
         for title in table.title.splitlines():
             yield from (Line(text, bold=True) for text in fitted(title, width, "  "))
     rows = [[cell.replace("\n", "\\n") for cell in row] for row in table.rows]  # names of files
-    found = layout(table.columns, rows, long=table.long, width=width)
-    yield from (Line(text, bold=True) for text in found.head)
-    yield from map(Line, found.rows)
+    cells = layout(table.columns, rows, long=table.long, width=width)
+    yield from (Line(text, bold=True) for text in cells.head)
+    yield from map(Line, cells.rows)
 
 
 def fitted(text: str, width: int | None, indent: str) -> list[str]:

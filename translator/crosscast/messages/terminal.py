@@ -37,8 +37,8 @@ def escaped_in_page(value: Any) -> Any:
     return type(value)(text) if hasattr(value, "__html__") else text
 
 
-def _escape(found: re.Match[str]) -> str:
-    return found.group().encode("unicode_escape").decode("ascii")
+def _escape(match: re.Match[str]) -> str:
+    return match.group().encode("unicode_escape").decode("ascii")
 
 
 class EscapingStream:
@@ -53,7 +53,7 @@ class EscapingStream:
     def write(self, text: str) -> int:
         """Write a text; return its length, as text streams do."""
         if self.styled and self.stream.isatty():
-            self.stream.write(_UNSTYLED.sub(lambda found: found[1] or _escape(found), text))
+            self.stream.write(_UNSTYLED.sub(lambda match: match[1] or _escape(match), text))
         else:
             self.stream.write(escaped(text))
         return len(text)

@@ -50,7 +50,7 @@ def layout(
             min(size, PADDED) if sentence else size
             for size, sentence in zip(widths, sentences, strict=True)
         ]
-        lines = tuple(_joined(cells, limits) for cells in (columns, *rows))
+        lines = tuple(_join_cells(cells, limits) for cells in (columns, *rows))
         return Layout(lines[:1], lines[1:])
     groups = _groups(widths, sentences, width)
     for group, after in pairwise(groups):
@@ -62,7 +62,7 @@ def layout(
     return Layout(head, tuple(line for lines in body for line in lines))
 
 
-def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _join_cells(cells: Sequence[str], widths: Sequence[int]) -> str:
     return GAP.join(map(filled, cells, widths)).rstrip()
 
 

@@ -26,5 +26,5 @@ def unread_parts(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def _part(diagnostic: Diagnostic) -> str:
-    what = diagnostic.message.partition(" failed: ")[0]
-    return f"{what} ({diagnostic.span.file}:{diagnostic.span.line})" if diagnostic.span else what
+    part = diagnostic.message.partition(" failed: ")[0]
+    return f"{part} ({diagnostic.span.file}:{diagnostic.span.line})" if diagnostic.span else part

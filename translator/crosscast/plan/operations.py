@@ -281,10 +281,10 @@ class Plan:
         Raises:
             LookupError: The plan has none.
         """
-        found = self.find(op_type)
-        if found is None:
+        operation = self.find(op_type)
+        if operation is None:
             raise LookupError(f"the plan has no operation {op_type.kind!r}")
-        return found
+        return operation
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data."""
@@ -293,10 +293,10 @@ class Plan:
 
 def op_json(op: Op) -> dict[str, Any]:
     """Return an operation as plain data, with its kind first."""
-    return {"op": op.kind, **{f.name: _plain(getattr(op, f.name)) for f in fields(op)}}
+    return {"op": op.kind, **{f.name: _plain_value(getattr(op, f.name)) for f in fields(op)}}
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     return asdict(value) if isinstance(value, Group) else value

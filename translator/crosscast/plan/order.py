@@ -153,12 +153,12 @@ def _foreign(places: Places) -> Iterator[Diagnostic]:
 
 def _misplaced(places: Places) -> Iterator[Diagnostic]:
     for rule in PARTS:
-        found = places.get(rule.op, [])
-        if any(part != rule.part for part, _ in found):
+        occurrences = places.get(rule.op, [])
+        if any(part != rule.part for part, _ in occurrences):
             message = f"{rule.op.kind} belongs to the {rule.part} part: {rule.reason}"
             yield Diagnostic(code="CC803", message=message)
-        if len(found) > 1:
-            message = f"{rule.op.kind} occurs {len(found)} times: {rule.reason}"
+        if len(occurrences) > 1:
+            message = f"{rule.op.kind} occurs {len(occurrences)} times: {rule.reason}"
             yield Diagnostic(code="CC804", message=message)
 
 

@@ -21,7 +21,7 @@ def bound_text(bound: float, *, lower: bool) -> str:
 
 
 def bound_sentence(bound: float, *, lower: bool) -> str:
-    """Return what a number must be; the limits of float32 as what they stand for."""
+    """Return the rule for a number, in words; the limits of float32 as the rules they stand for."""
     shown = bound_text(bound, lower=lower)
     if lower and 0 < bound <= ROOT_OF_SMALLEST:
         return f"must be above 0 (at least {shown})"

@@ -14,21 +14,21 @@ from itertools import pairwise
 
 def field_docs(cls: type) -> dict[str, str]:
     """Return the docstring of each field of a class and its base classes."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("crosscast"):
-            found |= _docs(base.__module__).get(base.__name__, {})
-    return found
+            docs |= _docs(base.__module__).get(base.__name__, {})
+    return docs
 
 
 @cache
 def _docs(module: str) -> dict[str, dict[str, str]]:
     """Return docstrings by class and field for one module."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: dict(_of(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {node.name: dict(_fields(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def _of(node: ast.ClassDef) -> list[tuple[str, str]]:
+def _fields(node: ast.ClassDef) -> list[tuple[str, str]]:
     return [
         (field.target.id, inspect.cleandoc(text.value.value))
         for field, text in pairwise(node.body)

@@ -50,14 +50,14 @@ class Ends:
         self, lines: Sequence[str], place: Callable[[PathKey], Span | None]
     ) -> tuple[Mark, ...]:
         """Return the marks of a document; free keys (`x-...`) hold notes and no values."""
-        found = []
+        marks = []
         for line, (column, path) in sorted(self.by_line.items()):
             text = lines[line][column:] if line < len(lines) else ""
             comment = _MARK.match(text) if FILL_IN in text else None
             span = place(path)
             if comment and span is not None and path and not str(path[0]).startswith("x-"):
-                found.append(Mark(path=path, span=span, note=comment[1].strip()))
-        return tuple(found)
+                marks.append(Mark(path=path, span=span, note=comment[1].strip()))
+        return tuple(marks)
 
 
 def still_open(marks: Sequence[Mark], severity: Severity = Severity.ERROR) -> list[Diagnostic]:

@@ -18,11 +18,11 @@ ANY = "*"
 
 @cache
 def _keys() -> Mapping[str, tuple[Key, ...]]:
-    found: dict[str, tuple[Key, ...]] = {}
+    rows_by_name: dict[str, tuple[Key, ...]] = {}
     for row in KEYS:
         for name in row.names.split():
-            found[name] = (*found.get(name, ()), row)
-    return found
+            rows_by_name[name] = (*rows_by_name.get(name, ()), row)
+    return rows_by_name
 
 
 @cache
@@ -63,19 +63,19 @@ def can_have(field: str, data: Any) -> bool:
 
 
 def hint_of_key(row: Key, data: Any, value: object) -> str:
-    """Return what to write in place of a key of another tool."""
-    given = _switch(value)
-    known = None if row.values else value_row(row.field, given)
+    """Return a hint about the field to write in place of a key of another tool."""
+    switch = _switch(value)
+    known = None if row.values else value_row(row.field, switch)
     if known is not None:
         section, _, leaf = row.field.rpartition(".")
         word = f"{section}: {{{leaf}: {known.value}}}" if section else f"{leaf}: {known.value}"
         write = known.write or (word if known.value else "")
-        return _joined(f"write `{write}`" if write else "", known.note)
+        return _join_hints(f"write `{write}`" if write else "", known.note)
     if not row.write and row.values:
         return row.note
     if row.write and not _has_section(row.field, data):
-        return _joined(f"write `{_filled(row.write, given)}`", row.note)
-    return _joined(f"did you mean {row.field}?", row.note)
+        return _join_hints(f"write `{_filled(row.write, switch)}`", row.note)
+    return _join_hints(f"did you mean {row.field}?", row.note)
 
 
 def value_row(field: str, value: object) -> Value | None:
@@ -84,10 +84,10 @@ def value_row(field: str, value: object) -> Value | None:
 
 
 def hint_of_value(row: Value, value: object) -> str:
-    """Return what to write in place of a value of another tool."""
+    """Return a hint about the value to write in place of one of another tool."""
     if row.write:
-        return _joined(f"write `{_filled(row.write, value)}`", row.note)
-    return _joined(f"did you mean {row.value}?" if row.value else "", row.note)
+        return _join_hints(f"write `{_filled(row.write, value)}`", row.note)
+    return _join_hints(f"did you mean {row.value}?" if row.value else "", row.note)
 
 
 def hint_of_any_value(field: str, value: object) -> str:
@@ -110,7 +110,7 @@ def hint_of_scalar(section: str, value: object) -> str:
     word = row.value if row else spelling(value)
     if word not in words:
         return hint_of_any_value(f"{section}.{tag}", value) if isinstance(value, str) else ""
-    return _joined(f"write `{section}: {{{tag}: {word}}}`", row.note if row else "")
+    return _join_hints(f"write `{section}: {{{tag}: {word}}}`", row.note if row else "")
 
 
 def hint_of_missing_tag(section: str, tag: str, data: object) -> str:
@@ -118,7 +118,7 @@ def hint_of_missing_tag(section: str, tag: str, data: object) -> str:
     for key in data if isinstance(data, Mapping) else ():
         for row in _keys().get(spelling(key), ()):
             if row.field == f"{section}.{tag}" and row.within in ("", section):
-                return _joined(f"write `{tag}` for `{key}`", row.note)
+                return _join_hints(f"write `{tag}` for `{key}`", row.note)
     return ""
 
 
@@ -137,7 +137,7 @@ def _switch(value: object) -> object:
     return value.get("enabled", value) if isinstance(value, Mapping) else value
 
 
-def _joined(first: str, note: str) -> str:
+def _join_hints(first: str, note: str) -> str:
     """Return a hint and what else differs."""
     if not first or not note:
         return first or note

@@ -124,12 +124,13 @@ def variant_fields(section: str) -> frozenset[str]:
 def section_tag(section: str) -> tuple[str, frozenset[str]]:
     """Return the field that says what a section is, and its words; empty without one."""
     for node in _variants(section):
-        for name, given in node.get("properties", {}).items():
-            if "enum" in given or "const" in given:
-                found = [
-                    _words(_raw_schema(), each["properties"][name]) for each in _variants(section)
+        for name, child in node.get("properties", {}).items():
+            if "enum" in child or "const" in child:
+                tag_words = [
+                    _words_in(_raw_schema(), each["properties"][name])
+                    for each in _variants(section)
                 ]
-                return name, frozenset(word for words in found for word in words)
+                return name, frozenset(word for words in tag_words for word in words)
     return "", frozenset()
 
 
@@ -140,8 +141,8 @@ def words_with(section: str, name: str) -> tuple[str, ...]:
     having = (
         [node for node in _variants(section) if name in node.get("properties", {})] if tag else []
     )
-    words = [_words(_raw_schema(), node["properties"][tag]) for node in having]
-    return tuple(word for some in words for word in some)
+    words = [_words_in(_raw_schema(), node["properties"][tag]) for node in having]
+    return tuple(word for of_variant in words for word in of_variant)
 
 
 @cache
@@ -156,19 +157,19 @@ def words_of(field: str) -> tuple[str, ...]:
     *section, name = field.split(".")
     parts = [_raw_schema()]
     for each in section:
-        given = [part["properties"][each] for part in parts if each in part.get("properties", {})]
-        parts = [found for each in given for found in _alternatives(_raw_schema(), each)]
+        nodes = [part["properties"][each] for part in parts if each in part.get("properties", {})]
+        parts = [option for each in nodes for option in _alternatives(_raw_schema(), each)]
     known = [part["properties"][name] for part in parts if name in part.get("properties", {})]
-    return tuple(dict.fromkeys(word for each in known for word in _words(_raw_schema(), each)))
+    return tuple(dict.fromkeys(word for each in known for word in _words_in(_raw_schema(), each)))
 
 
 def _paths(node: dict[str, Any], start: str) -> Iterator[str]:
     schema = _raw_schema()
-    for name, given in node.get("properties", {}).items():
-        found = [part for part in _alternatives(schema, given) if "properties" in part]
-        for part in found:
+    for name, child in node.get("properties", {}).items():
+        sections = [part for part in _alternatives(schema, child) if "properties" in part]
+        for part in sections:
             yield from _paths(part, f"{start}{name}.")
-        if not found:
+        if not sections:
             yield f"{start}{name}"
 
 
@@ -194,28 +195,28 @@ def _described() -> dict[str, Any]:
 
 
 def schema_at(path: PathKey, data: Any) -> SchemaNode:
-    """Return what may stand at a path, with variants selected by the tags in `data`."""
+    """Return the schema of a path, with variants selected by the tags in `data`."""
     schema = _described()
-    section = given = schema
+    section = node = schema
     words: list[str] = []
     for key in path:
-        tag = given.get("discriminator", {}).get("propertyName", "")
+        tag = node.get("discriminator", {}).get("propertyName", "")
         data = data.get(key) if isinstance(data, Mapping) else None
         items = section.get("items", {})
-        above, given = (
-            given,
+        above, node = (
+            node,
             items if isinstance(key, int) else section.get("properties", {}).get(key, {}),
         )
-        section = _content(schema, given, data)
+        section = _content(schema, node, data)
         words = [*above["discriminator"]["mapping"]] if tag and key == tag else []
-    default = json.dumps(given["default"]) if "default" in given else ""
+    default = json.dumps(node["default"]) if "default" in node else ""
     fields = {n: f.get("description", "") for n, f in section.get("properties", {}).items()}
-    if not fields and "discriminator" in given:
-        fields = {given["discriminator"]["propertyName"]: ""}
+    if not fields and "discriminator" in node:
+        fields = {node["discriminator"]["propertyName"]: ""}
     return SchemaNode(
-        text=given.get("description", "") if path else "",
-        kind=" or ".join(dict.fromkeys(_kinds(schema, given))),
-        words=tuple(words or dict.fromkeys(_words(schema, given))),
+        text=node.get("description", "") if path else "",
+        kind=" or ".join(dict.fromkeys(_kinds(schema, node))),
+        words=tuple(words or dict.fromkeys(_words_in(schema, node))),
         default=default if default != "null" else "",
         fields=fields,
     )
@@ -225,8 +226,8 @@ def _content(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[st
     """Return the alternative of a node that has fields or items, selected by the tag in `data`."""
     if "discriminator" in node:
         return _resolve(schema, node, data)
-    found = _alternatives(schema, node)
-    return next((each for each in found if "properties" in each or "items" in each), {})
+    alternatives = _alternatives(schema, node)
+    return next((each for each in alternatives if "properties" in each or "items" in each), {})
 
 
 def _alternatives(schema: dict[str, Any], node: dict[str, Any]) -> list[dict[str, Any]]:
@@ -236,39 +237,39 @@ def _alternatives(schema: dict[str, Any], node: dict[str, Any]) -> list[dict[str
     several = node.get("anyOf") or node.get("oneOf") or node.get("allOf")
     if not several:
         return [node]
-    return [found for each in several for found in _alternatives(schema, each)]
+    return [alternative for each in several for alternative in _alternatives(schema, each)]
 
 
 @cache
 def all_fields() -> tuple[str, ...]:
     """Return the dotted paths of all fields and sections of a recipe, those of every variant."""
-    return tuple(dict.fromkeys(_below(_raw_schema(), _raw_schema(), "")))
+    return tuple(dict.fromkeys(_paths_below(_raw_schema(), _raw_schema(), "")))
 
 
-def _below(schema: dict[str, Any], node: dict[str, Any], above: str) -> Iterator[str]:
+def _paths_below(schema: dict[str, Any], node: dict[str, Any], above: str) -> Iterator[str]:
     for each in _alternatives(schema, node):
-        for name, given in each.get("properties", {}).items():
+        for name, child in each.get("properties", {}).items():
             yield f"{above}{name}"
-            yield from _below(schema, given, f"{above}{name}.")
+            yield from _paths_below(schema, child, f"{above}{name}.")
 
 
 def _kinds(schema: dict[str, Any], node: dict[str, Any]) -> list[str]:
     if "discriminator" in node:
         return []
-    found = []
+    kinds = []
     for each in _alternatives(schema, node):
         if "type" in each and not each.get("properties"):
-            found.append({"array": "list", "object": "mapping"}.get(each["type"], each["type"]))
-    return found
+            kinds.append({"array": "list", "object": "mapping"}.get(each["type"], each["type"]))
+    return kinds
 
 
-def _words(schema: dict[str, Any], node: dict[str, Any]) -> list[str]:
-    found: list[str] = []
+def _words_in(schema: dict[str, Any], node: dict[str, Any]) -> list[str]:
+    words: list[str] = []
     for each in _alternatives(schema, node):
         values = each.get("enum", [each["const"]] if "const" in each else [])
-        found += [value for value in values if isinstance(value, str)]
-        found += ["true", "false"] if each.get("type") == "boolean" else []
-    return found
+        words += [value for value in values if isinstance(value, str)]
+        words += ["true", "false"] if each.get("type") == "boolean" else []
+    return words
 
 
 def _resolve(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[str, Any]:
@@ -278,5 +279,5 @@ def _resolve(schema: dict[str, Any], node: dict[str, Any], data: Any) -> dict[st
         node = {"$ref": known.get(tag, "") if isinstance(tag, str) else ""}
     node = next((each for each in node.get("anyOf", ()) if "$ref" in each), node)
     name = str(node.get("$ref", "")).removeprefix("#/$defs/")
-    found: dict[str, Any] = schema["$defs"].get(name, node)
-    return found
+    resolved: dict[str, Any] = schema["$defs"].get(name, node)
+    return resolved

@@ -80,14 +80,14 @@ SWITCHES = tuple(Tracking.model_fields)
 
 def derived(section: Mapping[str, Any], recipe_name: Any) -> dict[str, Any]:
     """Return the section with `true` as a mapping, without `false`, and with derived names."""
-    found: dict[str, Any] = {}
+    trackers: dict[str, Any] = {}
     for tracker, value in section.items():
         if tracker not in SWITCHES or value is None:
-            found[tracker] = value
+            trackers[tracker] = value
         elif value is True or isinstance(value, Mapping):
             names = dict.fromkeys(_NAMED.get(tracker, ()), recipe_name)
-            given = {} if value is True else value
-            found[tracker] = {**(names if isinstance(recipe_name, str) else {}), **given}
+            settings = {} if value is True else value
+            trackers[tracker] = {**(names if isinstance(recipe_name, str) else {}), **settings}
         elif value is not False:
-            found[tracker] = value
-    return found
+            trackers[tracker] = value
+    return trackers

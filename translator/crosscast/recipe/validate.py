@@ -55,9 +55,9 @@ def build_recipe(document: YamlDocument) -> Recipe:
     except ValidationError as error:
         details = [d for d in error.errors(include_url=False) if d["loc"] != ("version",)]
         for detail in _without_consequences(details, document.data):
-            found = translate(document, data, detail)
+            translated = translate(document, data, detail)
             hint = _DERIVED_HINTS.get(str(detail["loc"][0]), "") if _derivable(detail) else ""
-            collect.add(replace(found, hint=hint) if hint else found)
+            collect.add(replace(translated, hint=hint) if hint else translated)
     if recipe is not None:
         for diagnostic in rules.check(recipe):
             collect.add(locate(document, diagnostic))

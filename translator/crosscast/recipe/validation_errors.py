@@ -147,11 +147,11 @@ def _choice(detail: ErrorDetails, path: PathKey, value: Any) -> tuple[str, str]:
 def _sentence(detail: ErrorDetails, value: Any) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     names = {str: "a string", bool: "true/false", dict: "a mapping", tuple: "a list"}
-    given = names.get(type(value), "nothing" if value is None else repr(value))
+    got = names.get(type(value), "nothing" if value is None else repr(value))
     if kind in _MAPPING_TYPES:
-        return f"must be a mapping, got {given}"
+        return f"must be a mapping, got {got}"
     if kind == "tuple_type":
-        return f"must be a list, got {given}"
+        return f"must be a list, got {got}"
     if kind == "string_too_short":
         return "must not be empty"
     if kind in ("too_long", "too_short"):
@@ -162,9 +162,9 @@ def _sentence(detail: ErrorDetails, value: Any) -> str:
         return f"must be {PATTERNS[context['pattern']]}"
     if kind in _BOUNDS:
         bound, lower = _bound(detail)
-        return f"{bound_sentence(bound, lower=lower)}, got {given}"
+        return f"{bound_sentence(bound, lower=lower)}, got {got}"
     text = detail["msg"]
     for start in ("Input should ", "String should "):
         if text.startswith(start):
-            return f"must {text.removeprefix(start)}, got {given}"
+            return f"must {text.removeprefix(start)}, got {got}"
     return text

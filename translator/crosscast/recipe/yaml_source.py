@@ -104,7 +104,7 @@ class _Builder:
             yield from YAML(typ="safe", pure=True).parse(self.text)
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            span = self._at(mark.line, mark.column) if mark else None
+            span = self._span_at(mark.line, mark.column) if mark else None
             problem = " ".join(str(error.problem or error.context or "malformed").split())
             raise self._fail("CC006", problem, span) from None
         except ReaderError as error:
@@ -117,18 +117,18 @@ class _Builder:
     def _fail(self, code: str, message: str, span: Span | None, hint: str = "") -> DiagnosticError:
         return DiagnosticError(Diagnostic(code=code, message=message, span=span, hint=hint))
 
-    def _at(self, line: int, column: int, end_column: int | None = None) -> Span:
+    def _span_at(self, line: int, column: int, end_column: int | None = None) -> Span:
         text = self.lines[line] if line < len(self.lines) else ""
         return Span(self.file, line + 1, column + 1, end_column, text)
 
     def _at_offset(self, offset: int) -> Span:
         before = _LINE_BREAK.split(self.text[:offset])
-        return self._at(len(before) - 1, len(before[-1]))
+        return self._span_at(len(before) - 1, len(before[-1]))
 
     def _span(self, start: Event, end: Event | None = None) -> Span:
         first, last = start.start_mark, (end or start).end_mark
         end_column = last.column + 1 if last.line == first.line else None
-        return self._at(first.line, first.column, end_column)
+        return self._span_at(first.line, first.column, end_column)
 
     def _report(self, code: str, message: str, event: Event, hint: str = "") -> None:
         self.collect.add(Diagnostic(code=code, message=message, span=self._span(event), hint=hint))
@@ -212,14 +212,14 @@ class _Builder:
                 self._report("CC010", "merge key <<", event, "write the values out")
                 return None
             if not event.implicit[0] or not _is_special(event.value):
-                return self._text(event)
+                return self._scalar_text(event)
             self._report("CC012", "a key must be a string", event, f'write "{event.value}"')
             return None
         self._report("CC012", "a key must be a plain string", event)
         self._value(event, (*path, ""))
         return None
 
-    def _text(self, event: ScalarEvent) -> str:
+    def _scalar_text(self, event: ScalarEvent) -> str:
         text: str = event.value
         if _SURROGATE.search(text):
             self._report("CC014", "unpaired surrogate", event)
@@ -228,7 +228,7 @@ class _Builder:
     def _scalar(self, event: ScalarEvent) -> Any:
         text: str = event.value
         if not event.implicit[0]:
-            return self._text(event)
+            return self._scalar_text(event)
         if text in _NULL:
             return None
         if text in _BOOL:
@@ -237,7 +237,7 @@ class _Builder:
         if not integer and not _FLOAT.fullmatch(text):
             if _NOT_FINITE.fullmatch(text):
                 self._report("CC013", f"{text} is not a finite number", event)
-            return self._text(event)
+            return self._scalar_text(event)
         if len(text) > MAX_NUMBER_LENGTH:
             self._report("CC013", f"a number of more than {MAX_NUMBER_LENGTH} characters", event)
             return None

@@ -156,7 +156,7 @@ def _adafactor(
 
 
 def sum_of_squares(array: Array) -> Any:
-    """Return what `np.sum(array * array)` does, in half the time for a small array."""
+    """Return `np.sum(array * array)`, in half the time for a small array."""
     return np.add.reduce(array * array, axis=None)
 
 

@@ -27,12 +27,12 @@ class Input:
         The text of such a message is read like headers, and what is no header is passed over.
         """
         line = self._stream.readline(MAX_BYTES)
-        found = _LENGTH.search(line)
-        if found is None:
+        match = _LENGTH.search(line)
+        if match is None:
             return line
-        digits = found[1].lstrip(b"0")
+        digits = match[1].lstrip(b"0")
         allowed = 0 < len(digits) <= 9 and int(digits) <= MAX_BYTES
-        return found.group() if allowed else b"Ignored: 1\r\n"
+        return match.group() if allowed else b"Ignored: 1\r\n"
 
     def read(self, length: int) -> bytes:
         """Return the body of a message."""

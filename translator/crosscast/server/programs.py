@@ -15,7 +15,7 @@ from crosscast_reading.sources.grouping import group
 
 
 def findings(sources: Sequence[Source], folder: Path) -> list[Result]:
-    """Return what lint finds in open documents, which may belong together.
+    """Return lint's findings in open documents, which may belong together.
 
     Args:
         sources: name and text of the documents, as they stand in the editor.
@@ -25,7 +25,7 @@ def findings(sources: Sequence[Source], folder: Path) -> list[Result]:
         options = options_of(find_config(folder))
     except DiagnosticError as error:
         return [of_diagnostic(diagnostic) for diagnostic in error.diagnostics]
-    found: list[Result] = []
+    results: list[Result] = []
     for members in group(sources):
-        found += lint_sources(members, options)
-    return distinct(found)
+        results += lint_sources(members, options)
+    return distinct(results)

@@ -33,7 +33,7 @@ _SEVERITIES = {
 class State:
     """What was found in the open documents: URI to results."""
 
-    found: dict[str, list[Result]] = field(default_factory=dict)
+    results: dict[str, list[Result]] = field(default_factory=dict)
 
 
 def make_server() -> LanguageServer:
@@ -49,18 +49,18 @@ def make_server() -> LanguageServer:
     async def changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams) -> None:
         version = params.text_document.version
         await asyncio.sleep(_PAUSE)
-        document = _opened(ls, params.text_document.uri)
+        document = _open_document(ls, params.text_document.uri)
         if document is not None and document.version == version:
             _publish(ls, state)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(ls: LanguageServer, params: types.DidCloseTextDocumentParams) -> None:
-        state.found.pop(params.text_document.uri, None)
+        state.results.pop(params.text_document.uri, None)
         _send(ls, params.text_document.uri, [])
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(ls: LanguageServer, params: types.HoverParams) -> types.Hover | None:
-        document = _opened(ls, params.text_document.uri)
+        document = _open_document(ls, params.text_document.uri)
         if document is None:
             return None
         source = _source(document)
@@ -76,7 +76,7 @@ def make_server() -> LanguageServer:
         types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", "{"])
     )
     def complete(ls: LanguageServer, params: types.CompletionParams) -> types.CompletionList:
-        document = _opened(ls, params.text_document.uri)
+        document = _open_document(ls, params.text_document.uri)
         if document is None:
             return types.CompletionList(is_incomplete=False, items=[])
         source = _source(document)
@@ -92,12 +92,12 @@ def make_server() -> LanguageServer:
     )
     def fixes(ls: LanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
-        document = _opened(ls, uri)
+        document = _open_document(ls, uri)
         if document is None:
             return []
         return [
             action
-            for result in state.found.get(uri, [])
+            for result in state.results.get(uri, [])
             if _touches(_range(ls, document, result.span), params.range)
             and (action := _action(ls, uri, document, result)) is not None
         ]
@@ -105,29 +105,29 @@ def make_server() -> LanguageServer:
     return server
 
 
-def _opened(ls: LanguageServer, uri: str) -> TextDocument | None:
+def _open_document(ls: LanguageServer, uri: str) -> TextDocument | None:
     """Return an open document; None for others, which the server does not read from disk."""
-    found: TextDocument | None = ls.workspace.text_documents.get(uri)
-    return found
+    document: TextDocument | None = ls.workspace.text_documents.get(uri)
+    return document
 
 
 def _publish(ls: LanguageServer, state: State) -> None:
     """Read all open documents, and tell the editor what was found in each."""
     documents = {_source(each).name: each for each in ls.workspace.text_documents.values()}
     sources = [_source(each) for each in documents.values()]
-    found: dict[str, list[Result]] = {name: [] for name in documents}
+    results_by_name: dict[str, list[Result]] = {name: [] for name in documents}
     programs = []
     for source in sources:
         if recipes.is_recipe(source):
-            found[source.name] = recipes.results(source)
+            results_by_name[source.name] = recipes.results(source)
         elif kind_of(source) in ("python", "shell"):
             programs.append(source)
     folder = Path(ls.workspace.root_path or ".")
     for result in findings(programs, folder) if programs else ():
-        found.setdefault(result.file, []).append(result)
+        results_by_name.setdefault(result.file, []).append(result)
     for name, document in documents.items():
-        state.found[document.uri] = found[name]
-        diagnostics = [_diagnostic(ls, document, result) for result in found[name]]
+        state.results[document.uri] = results_by_name[name]
+        diagnostics = [_diagnostic(ls, document, result) for result in results_by_name[name]]
         _send(ls, document.uri, diagnostics)
 
 
@@ -141,8 +141,8 @@ def _source(document: TextDocument) -> Source:
 
 def _place(ls: LanguageServer, document: TextDocument, position: types.Position) -> tuple[int, int]:
     """Return line and column from 1, in characters."""
-    found = ls.workspace.position_codec.position_from_client_units(document.lines, position)
-    return found.line + 1, found.character + 1
+    place = ls.workspace.position_codec.position_from_client_units(document.lines, position)
+    return place.line + 1, place.character + 1
 
 
 def _range(ls: LanguageServer, document: TextDocument, span: Span | None) -> types.Range:
@@ -157,10 +157,10 @@ def _range(ls: LanguageServer, document: TextDocument, span: Span | None) -> typ
 def _units(
     ls: LanguageServer, document: TextDocument, start: tuple[int, int], end: tuple[int, int]
 ) -> types.Range:
-    found = types.Range(
+    code_points = types.Range(
         types.Position(start[0] - 1, start[1] - 1), types.Position(end[0] - 1, end[1] - 1)
     )
-    return ls.workspace.position_codec.range_to_client_units(document.lines, found)
+    return ls.workspace.position_codec.range_to_client_units(document.lines, code_points)
 
 
 def _diagnostic(ls: LanguageServer, document: TextDocument, result: Result) -> types.Diagnostic:

@@ -60,32 +60,32 @@ class Completion:
 
 def read(source: Source) -> RecipeText:
     """Return an open recipe with all its problems; warnings if it has no errors."""
-    found = RecipeText(source)
+    recipe_text = RecipeText(source)
     try:
-        found.document = parse(source.text, source.name)
-        found.loaded = Loaded(build_recipe(found.document), found.document)
-        found.problems += found.loaded.notices()
-        found.problems += _judged(found.loaded)
+        recipe_text.document = parse(source.text, source.name)
+        recipe_text.loaded = Loaded(build_recipe(recipe_text.document), recipe_text.document)
+        recipe_text.problems += recipe_text.loaded.notices()
+        recipe_text.problems += _judged(recipe_text.loaded)
     except DiagnosticError as error:
-        found.problems += error.diagnostics
-    return found
+        recipe_text.problems += error.diagnostics
+    return recipe_text
 
 
 def _judged(loaded: Loaded) -> list[Diagnostic]:
-    """Return what no framework can do, at its field, as a note: another one may do it."""
+    """Return, at their fields, the requests that a framework cannot fulfill, as notes."""
     from crosscast.recipe.validate import locate
     from crosscast.targets.backend import program_names
 
-    found = {}
+    by_place = {}
     for name in program_names():
         for path, row in _verdicts(loaded, name):
             if row.verdict == "unsupported":
                 message = f"{name} cannot do this: {row.how}"
-                found[path, name] = locate(
+                by_place[path, name] = locate(
                     loaded.document,
                     Diagnostic(code=row.code, message=message, path=path, severity=Severity.NOTE),
                 )
-    return [*found.values()]
+    return [*by_place.values()]
 
 
 def _verdicts(loaded: Loaded, target: str) -> list[tuple[str, Any]]:
@@ -108,14 +108,14 @@ def path_at(document: YamlDocument, line: int, column: int) -> PathKey | None:
     return best
 
 
-def hover(found: RecipeText, line: int, column: int) -> str:
+def hover(recipe_text: RecipeText, line: int, column: int) -> str:
     """Return Markdown about the field at a place: meaning, values, verdict of every framework."""
-    if found.document is None:
+    if recipe_text.document is None:
         return ""
-    path = path_at(found.document, line, column)
+    path = path_at(recipe_text.document, line, column)
     if path is None:
         return ""
-    node = schema_at(path, found.document.data)
+    node = schema_at(path, recipe_text.document.data)
     if not node.text and not node.kind:
         return ""
     dotted = ".".join(map(str, path))
@@ -125,8 +125,8 @@ def hover(found: RecipeText, line: int, column: int) -> str:
         parts.append("One of " + ", ".join(f"`{word}`" for word in node.words) + ".")
     if node.default:
         parts.append(f"Default: `{node.default}`")
-    if found.loaded is not None:
-        parts += _verdict_lines(found.loaded, dotted)
+    if recipe_text.loaded is not None:
+        parts += _verdict_lines(recipe_text.loaded, dotted)
     return "\n\n".join(parts)
 
 
@@ -159,11 +159,11 @@ def completions(source: Source, line: int, column: int) -> list[Completion]:
         node = schema_at((*path, value[1]), data)
         return [Completion(word, node.kind, is_field=False) for word in node.words]
     node = schema_at(path, data)
-    there = _lookup(data, path)
+    section = _lookup(data, path)
     return [
         Completion(name, text, is_field=True)
         for name, text in node.fields.items()
-        if name not in there
+        if name not in section
     ]
 
 
@@ -191,17 +191,17 @@ def _section(above: list[str], before: str) -> tuple[PathKey, dict[str, Any]]:
 
 
 def _enter(data: dict[str, Any], path: tuple[str, ...], text: str) -> None:
-    here: Any = data
+    section: Any = data
     for name in path[:-1]:
-        here = here.setdefault(name, {})
-        if not isinstance(here, dict):
+        section = section.setdefault(name, {})
+        if not isinstance(section, dict):
             return
     text = text.partition(" #")[0].strip()
     if text.startswith("{"):
         pairs = re.findall(r"(?<![\w-])([A-Za-z_][\w-]*+)\s*+:\s*([^\s,{}]+)", text)
-        here[path[-1]] = dict(pairs)
+        section[path[-1]] = dict(pairs)
     else:
-        here[path[-1]] = text or {}
+        section[path[-1]] = text or {}
 
 
 def _lookup(data: Any, path: PathKey) -> dict[str, Any]:
@@ -216,9 +216,9 @@ def results(source: Source) -> list[Result]:
 
 
 def _with_edit(problem: Diagnostic) -> Result:
-    found, span, word = of_diagnostic(problem), problem.span, meant(problem)
+    result, span, word = of_diagnostic(problem), problem.span, meant(problem)
     if span is None or span.end_column is None or not word:
-        return found
+        return result
     edit = Edit(
         file=span.file,
         line=span.line,
@@ -227,7 +227,7 @@ def _with_edit(problem: Diagnostic) -> Result:
         end_column=span.end_column,
         text=word,
     )
-    return replace(found, edits=(edit,))
+    return replace(result, edits=(edit,))
 
 
 def meant(problem: Diagnostic) -> str:
@@ -235,10 +235,10 @@ def meant(problem: Diagnostic) -> str:
 
     A field that belongs to another section is no word for this place.
     """
-    found = _MEANT.fullmatch(problem.hint)
-    if found is None or problem.span is None:
+    match = _MEANT.fullmatch(problem.hint)
+    if match is None or problem.span is None:
         return ""
     if problem.code != "CC101":
-        return found[1]
-    section, _, name = found[1].rpartition(".")
+        return match[1]
+    section, _, name = match[1].rpartition(".")
     return name if section in ("", problem.path.rpartition(".")[0]) else ""

@@ -178,8 +178,8 @@ def _check_cover(path: Path, tensors: dict[str, Tensor], size: int, collect: Col
     reached = 0
     for tensor in sorted(tensors.values(), key=lambda tensor: (tensor.start, tensor.stop)):
         if tensor.start != reached:
-            what = "overlap" if tensor.start < reached else "leave gaps"
-            collect.add(_problem(f"{path}: its tensors {what}"))
+            fault = "overlap" if tensor.start < reached else "leave gaps"
+            collect.add(_problem(f"{path}: its tensors {fault}"))
             return
         reached = tensor.stop
     if reached > size:

@@ -167,10 +167,10 @@ def _position(request: Request, state: TrainingState, recipe: Recipe | None) -> 
         return ""
     from crosscast.state.data_position import data_position
 
-    found = data_position(recipe, state.rows, state.windows)
-    if found is None:
+    position = data_position(recipe, state.rows, state.windows)
+    if position is None:
         raise failure("CC969", f"{state.rows} training rows are too few for one window")
-    return str(found)
+    return str(position)
 
 
 def as_json(outcome: Outcome, request: Request) -> dict[str, Any]:

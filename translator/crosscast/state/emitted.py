@@ -35,10 +35,10 @@ def read_emitted(file: Container) -> TrainingState:
     moments = _moments(file, arrays["optimizer/"], collect)
     windows, updates, scale = _checked_counters(file, counters, collect)
     rows = _checked_rows(file, counters, collect)
-    there = sum(map(len, moments.values()))
-    saved = counters.get("moments", there)
-    if type(saved) is not int or saved != there:
-        collect.add(_damaged(file, f"it has {there} moments, its counters say {str(saved)[:40]}"))
+    stored = sum(map(len, moments.values()))
+    saved = counters.get("moments", stored)
+    if type(saved) is not int or saved != stored:
+        collect.add(_damaged(file, f"it has {stored} moments, its counters say {str(saved)[:40]}"))
     state = TrainingState(recipe, weights, moments, averages, windows, updates, scale, rows)
     collect.found += several("CC961", (f"{file.path}: {m}" for m in check(state)))
     collect.raise_errors()
@@ -60,7 +60,7 @@ def check(state: TrainingState) -> Iterator[str]:
 
 def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]:
     """Return the recipe's fingerprint and the counters; other entries are reported."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     if not {"recipe", "counters"} & set(file.metadata):
         hint = "to load only weights in a script, use its option --weights"
         raise failure("CC960", f"{file.path}: contains no recipe and no counters", hint)
@@ -70,14 +70,14 @@ def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]
             collect.add(Diagnostic(code="CC960", message=message))
             continue
         try:
-            found[key] = strict_json(file.metadata[key])
+            entries[key] = strict_json(file.metadata[key])
         except DamagedError as error:
             collect.add(_damaged(file, f"its {key} are not JSON: {error}"))
     unknown = set(file.metadata) - {"recipe", "counters", "format"}
     if unknown:
         collect.add(_damaged(file, f"unknown metadata: {listed(unknown)}"))
-    recipe, counters = found.get("recipe", ""), found.get("counters", {})
-    if "recipe" in found and not (isinstance(recipe, str) and _DIGEST.fullmatch(recipe)):
+    recipe, counters = entries.get("recipe", ""), entries.get("counters", {})
+    if "recipe" in entries and not (isinstance(recipe, str) and _DIGEST.fullmatch(recipe)):
         collect.add(_damaged(file, "its recipe is not a fingerprint of 16 digits"))
     if not isinstance(counters, dict):
         collect.add(_damaged(file, "its counters are not a JSON object"))
@@ -87,7 +87,7 @@ def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]
 
 def _arrays(file: Container, collect: Collector) -> dict[str, dict[str, Any]]:
     """Return the arrays by part; unknown tensors are reported."""
-    found: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    by_part: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
     unknown = []
     for name in file.tensors:
         part = next((part for part in _PARTS if name.startswith(part)), "")
@@ -95,9 +95,9 @@ def _arrays(file: Container, collect: Collector) -> dict[str, dict[str, Any]]:
         if not part or leads_away(own):
             unknown.append(f"{file.path}: {name!r} is an unknown tensor")
         else:
-            found[part][own] = file.array(name)
+            by_part[part][own] = file.array(name)
     collect.found += several("CC961", unknown)
-    return found
+    return by_part
 
 
 def _moments(file: Container, arrays: Arrays, collect: Collector) -> dict[str, dict[str, Any]]:

@@ -55,8 +55,8 @@ class LayoutMap:
 
     def unused(self, weights: Arrays) -> list[str]:
         """Return the keys of the map that match no weight."""
-        found = [name for name in self.exact if name not in weights]
-        return found + [p for p, _ in self.patterns if not any(fnmatchcase(w, p) for w in weights)]
+        unused = [name for name in self.exact if name not in weights]
+        return unused + [p for p, _ in self.patterns if not any(fnmatchcase(w, p) for w in weights)]
 
 
 def read_map(path: str) -> LayoutMap:

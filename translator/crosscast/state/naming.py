@@ -16,5 +16,5 @@ _SHIPPED = re.compile(
 
 def is_shipped(names: Iterable[str]) -> bool:
     """Whether all names are those of the shipped BERT, which are equal in every framework."""
-    found = list(names)
-    return bool(found) and all(_SHIPPED.fullmatch(name) for name in found)
+    listed = list(names)
+    return bool(listed) and all(_SHIPPED.fullmatch(name) for name in listed)

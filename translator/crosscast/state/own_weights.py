@@ -63,7 +63,7 @@ def apply_weights(
     if dropped:
         raise failure("CC964", f"{known.file}: {listed(dropped)} is trained, and {to} has none")
     try:
-        found = replace(
+        result = replace(
             state,
             weights=converted(state.weights, known, of, to),
             moments=_moments(state.moments, known, of, to),
@@ -71,8 +71,8 @@ def apply_weights(
         )
     except Misfit as error:
         raise failure("CC964", f"{known.file}: {error}") from None
-    account.add("weights", len(found.weights), "turned", f"{_BY}, also moments and averages")
-    return found, _warnings(known, of, to)
+    account.add("weights", len(result.weights), "turned", f"{_BY}, also moments and averages")
+    return result, _warnings(known, of, to)
 
 
 def _moments(
@@ -80,7 +80,7 @@ def _moments(
 ) -> dict[str, dict[str, np.ndarray]]:
     """Return moments by slot; a tied weight has one, by its first name."""
     first = known.of(to)
-    found: dict[str, dict[str, np.ndarray]] = {slot: {} for slot in moments}
+    by_slot: dict[str, dict[str, np.ndarray]] = {slot: {} for slot in moments}
     factored = {name for slot in FACTORED for name in moments.get(slot, {})}
     pairs, problems = _swaps(known, of, to, factored)
     if problems:
@@ -91,11 +91,11 @@ def _moments(
                 if name in pairs:
                     other, swapped = pairs[name]
                     own = FACTORED[slot] if swapped else slot
-                    found.setdefault(own, {})[other] = array.T if swapped else array
+                    by_slot.setdefault(own, {})[other] = array.T if swapped else array
             continue
-        there = converted(arrays, known, of, to, "gradients")
-        found[slot] = {n: a for n, a in _trained(there, known, to).items() if n in first}
-    return found
+        of_slot = converted(arrays, known, of, to, "gradients")
+        by_slot[slot] = {n: a for n, a in _trained(of_slot, known, to).items() if n in first}
+    return by_slot
 
 
 def _trained(
@@ -111,7 +111,7 @@ def _swaps(
 ) -> tuple[dict[str, tuple[str, bool]], list[str]]:
     """Return for factored moments of weights that both train the other name, and whether rows
     become columns."""
-    found: dict[str, tuple[str, bool]] = {}
+    by_name: dict[str, tuple[str, bool]] = {}
     problems = []
     for name in sorted(factored):
         held = known.of(of).get(name, [])
@@ -121,8 +121,8 @@ def _swaps(
         if not places or any(p.layout not in (SAME, _TURNED) or p.shape for p in places):
             problems.append(f"{name!r}: its factored moments allow only a swap of two axes")
         elif not places[1].frozen:
-            found[name] = places[1].name, places[0].layout != places[1].layout
-    return found, problems
+            by_name[name] = places[1].name, places[0].layout != places[1].layout
+    return by_name, problems
 
 
 def _warnings(known: WeightsMap, of: str, to: str) -> list[Diagnostic]:

@@ -45,11 +45,11 @@ def strict_json(text: str) -> Any:
     """
 
     def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) != len(pairs):
             keys = [key for key, _ in pairs]
             raise DamagedError(f"key {next(k for k in keys if keys.count(k) > 1)!r} is duplicated")
-        return found
+        return mapping
 
     def refuse(constant: str) -> Any:
         raise DamagedError(f"{constant} is not a JSON number")

@@ -50,15 +50,15 @@ def _weights(state: TrainingState, model: BertModel) -> Iterator[str]:
 
 
 def _moments(state: TrainingState, recipe: Recipe) -> Iterator[str]:
-    wanted, found = set(slot_names(canonical_plan(recipe))), set(state.moments)
-    if found - wanted:
-        yield f"moments {listed(found - wanted)} are not those of {recipe.optimizer.name}"
+    wanted, stored = set(slot_names(canonical_plan(recipe))), set(state.moments)
+    if stored - wanted:
+        yield f"moments {listed(stored - wanted)} are not those of {recipe.optimizer.name}"
     if not state.updates:
         return
     if recipe.optimizer.name == "adafactor":
         wanted &= {"row_var"} if isinstance(recipe.model, BertModel) else set()
-    if wanted - found:
-        yield f"moments {listed(wanted - found)} of {recipe.optimizer.name} are missing"
+    if wanted - stored:
+        yield f"moments {listed(wanted - stored)} of {recipe.optimizer.name} are missing"
     if isinstance(recipe.model, BertModel) and wanted:
         held = {name for arrays in state.moments.values() for name in arrays}
         bare = state.weights.keys() - held

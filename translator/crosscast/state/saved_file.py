@@ -65,12 +65,12 @@ def saved_file(path: Path, family: str) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="crosscast-") as folder:
         _extract(path, family, program, folder)
         tree = json.loads((Path(folder) / "tree.json").read_text(encoding="utf-8"))
-        yield _plain(tree, open_container(Path(folder) / "tensors.safetensors"))
+        yield _decode_node(tree, open_container(Path(folder) / "tensors.safetensors"))
 
 
 def _extract(path: Path, family: str, program: Path, folder: str) -> None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-P", str(program), str(path.resolve()), folder],
             capture_output=True,
             text=True,
@@ -82,14 +82,14 @@ def _extract(path: Path, family: str, program: Path, folder: str) -> None:
     except subprocess.TimeoutExpired:
         raise failure("CC963", f"{path}: reading it takes too long") from None
     missing = f"No module named '{family}'"
-    if done.returncode and (missing in done.stderr or "No module named" in done.stderr):
+    if process.returncode and (missing in process.stderr or "No module named" in process.stderr):
         hint = f'pip install "crosscast[{family}]"'
         raise failure("CC401", f"{path}: reading it needs the package {family}", hint)
     try:
-        report = json.loads(done.stdout.strip().splitlines()[-1])
+        report = json.loads(process.stdout.strip().splitlines()[-1])
         error, message = str(report["error"]), str(report["message"])
     except (ValueError, KeyError, IndexError, TypeError):
-        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        last = (process.stderr.strip().splitlines() or ["no output"])[-1]
         raise failure("CC963", f"{path}: its reader crashed: {last[:200]}") from None
     if error == "old":
         message = f"{family} {message} is too old to read untrusted files"
@@ -98,12 +98,12 @@ def _extract(path: Path, family: str, program: Path, folder: str) -> None:
         raise failure("CC963", f"{path}: {message}", _UNREADABLE)
 
 
-def _plain(node: Any, tensors: Container) -> Any:
+def _decode_node(node: Any, tensors: Container) -> Any:
     kind = node["kind"]
     if kind == "dict":
-        return {key: _plain(value, tensors) for key, value in node["items"]}
+        return {key: _decode_node(value, tensors) for key, value in node["items"]}
     if kind == "list":
-        return [_plain(part, tensors) for part in node["items"]]
+        return [_decode_node(part, tensors) for part in node["items"]]
     if kind == "tensor":
         return SavedTensor(tensors.array(node["value"]), node["dtype"])
     if kind == "other":

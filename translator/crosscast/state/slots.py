@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 _Wanted = Callable[[int], tuple[str, ...]]
 
 
-def _always(*slots: str) -> _Wanted:
+def _fixed_slots(*slots: str) -> _Wanted:
     return lambda dimensions: slots
 
 
@@ -16,10 +16,10 @@ def _factored(dimensions: int) -> tuple[str, ...]:
 
 
 FAMILIES: Mapping[frozenset[str], _Wanted] = {
-    frozenset(): _always(),
-    frozenset({"momentum_buffer"}): _always("momentum_buffer"),
-    frozenset({"exp_avg", "exp_avg_sq"}): _always("exp_avg", "exp_avg_sq"),
-    frozenset({"exp_avg"}): _always("exp_avg"),
+    frozenset(): _fixed_slots(),
+    frozenset({"momentum_buffer"}): _fixed_slots("momentum_buffer"),
+    frozenset({"exp_avg", "exp_avg_sq"}): _fixed_slots("exp_avg", "exp_avg_sq"),
+    frozenset({"exp_avg"}): _fixed_slots("exp_avg"),
     frozenset({"row_var", "col_var", "variance"}): _factored,
     frozenset({"row_var", "col_var"}): _factored,
     frozenset({"variance"}): _factored,

@@ -143,8 +143,8 @@ def saved_state(
     if recipe is None:
         hint = "lift it from the script: crosscast lift train.py -o recipe.yaml"
         raise failure("CC969", f"{source}: --recipe is needed to interpret it", hint)
-    given = GivenPosition(request.windows, request.updates)
+    position = GivenPosition(request.windows, request.updates)
     name = of.backend.name
     known = None if recipe.model.kind == "bert" else map_beside(request.recipe, (name, name))
     with saved_file(source, name) as tree:
-        return read_saved(str(source), tree, recipe, given, account, collect, known)
+        return read_saved(str(source), tree, recipe, position, account, collect, known)

@@ -81,7 +81,7 @@ def _differences(group: Mapping[Any, Any], recipe: Recipe) -> Iterator[str]:
     optimizer = recipe.optimizer
     for name, field in keys.SETTINGS.items():
         wanted = getattr(optimizer, field, None)
-        if name in group and wanted is not None and not _same(group[name], wanted):
+        if name in group and wanted is not None and not _is_equal(group[name], wanted):
             yield f"{name} is {group[name]}, in the recipe {wanted}"
     for name, value in keys.FIXED.items():
         if name in group and group[name] != value:
@@ -115,24 +115,24 @@ def _decay_and_rate(
         yield f"learning rate {rate} differs from the recipe"
 
 
-def _same(found: Any, wanted: Any) -> bool:
+def _is_equal(stored: Any, wanted: Any) -> bool:
     if isinstance(wanted, tuple):
-        pairs = isinstance(found, list) and len(found) == len(wanted)
-        return pairs and all(map(_same, found, wanted))
-    if isinstance(wanted, bool) or number(found) is None:
-        return bool(found) == wanted if isinstance(found, bool | int) else False
-    return math.isclose(number(found) or 0.0, wanted, rel_tol=1e-9)
+        pairs = isinstance(stored, list) and len(stored) == len(wanted)
+        return pairs and all(map(_is_equal, stored, wanted))
+    if isinstance(wanted, bool) or number(stored) is None:
+        return bool(stored) == wanted if isinstance(stored, bool | int) else False
+    return math.isclose(number(stored) or 0.0, wanted, rel_tol=1e-9)
 
 
 def _names(groups: list[Any], weights: Arrays, reading: Reading) -> dict[Any, str]:
     """Return parameter number to name of the weight; empty if unknown."""
     if all(isinstance(g.get("param_names"), list) for g in groups):
-        found: dict[Any, str] = {}
+        by_number: dict[Any, str] = {}
         for group in groups:
             named = (reading.renamed.get(str(n), str(n)) for n in group["param_names"])
-            found |= dict(zip(group.get("params", ()), named, strict=False))
-        reading.account.add("parameters", len(found), "carried", "by the names in the file")
-        return found
+            by_number |= dict(zip(group.get("params", ()), named, strict=False))
+        reading.account.add("parameters", len(by_number), "carried", "by the names in the file")
+        return by_number
     counts = [len(g["params"]) for g in groups if isinstance(g.get("params"), list)]
     trained = _optimized(weights, sum(counts), reading)
     names: dict[Any, str] = {}
@@ -157,16 +157,16 @@ def _optimized(weights: Arrays, count: int, reading: Reading) -> list[str]:
     A model hands out a tied weight once, and no buffers. Frozen weights may be left out. Only a map
     of the weights tells them.
     """
-    found = [name for name in weights if name.rpartition(".")[2] not in keys.BUFFERS]
+    optimized = [name for name in weights if name.rpartition(".")[2] not in keys.BUFFERS]
     if reading.known is None:
-        return found
+        return optimized
     places = [place for held in reading.known.of("torch").values() for _, place in held]
     tied = {name for place in places for name in place.also}
     counters = set(reading.known.left.get("torch", ()))
     for others in (tied, counters, reading.known.frozen("torch")):
-        if len(found) > count:
-            found = [name for name in found if name not in others]
-    return found
+        if len(optimized) > count:
+            optimized = [name for name in optimized if name not in others]
+    return optimized
 
 
 def _of_group(group: Mapping[Any, Any], names: list[str], recipe: Recipe) -> list[str]:
@@ -175,13 +175,13 @@ def _of_group(group: Mapping[Any, Any], names: list[str], recipe: Recipe) -> lis
     rate = number(group.get("initial_lr"))
     factor = None if rate is None else rate / base
     decay = number(group.get("weight_decay")) or 0.0
-    found = []
+    members = []
     for name in names:
         own_decay, own_factor = _settings(name, recipe)
         near = factor is None or math.isclose(factor, own_factor, rel_tol=1e-6, abs_tol=1e-12)
         if near and math.isclose(decay, own_decay, rel_tol=1e-9):
-            found.append(name)
-    return found
+            members.append(name)
+    return members
 
 
 def _settings(name: str, recipe: Recipe) -> tuple[float, float]:
@@ -196,7 +196,7 @@ def _settings(name: str, recipe: Recipe) -> tuple[float, float]:
 
 
 def _roles(name: str) -> set[str]:
-    found = {"bias"} if name.endswith("bias") else set()
+    roles = {"bias"} if name.endswith("bias") else set()
     if "layernorm" in name.lower().replace("_", ""):
-        found.add("layer_norm")
-    return found | ({"embedding"} if name.endswith("embeddings.weight") else set())
+        roles.add("layer_norm")
+    return roles | ({"embedding"} if name.endswith("embeddings.weight") else set())

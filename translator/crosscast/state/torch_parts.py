@@ -55,11 +55,11 @@ def split(tree: Any, reading: Reading) -> dict[str, Any]:
         raise failure("CC960", f"{reading.path}: not a dictionary of state dictionaries")
     parts: dict[str, Any] = {}
     for part, names in keys.PARTS.items():
-        found = [name for name in names if name in tree]
-        if len(found) > 1:
-            reading.problem("CC961", [f"{listed(found)} are both {part}"])
-        if found:
-            parts[part] = _single(tree[found[0]], part, reading)
+        present = [name for name in names if name in tree]
+        if len(present) > 1:
+            reading.problem("CC961", [f"{listed(present)} are both {part}"])
+        if present:
+            parts[part] = _single(tree[present[0]], part, reading)
     if "weights" not in parts or "optimizer" not in parts:
         lacks = "weights" if "weights" not in parts else "the state of an optimizer"
         hint = f"known keys: {', '.join(keys.MODEL)}; {', '.join(keys.OPTIMIZER)}"
@@ -131,19 +131,19 @@ def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
 def new_names(names: Iterable[str], recipe: Recipe) -> dict[str, str]:
     """Return old to new names: without prefixes of wrappers, in the current spelling for BERT."""
     shipped = isinstance(recipe.model, BertModel)
-    found = {name: name for name in names}
+    named = {name: name for name in names}
     removed = True
-    while removed and found:
+    while removed and named:
         removed = False
         for prefix in keys.SHIPPED_PREFIXES if shipped else keys.PREFIXES:
-            if all(name.startswith(prefix) and name != prefix for name in found.values()):
-                found = {name: new.removeprefix(prefix) for name, new in found.items()}
+            if all(name.startswith(prefix) and name != prefix for name in named.values()):
+                named = {name: new.removeprefix(prefix) for name, new in named.items()}
                 removed = True
     if not shipped:
-        return found
+        return named
     for old, new in keys.OLD_NAMES.items():
-        found = {k: v.removesuffix(old) + new if v.endswith(old) else v for k, v in found.items()}
-    return {k: v for k, v in found.items() if v.rpartition(".")[2] not in keys.CONSTANTS}
+        named = {k: v.removesuffix(old) + new if v.endswith(old) else v for k, v in named.items()}
+    return {k: v for k, v in named.items() if v.rpartition(".")[2] not in keys.CONSTANTS}
 
 
 def widened(tensor: SavedTensor) -> np.ndarray:
@@ -204,8 +204,8 @@ def number(value: Any) -> float | None:
 
 def count(value: Any) -> int | None:
     """Return a non-negative integer; None for other values."""
-    found = number(value)
-    return int(found) if found is not None and 0 <= found < 2**53 and found == int(found) else None
+    whole = number(value)
+    return int(whole) if whole is not None and 0 <= whole < 2**53 and whole == int(whole) else None
 
 
 def _compare_scaler(value: Mapping[str, Any], reading: Reading) -> None:

@@ -29,7 +29,7 @@ def read_saved(
     path: str,
     tree: Any,
     recipe: Recipe,
-    given: GivenPosition,
+    position: GivenPosition,
     account: Account,
     collect: Collector,
     known: WeightsMap | None = None,
@@ -40,7 +40,7 @@ def read_saved(
         path: The file, for messages.
         tree: Its contents, from `saved_file.saved_file`.
         recipe: The recipe that continues the run.
-        given: The position from the user.
+        position: The position from the user.
         account: Receives a row for every part.
         collect: Receives the problems; the state is invalid if one of them is an error.
         known: The map of the weights of a custom model, if there is one.
@@ -66,34 +66,34 @@ def read_saved(
         account.add("averages", len(averages), "carried", "float32")
         if buffers:
             account.add("averages of buffers", buffers, "left out", "only weights are averaged")
-    windows, updates = _position(parts, steps, given, reading)
+    windows, updates = _position(parts, steps, position, reading)
     scale = _scale(parts, reading)
     return TrainingState(recipe_hash(recipe), weights, moments, averages, windows, updates, scale)
 
 
 def _scale(parts: Mapping[str, Any], reading: Reading) -> Scale | None:
-    found = scale_of(parts["loss scale"], reading) if "loss scale" in parts else None
-    if found is None:
+    scale = scale_of(parts["loss scale"], reading) if "loss scale" in parts else None
+    if scale is None:
         return None
-    reading.account.add("loss scale", 1, "carried", f"{found[0]:g}, {found[1]} clean steps")
+    reading.account.add("loss scale", 1, "carried", f"{scale[0]:g}, {scale[1]} clean steps")
     reading.account.add("hopeless windows", 1, "reset", "counted from 0 by the emitted script")
-    return Scale(found[0], found[1], 0, 0)
+    return Scale(scale[0], scale[1], 0, 0)
 
 
 def _position(
-    parts: Mapping[str, Any], steps: int | None, given: GivenPosition, reading: Reading
+    parts: Mapping[str, Any], steps: int | None, stated: GivenPosition, reading: Reading
 ) -> tuple[int, int]:
     """Return windows and updates; values from several sources must agree."""
     recipe = reading.recipe
     ticks = _ticks(parts.get("schedule"), reading)
     by_attempt = recipe.schedule.tick == "attempt"
     windows: dict[str, int | None] = {
-        "--windows": given.windows,
+        "--windows": stated.windows,
         "'windows' in the file": count(parts.get("windows")),
         "the scheduler": ticks if by_attempt else None,
     }
     updates: dict[str, int | None] = {
-        "--updates": given.updates,
+        "--updates": stated.updates,
         "'updates' in the file": count(parts.get("updates")),
         "the optimizer": steps,
         "the scheduler": None if by_attempt else ticks,
@@ -101,33 +101,33 @@ def _position(
     if not recipe.scaling_on:  # nothing is skipped
         both = [(w, n) for known in (updates, windows) for w, n in known.items() if n is not None]
         windows = updates = dict(both)
-    found = _agreed("windows", windows, reading), _agreed("updates", updates, reading)
-    if found[1] > found[0] > 0:
-        reading.problem("CC967", [f"{found[1]} updates in {found[0]} windows"])
-    return found
+    position = _agreed("windows", windows, reading), _agreed("updates", updates, reading)
+    if position[1] > position[0] > 0:
+        reading.problem("CC967", [f"{position[1]} updates in {position[0]} windows"])
+    return position
 
 
 def _ticks(value: Any, reading: Reading) -> int | None:
     """Return the position of a scheduler."""
     if not isinstance(value, dict):
         return None
-    found = count(value.get("last_epoch"))
+    epoch = count(value.get("last_epoch"))
     how = "not its class: the recipe's formula at this position"
     reading.account.add("schedule", 1, "derived", how)
-    return found
+    return epoch
 
 
-def _agreed(what: str, found: Mapping[str, int | None], reading: Reading) -> int:
-    known = {where: number for where, number in found.items() if number is not None}
+def _agreed(quantity: str, stated: Mapping[str, int | None], reading: Reading) -> int:
+    known = {where: number for where, number in stated.items() if number is not None}
     if len(set(known.values())) == 1:
         value = next(iter(known.values()))
         how = f"{value}, from {' and '.join(known)}"
-        reading.account.add(what, 1, "carried" if len(known) > 1 else "derived", how)
+        reading.account.add(quantity, 1, "carried" if len(known) > 1 else "derived", how)
         return value
     if known:
         values = "; ".join(f"{where}: {number}" for where, number in known.items())
-        message = f"{reading.path}: {what} do not agree: {values}"
+        message = f"{reading.path}: {quantity} do not agree: {values}"
     else:
-        message = f"{reading.path}: the number of {what} is not in the file"
+        message = f"{reading.path}: the number of {quantity} is not in the file"
     reading.collect.add(Diagnostic(code="CC967", message=message, hint=_HINT))
     return 0

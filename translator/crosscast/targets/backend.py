@@ -220,11 +220,11 @@ def harness_of(name: str) -> Harness | None:
 @cache
 def installed_backends() -> tuple[Backend, ...]:
     """Return the installed backends that load, by name."""
-    found = []
+    backends = []
     for name in backend_names():
         with contextlib.suppress(DiagnosticError):
-            found.append(load_backend(name))
-    return tuple(found)
+            backends.append(load_backend(name))
+    return tuple(backends)
 
 
 _TARGET = re.compile(r"([^@]*)(?:@([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})|@(.*))?", re.ASCII | re.DOTALL)

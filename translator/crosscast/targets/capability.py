@@ -128,7 +128,7 @@ def _decide(path: str, holding: Sequence[Row]) -> Row:
 
 def adaptations(judgements: Sequence[Judgement]) -> frozenset[str]:
     """Return the names of what the picked rows add to the emitted code."""
-    return frozenset(found.row.adapt for found in judgements if found.row.adapt is not None)
+    return frozenset(each.row.adapt for each in judgements if each.row.adapt is not None)
 
 
 def diagnose(target: str, judgements: Sequence[Judgement]) -> list[Diagnostic]:

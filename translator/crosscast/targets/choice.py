@@ -66,7 +66,7 @@ def _unknown(field: str, known: Sequence[str]) -> Diagnostic:
 
 
 def chosen_words(only: str | None, fields: Sequence[str]) -> str:
-    """Return what was asked for in words; empty for everything."""
+    """Return the selection in words; empty for everything."""
     parts = [f"of {', '.join(fields)}"] if fields else []
     parts += [f"only {only.replace('-', ' ')}"] if only else []
     return ", ".join(parts)

@@ -59,7 +59,7 @@ def examine(backend: Backend) -> Examination:
     assert module.__file__ is not None  # backends are packages on disk
     probe = Path(module.__file__).with_name("machine.py")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-P", str(probe)],
             capture_output=True,
             text=True,
@@ -68,7 +68,7 @@ def examine(backend: Backend) -> Examination:
             stdin=subprocess.DEVNULL,
             check=False,
         )
-        report = json.loads(done.stdout.strip().splitlines()[-1])
+        report = json.loads(process.stdout.strip().splitlines()[-1])
         return Examination(
             backend.name,
             version=str(report["version"]),
@@ -79,7 +79,7 @@ def examine(backend: Backend) -> Examination:
     except subprocess.TimeoutExpired:
         return Examination(backend.name, installed, note="import takes too long")
     except (ValueError, KeyError, IndexError, TypeError):
-        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        last = (process.stderr.strip().splitlines() or ["no output"])[-1]
         return Examination(backend.name, installed, note=f"does not import: {last[:200]}")
 
 

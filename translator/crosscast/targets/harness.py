@@ -56,10 +56,10 @@ class Edit:
 
     def fits(self, texts: Mapping[str, str]) -> bool:
         """Tell whether these files, by name, hold the text as often as stated."""
-        found = self.found(texts)
-        return found >= self.times if self.or_more else found == self.times
+        count = self.count(texts)
+        return count >= self.times if self.or_more else count == self.times
 
-    def found(self, texts: Mapping[str, str]) -> int:
+    def count(self, texts: Mapping[str, str]) -> int:
         """Count the text in its file."""
         return texts.get(self.file, "").count(self.old)
 

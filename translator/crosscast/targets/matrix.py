@@ -79,7 +79,7 @@ def dialect_rows(backends: Sequence[Backend]) -> list[dict[str, str | int]]:
 def _summary(backend: Backend, dialect: Dialect) -> dict[str, str | int]:
     counts = Counter(row.verdict for row in rows_of(backend, dialect))
     return {
-        "target": backend.name if dialect == backend.dialects[0] else _named(backend, dialect),
+        "target": backend.name if dialect == backend.dialects[0] else _title(backend, dialect),
         "dialect": dialect.name,
         "title": dialect.title or backend.title,
         "versions": window(dialect),
@@ -88,7 +88,7 @@ def _summary(backend: Backend, dialect: Dialect) -> dict[str, str | int]:
     }
 
 
-def _named(backend: Backend, dialect: Dialect) -> str:
+def _title(backend: Backend, dialect: Dialect) -> str:
     return f"{backend.name}@{dialect.name}"
 
 

@@ -56,8 +56,8 @@ def _names(rows: Rows) -> Iterator[tuple[str, str, str]]:
     """Yield the fields of every target and verdict, the worst first."""
     for target in dict.fromkeys(row["target"] for row in rows):
         for verdict in reversed(VERDICTS):
-            found = (row for row in rows if (row["target"], row["verdict"]) == (target, verdict))
-            if names := ", ".join(dict.fromkeys(row["field"] for row in found)):
+            same = (row for row in rows if (row["target"], row["verdict"]) == (target, verdict))
+            if names := ", ".join(dict.fromkeys(row["field"] for row in same)):
                 yield target, verdict, names
 
 
@@ -94,10 +94,10 @@ def default_parts(rows: Rows, *, all: bool) -> Iterator[Part]:
 
 def _defaults(rows: Rows) -> Iterator[tuple[str, str, str]]:
     """Yield every API and version with its values; *fixed* is what no argument can change."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    by_api: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         key = (row["api"], f"{row['versions']}, {row['evidence']}")
         fixed = "fixed " if row["kind"] == "fixed" else ""
-        found.setdefault(key, []).append(f"{fixed}{row['name']}={value_text(row['default'])}")
-    for (api, versions), values in found.items():
+        by_api.setdefault(key, []).append(f"{fixed}{row['name']}={value_text(row['default'])}")
+    for (api, versions), values in by_api.items():
         yield api, versions, ", ".join(values)

@@ -226,10 +226,10 @@ def optimizer_words(library: str) -> dict[str, str]:
 
 def fields_of(library: str, *sections: str) -> dict[str, tuple[str, ...]]:
     """Return path in a recipe to the parameters that set it, the usual one first."""
-    found: dict[str, tuple[str, ...]] = {}
+    words_by_path: dict[str, tuple[str, ...]] = {}
     for word, path in parameter_words(library, *sections).items():
-        found[path] = (*found.get(path, ()), word)
-    return found
+        words_by_path[path] = (*words_by_path.get(path, ()), word)
+    return words_by_path
 
 
 def in_words(library: str, values: Mapping[str, Any]) -> dict[str, Any]:

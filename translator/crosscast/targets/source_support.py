@@ -129,7 +129,7 @@ class SourceSupport:
 
 
 @cache
-def _found() -> tuple[dict[str, SourceSupport], tuple[Diagnostic, ...]]:
+def _load_all() -> tuple[dict[str, SourceSupport], tuple[Diagnostic, ...]]:
     supports: dict[str, SourceSupport] = {}
     problems: list[Diagnostic] = []
     for entry in sorted(entry_points(group=GROUP), key=_order):
@@ -151,16 +151,16 @@ def _order(entry: EntryPoint) -> tuple[bool, str]:
 
 
 def installed_support() -> Mapping[str, SourceSupport]:
-    """Return what the installed packages know, by the names of their entry points.
+    """Return the support of the installed packages, by the names of their entry points.
 
     crosscast's own come first, those that do not load are left out.
     """
-    return _found()[0]
+    return _load_all()[0]
 
 
 def support_problems() -> tuple[Diagnostic, ...]:
     """Return a diagnostic for every package whose knowledge does not load."""
-    return _found()[1]
+    return _load_all()[1]
 
 
 def load_object(place: str) -> object:

@@ -38,41 +38,41 @@ def find_runs(paths: Sequence[str]) -> dict[str, Place]:
         DiagnosticError: CC001 if a path does not exist, CC003 if it cannot be read, CC716 if no run
             is there.
     """
-    found: dict[Path, Place] = {}
+    by_trace: dict[Path, Place] = {}
     for path in paths:
         try:
             places = list(_places(path))
         except (OSError, ValueError) as error:
             raise failure("CC003", f"{path}: {getattr(error, 'strerror', None) or error}") from None
-        found |= {place.trace.absolute(): place for place in places}
-    return _named(list(found.values()))
+        by_trace |= {place.trace.absolute(): place for place in places}
+    return _name_runs(list(by_trace.values()))
 
 
 def _places(path: str) -> Iterator[Place]:
-    given = Path(path)
-    if not given.exists():
+    named = Path(path)
+    if not named.exists():
         raise failure("CC001", f"{path}: no such file")
-    whole = given.absolute()
+    whole = named.absolute()
     if not whole.is_dir():
         own = () if whole.name == TRACE else (whole.stem,)
-        yield Place(given, (*_parts(whole.parent), *own))
+        yield Place(named, (*_name_parts(whole.parent), *own))
     elif (whole / TRACE).exists():
-        yield Place(given / TRACE, _parts(whole))
+        yield Place(named / TRACE, _name_parts(whole))
     elif (whole / RUNS).is_file():
-        yield from _compared(given, whole)
-    elif cells := sorted(given.glob(CELLS)):
+        yield from _compared(named, whole)
+    elif cells := sorted(named.glob(CELLS)):
         for trace in cells:
-            yield Place(trace, (*_parts(whole), trace.parent.parent.name))
+            yield Place(trace, (*_name_parts(whole), trace.parent.parent.name))
     else:
         hint = f"a run has {TRACE}, a comparison {RUNS}, a sweep the folder cells"
         raise failure("CC716", f"{path}: no run is here", hint)
 
 
-def _parts(folder: Path) -> tuple[str, ...]:
+def _name_parts(folder: Path) -> tuple[str, ...]:
     return folder.parts[1:] or ("run",)
 
 
-def _compared(given: Path, whole: Path) -> Iterator[Place]:
+def _compared(named: Path, whole: Path) -> Iterator[Place]:
     """Yield the runs of a comparison.
 
     Raises:
@@ -86,10 +86,10 @@ def _compared(given: Path, whole: Path) -> Iterator[Place]:
         if not all(name for name, _ in listed):
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise failure("CC716", f"{given / RUNS}: not a list of runs") from None
+        raise failure("CC716", f"{named / RUNS}: not a list of runs") from None
     for name, folder in listed:
         if (whole / folder / TRACE).exists():
-            yield Place(given / folder / TRACE, (*_parts(whole), *name), len(name))
+            yield Place(named / folder / TRACE, (*_name_parts(whole), *name), len(name))
 
 
 def _part(part: object) -> str:
@@ -105,7 +105,7 @@ def _part(part: object) -> str:
     return part
 
 
-def _named(places: Sequence[Place]) -> dict[str, Place]:
+def _name_runs(places: Sequence[Place]) -> dict[str, Place]:
     """Name every run by as few parts as no other run shares."""
     named: dict[str, Place] = {}
     for place in places:

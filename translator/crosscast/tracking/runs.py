@@ -125,12 +125,16 @@ def _point(row: TraceRow) -> Point:
     return Point(row.window + 1, values)
 
 
-def _evaluated(found: Evaluation, prefix: str = EVAL_PREFIX) -> Iterator[tuple[str, float]]:
-    for name, value in {"loss": found.loss, "accuracy": found.accuracy, **found.metrics}.items():
+def _evaluated(evaluation: Evaluation, prefix: str = EVAL_PREFIX) -> Iterator[tuple[str, float]]:
+    for name, value in {
+        "loss": evaluation.loss,
+        "accuracy": evaluation.accuracy,
+        **evaluation.metrics,
+    }.items():
         if value is not None:
             yield f"{prefix}{name}", value
-    if found.averages is not None:
-        yield from _evaluated(found.averages, f"{prefix}ema_")
+    if evaluation.averages is not None:
+        yield from _evaluated(evaluation.averages, f"{prefix}ema_")
 
 
 def _facts(status: Status) -> Iterator[tuple[str, str | int]]:

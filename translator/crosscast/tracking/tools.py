@@ -98,7 +98,7 @@ def write_with(tool: Tool, runs: Sequence[TracedRun], folder: Path, place: Path)
         # -P: no module of the current folder is taken for one of the library.
         command = [sys.executable, "-P", "-m", f"crosscast.tracking.writers.{tool.writer}"]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command,
                 input=json.dumps(request),
                 env=kept | own,
@@ -109,8 +109,8 @@ def write_with(tool: Tool, runs: Sequence[TracedRun], folder: Path, place: Path)
             )
         except subprocess.TimeoutExpired:
             raise failure("CC717", f"{tool.package}: not done after {TIMEOUT:g} s") from None
-    if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2][:300] or f"exit code {done.returncode}"
+    if process.returncode:
+        last = process.stderr.strip().rpartition("\n")[2][:300] or f"exit code {process.returncode}"
         raise failure("CC717", f"{tool.package}: {last}")
 
 

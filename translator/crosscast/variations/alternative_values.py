@@ -25,9 +25,9 @@ def other_recipes(recipe: Recipe, path: str) -> Iterator[Recipe]:
     data = recipe.model_dump()
     for value in (*_variants(value_at(data, path)), *_of_field(data, path)):
         for also in _following(data, path, value):
-            made = built(changed(data, {path: value, **also}))
-            if made is not None and made[1]:
-                yield made[0]
+            result = built(changed(data, {path: value, **also}))
+            if result is not None and result[1]:
+                yield result[0]
                 break
 
 

@@ -99,10 +99,10 @@ class Groups:
         for number, group in enumerate(current):
             before, after = current[:number], current[number + 1 :]
             yield (*before, *after)
-            for change in self._of(group):
+            for change in self._changed_groups(group):
                 yield (*before, {**group, **change}, *after)
 
-    def _of(self, group: Mapping[str, Any]) -> Iterator[Data]:
+    def _changed_groups(self, group: Mapping[str, Any]) -> Iterator[Data]:
         factor, decay = group["rate_factor"], group["weight_decay"]
         yield {"rate_factor": 1.0 if factor != 1.0 else 2.0}
         yield {"weight_decay": None if decay is not None else 0.0}

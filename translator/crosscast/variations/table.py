@@ -207,10 +207,10 @@ def _variation(data: Data, path: str, value: Any, unfit: bool) -> Iterator[Varia
         attempts = attempts[1:]
     last: Variation | None = None
     for also in attempts:
-        made = built(changed(data, {path: value, **also} if path not in SECTIONS else also))
-        if made is None:
+        result = built(changed(data, {path: value, **also} if path not in SECTIONS else also))
+        if result is None:
             continue
-        recipe, fits = made
+        recipe, fits = result
         if fits:
             yield Variation(path, value, recipe, also=also)
             break

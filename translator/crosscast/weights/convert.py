@@ -26,7 +26,7 @@ def canonical_arrays(
     Raises:
         Misfit: An array has another shape than the map says.
     """
-    found = {}
+    canonical = {}
     for name, held in known.of(framework).items():
         if name not in arrays:
             continue
@@ -36,8 +36,8 @@ def canonical_arrays(
             except Misfit as error:
                 raise Misfit(f"{name!r} {error}") from None
             later = place.layout.term is not None and place.layout.term[0] > 0
-            found[entry.name] = 0 * array if later and kind == "weights" else array
-    return found
+            canonical[entry.name] = 0 * array if later and kind == "weights" else array
+    return canonical
 
 
 def framework_arrays(
@@ -50,36 +50,36 @@ def framework_arrays(
     Raises:
         Misfit: A tensor is given in part only.
     """
-    found: dict[str, np.ndarray] = {}
+    by_name: dict[str, np.ndarray] = {}
     for name, held in known.of(framework).items():
-        given = [(entry, place) for entry, place in held if entry.name in canonical]
-        if not given:
+        present = [(entry, place) for entry, place in held if entry.name in canonical]
+        if not present:
             continue
-        if kind == "gradients" and given[0][1].layout.term is not None:
-            given = given[:1]
-            array = _single(canonical, *given[0])
+        if kind == "gradients" and present[0][1].layout.term is not None:
+            present = present[:1]
+            array = _single(canonical, *present[0])
         else:
-            parts = [(canonical[entry.name], place.layout) for entry, place in given]
+            parts = [(canonical[entry.name], place.layout) for entry, place in present]
             try:
                 array = from_canonical(parts, shape_of(held))
             except Misfit as error:
                 raise Misfit(f"{name!r} {error}") from None
         also = {other for _, place in held for other in place.also}
-        found |= dict.fromkeys((name, *sorted(also)), array)
-    return found
+        by_name |= dict.fromkeys((name, *sorted(also)), array)
+    return by_name
 
 
 def doubled(known: WeightsMap) -> dict[str, set[str]]:
     """Return by framework the tensors of which another one trains two, whose sum they are."""
-    found: dict[str, set[str]] = {framework: set() for framework in known.frameworks}
+    by_framework: dict[str, set[str]] = {framework: set() for framework in known.frameworks}
     for framework in known.frameworks:
         for name, held in known.of(framework).items():
             for other in known.frameworks if held[0][1].layout.term else ():
                 places = [entry.places[other] for entry, _ in held if other in entry.places]
                 trained = [p for p in places if not p.frozen and p.layout.term is None]
                 if len(trained) > 1:
-                    found[framework].add(name)
-    return found
+                    by_framework[framework].add(name)
+    return by_framework
 
 
 def _single(canonical: Arrays, entry: Entry, place: Place) -> np.ndarray:

@@ -54,12 +54,12 @@ class WeightsMap:
 
     def of(self, framework: str) -> dict[str, list[tuple[Entry, Place]]]:
         """Return the entries and places of a framework by its own first name of the tensor."""
-        found: dict[str, list[tuple[Entry, Place]]] = {}
+        by_tensor: dict[str, list[tuple[Entry, Place]]] = {}
         for entry in self.entries:
             if framework in entry.places:
                 place = entry.places[framework]
-                found.setdefault(place.name, []).append((entry, place))
-        return found
+                by_tensor.setdefault(place.name, []).append((entry, place))
+        return by_tensor
 
     def frozen(self, framework: str) -> set[str]:
         """Return all names of weights that a framework does not train."""

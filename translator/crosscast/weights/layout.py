@@ -102,22 +102,22 @@ def to_canonical(array: np.ndarray, layout: Layout, canonical: Shape) -> np.ndar
         Misfit: Array, layout and shape do not fit.
     """
     check(layout, array.shape, canonical)
-    found = array.reshape(expanded_shape(layout, array.shape))
+    canonical_array = array.reshape(expanded_shape(layout, array.shape))
     if layout.axes is not None:
-        found = found.transpose(layout.axes)
+        canonical_array = canonical_array.transpose(layout.axes)
     if layout.part is not None:
         number, count = layout.part
-        size = len(found) // count
-        found = found[number * size : (number + 1) * size]
-    found = found.reshape(canonical)
-    return found if layout.gates is None else reordered(found, layout.gates)
+        size = len(canonical_array) // count
+        canonical_array = canonical_array[number * size : (number + 1) * size]
+    canonical_array = canonical_array.reshape(canonical)
+    return canonical_array if layout.gates is None else reordered(canonical_array, layout.gates)
 
 
 def reordered(array: np.ndarray, blocks: Sequence[int]) -> np.ndarray:
     """Return an array with equal blocks along its first axis in another order."""
     shape = array.shape
-    found = array.reshape(len(blocks), shape[0] // len(blocks), *shape[1:])
-    return found[list(blocks)].reshape(shape)
+    blocks_of_array = array.reshape(len(blocks), shape[0] // len(blocks), *shape[1:])
+    return blocks_of_array[list(blocks)].reshape(shape)
 
 
 def from_canonical(parts: Sequence[tuple[np.ndarray, Layout]], shape: Shape) -> np.ndarray:
@@ -144,12 +144,12 @@ def from_canonical(parts: Sequence[tuple[np.ndarray, Layout]], shape: Shape) -> 
     ]
     if first.part is not None:
         size = moved[0] // first.part[1]
-        found = np.concatenate([array.reshape(size, *moved[1:]) for array in plain])
+        framework_array = np.concatenate([array.reshape(size, *moved[1:]) for array in plain])
     else:
-        found = sum(plain[1:], plain[0]).reshape(moved)
+        framework_array = sum(plain[1:], plain[0]).reshape(moved)
     if first.axes is not None:
-        found = found.transpose(inverse(first.axes))
-    return np.ascontiguousarray(found.reshape(shape))
+        framework_array = framework_array.transpose(inverse(first.axes))
+    return np.ascontiguousarray(framework_array.reshape(shape))
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
@@ -168,11 +168,11 @@ def check_whole(layouts: Sequence[Layout]) -> None:
     if len(layouts) == 1 and layouts[0].part is None and layouts[0].term is None:
         return
     for kind in ("part", "term"):
-        found = [getattr(layout, kind) for layout in layouts]
-        if None not in found:
-            counts = {count for _, count in found}
-            if len(counts) == 1 and sorted(k for k, _ in found) == list(range(*counts)):
+        shares = [getattr(layout, kind) for layout in layouts]
+        if None not in shares:
+            counts = {count for _, count in shares}
+            if len(counts) == 1 and sorted(k for k, _ in shares) == list(range(*counts)):
                 return
-            numbers = ", ".join(f"{k} of {n}" for k, n in sorted(found))
+            numbers = ", ".join(f"{k} of {n}" for k, n in sorted(shares))
             raise Misfit(f"has only {numbers} as a {kind}, or one twice")
     raise Misfit("is used twice")

@@ -32,12 +32,12 @@ def read_weights(path: str) -> WeightsMap:
     source = read_source(path, max_bytes=MAX_BYTES)
     document = parse(source.text, source.name, max_nodes=MAX_NODES)
     reader = _Reader(document, Collector())
-    found = reader.read()
+    known = reader.read()
     reader.collect.raise_errors()
-    assert found is not None
-    reader.check(found)
+    assert known is not None
+    reader.check(known)
     reader.collect.raise_errors()
-    return found
+    return known
 
 
 @dataclass
@@ -73,14 +73,14 @@ class _Reader:
             self.wrong("tensors must be a list", ("tensors",))
             return None
         entries = [self._entry(item, ("tensors", i), frameworks) for i, item in enumerate(tensors)]
-        left = self._left(data.get("left", {}), frameworks)
+        left = self._read_left(data.get("left", {}), frameworks)
         whole = tuple(entry for entry in entries if entry is not None)
         return WeightsMap(
             frameworks=tuple(frameworks), entries=whole, left=left, file=self.document.file
         )
 
-    def _left(self, data: Any, frameworks: list[str]) -> dict[str, tuple[str, ...]]:
-        found = {}
+    def _read_left(self, data: Any, frameworks: list[str]) -> dict[str, tuple[str, ...]]:
+        left = {}
         if not isinstance(data, dict):
             self.wrong("left must map frameworks to lists of names", ("left",))
             return {}
@@ -88,8 +88,8 @@ class _Reader:
             if framework not in frameworks or not _are_names(names):
                 self.wrong("needs a framework and a list of names", ("left", framework))
             else:
-                found[framework] = tuple(names)
-        return found
+                left[framework] = tuple(names)
+        return left
 
     def _entry(self, data: Any, path: PathKey, frameworks: list[str]) -> Entry | None:
         if not isinstance(data, dict):
@@ -105,12 +105,12 @@ class _Reader:
             self.wrong("shape must be a list of positive integers", (*path, "shape"))
         if type(data.get("proved", False)) is not bool:
             self.wrong("proved must be true or false", (*path, "proved"))
-        given = [framework for framework in frameworks if framework in data]
-        if len(given) < 2:
+        named = [framework for framework in frameworks if framework in data]
+        if len(named) < 2:
             self.wrong(f"{name!r} needs a place in two frameworks", path)
-        places = {f: self._place(data[f], (*path, f)) for f in given}
+        places = {f: self._place(data[f], (*path, f)) for f in named}
         whole = {f: place for f, place in places.items() if place is not None}
-        if not _is_name(name) or shape is None or len(whole) < max(2, len(given)):
+        if not _is_name(name) or shape is None or len(whole) < max(2, len(named)):
             return None
         proved = data.get("proved") is True
         span = self.document.span((*path, "name"))
@@ -148,35 +148,35 @@ class _Reader:
         )
 
     def _layout(self, data: Mapping[str, Any], path: PathKey) -> Layout:
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for key in _LAYOUT:
             if key not in data:
                 continue
             value = data[key]
             if key == "expand":
-                found[key] = _shape(value)
+                fields[key] = _shape(value)
             elif key in ("axes", "gates"):
-                found[key] = _order(value)
+                fields[key] = _order(value)
             else:
-                found[key] = _share(value)
-            if found[key] is None:
+                fields[key] = _share(value)
+            if fields[key] is None:
                 self.wrong(_NEEDS[key], (*path, key))
-        if "part" in found and "term" in found:
+        if "part" in fields and "term" in fields:
             self.wrong("part and term exclude each other", path)
-        return Layout(**found)
+        return Layout(**fields)
 
     def check(self, known: WeightsMap) -> None:
         """Report names that are used twice, and layouts that contradict shapes."""
         seen: set[str] = set()
         for entry in known.entries:
             if entry.name in seen:
-                self._at(entry, f"{entry.name!r} is there twice")
+                self._problem_at(entry, f"{entry.name!r} is there twice")
             seen.add(entry.name)
         for framework in known.frameworks:
             for name, message, entry in _contradictions(known, framework):
-                self._at(entry, f"{framework}: {name!r} {message}")
+                self._problem_at(entry, f"{framework}: {name!r} {message}")
 
-    def _at(self, entry: Entry, message: str) -> None:
+    def _problem_at(self, entry: Entry, message: str) -> None:
         self.collect.add(Diagnostic(code="CC763", message=message, span=entry.span))
 
 
@@ -229,8 +229,8 @@ def check_against(
             if other not in shapes:
                 wrong(f"the model has no tensor {other!r}", held[0][0])
             elif (shape := shape_of(held)) != shapes[other]:
-                found = list(shapes[other])
-                wrong(f"{other!r} has the shape {found}, not {list(shape)}", held[0][0])
+                actual = list(shapes[other])
+                wrong(f"{other!r} has the shape {actual}, not {list(shape)}", held[0][0])
     for name in known.left.get(framework, ()):
         if name not in shapes:
             wrong(f"the model has no tensor {name!r}")
@@ -253,18 +253,18 @@ def _numbers(value: Any) -> tuple[int, ...] | None:
 
 
 def _shape(value: Any) -> Shape | None:
-    found = _numbers(value)
-    right = found is not None and min(found, default=1) >= 1 and math.prod(found) <= 2**40
-    return found if right else None
+    numbers = _numbers(value)
+    right = numbers is not None and min(numbers, default=1) >= 1 and math.prod(numbers) <= 2**40
+    return numbers if right else None
 
 
 def _order(value: Any) -> tuple[int, ...] | None:
-    found = _numbers(value)
-    return found if found and sorted(found) == list(range(len(found))) else None
+    numbers = _numbers(value)
+    return numbers if numbers and sorted(numbers) == list(range(len(numbers))) else None
 
 
 def _share(value: Any) -> tuple[int, int] | None:
-    found = _numbers(value)
-    if found is None or len(found) != 2 or not 0 <= found[0] < found[1] <= 64:
+    numbers = _numbers(value)
+    if numbers is None or len(numbers) != 2 or not 0 <= numbers[0] < numbers[1] <= 64:
         return None
-    return found[0], found[1]
+    return numbers[0], numbers[1]

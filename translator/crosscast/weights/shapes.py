@@ -35,8 +35,8 @@ def shape_of(held: Sequence[tuple[Entry, Place]]) -> Shape:
     if None in shapes:
         raise Misfit("needs its shape")
     if len(shapes) > 1:
-        found = " and ".join(str(list(shape)) for shape in shapes if shape is not None)
-        raise Misfit(f"has the shapes {found}")
+        texts = " and ".join(str(list(shape)) for shape in shapes if shape is not None)
+        raise Misfit(f"has the shapes {texts}")
     (shape,) = shapes
     assert shape is not None
     if min(shape, default=1) < 1 or math.prod(shape) > 2**40:

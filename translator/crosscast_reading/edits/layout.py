@@ -35,14 +35,14 @@ def indent_of(module: Module, statement: ast.stmt) -> str:
 
 def unit_of(module: Module, statement: ast.stmt) -> str:
     """Return one level of indentation, as used in the nearby text."""
-    here: ast.AST = statement
-    parent = module.parent(here)
+    node: ast.AST = statement
+    parent = module.parent(node)
     while parent is not None:
-        if isinstance(parent, ast.stmt) and isinstance(here, ast.stmt):
-            inner, outer = indent_of(module, here), indent_of(module, parent)
+        if isinstance(parent, ast.stmt) and isinstance(node, ast.stmt):
+            inner, outer = indent_of(module, node), indent_of(module, parent)
             if len(inner) > len(outer) and inner.startswith(outer) and not inner.strip():
                 return inner[len(outer) :]
-        here, parent = parent, module.parent(parent)
+        node, parent = parent, module.parent(parent)
     return "    "
 
 
@@ -103,9 +103,9 @@ class Draft:
 
     def before(self, statement: ast.stmt, *lines: str) -> None:
         """Insert lines before a statement with its indentation; equal lines only once."""
-        there = self._before.setdefault(statement, [])
-        if there[-len(lines) :] != list(lines):
-            there.extend(lines)
+        lines_before = self._before.setdefault(statement, [])
+        if lines_before[-len(lines) :] != list(lines):
+            lines_before.extend(lines)
 
     def after(self, statement: ast.stmt, *lines: str) -> None:
         """Insert lines after a statement and its comment, with its indentation."""
@@ -200,10 +200,10 @@ class Draft:
                 merged[place] = merged.get(place, "") + edit.text
             else:
                 rest.append(edit)
-        done: list[Edit] = []
+        edits: list[Edit] = []
         for edit in rest:
             text = merged.pop((edit.line, edit.column), "")
-            done.append(
+            edits.append(
                 Edit(
                     file=edit.file,
                     line=edit.line,
@@ -213,7 +213,7 @@ class Draft:
                     text=text + edit.text,
                 )
             )
-        return done + [insert(self.module, *place, text) for place, text in merged.items()]
+        return edits + [insert(self.module, *place, text) for place, text in merged.items()]
 
     def _removal(self, statement: ast.stmt) -> Edit:
         first, last = statement.lineno, statement.end_lineno or statement.lineno

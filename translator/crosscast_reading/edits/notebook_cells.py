@@ -67,10 +67,10 @@ def apply_to_notebook(text: str, edits: Sequence[Edit]) -> str | None:
         return None
     by_cell: dict[int, list[Edit]] = {}
     for edit in edits:
-        found = _local(cells, edit)
-        if found is None:
+        in_cell = _local(cells, edit)
+        if in_cell is None:
             return None
-        by_cell.setdefault(found[0], []).append(found[1])
+        by_cell.setdefault(in_cell[0], []).append(in_cell[1])
     for number, chosen in sorted(by_cell.items(), reverse=True):
         cell = cells[number]
         new = apply_edits(cell.text, chosen)

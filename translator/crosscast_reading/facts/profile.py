@@ -25,8 +25,8 @@ class Profile:
 
     def best(self, field: str, subject: str | None = None) -> Fact | None:
         """Return the fact that counts: the outermost layer, then the surest, then the first."""
-        found = self.all(field, subject)
-        return max(found, key=_weight) if found else None
+        facts = self.all(field, subject)
+        return max(facts, key=_weight) if facts else None
 
     def subjects(self, field: str) -> tuple[str, ...]:
         """Return the subjects that a field is said of, in the order of the source."""

@@ -354,12 +354,12 @@ _PRINTED_VALUES: dict[str, dict[Plain, Plain]] = {
 
 
 def printed_name(field: str) -> str:
-    """Return what reports call a field of the vocabulary."""
+    """Return the name of a field of the vocabulary in reports."""
     return _PRINTED.get(field, field)
 
 
 def printed_value(field: str, value: PlainValue) -> PlainValue:
-    """Return what reports call a value of a field of the vocabulary."""
+    """Return the name of a field's value in reports."""
     values = _PRINTED_VALUES.get(field, {})
     if isinstance(value, tuple):
         return tuple(values.get(part, part) for part in value)

@@ -51,7 +51,7 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     """
     from crosscast_reading.sources.subject_builder import subject_of
 
-    subject, found = subject_of(sources, versions)
+    subject, diagnostics_of_reading = subject_of(sources, versions)
     facts = (*_of_reached(launched(subject), subject), *assumptions(subject))
     subject = replace(subject, profile=profile_of(without_filled_in(facts)))
     profile, warnings = trained_apart(subject)
@@ -60,12 +60,12 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     marks: tuple[Mark, ...] = ()
     for source in sources:
         if kind_of(source) == "config" and recipe is None:
-            recipe = _recipe(source, found)
+            recipe = _recipe(source, diagnostics_of_reading)
             marks = _marks(source) if recipe is not None else ()
     return Analysis(
         subject=subject,
         settled=settle(subject.profile),
-        diagnostics=tuple(dict.fromkeys((*subject.unread, *found, *warnings))),
+        diagnostics=tuple(dict.fromkeys((*subject.unread, *diagnostics_of_reading, *warnings))),
         recipe=recipe,
         marks=marks,
     )
@@ -85,7 +85,7 @@ def _of_reached(profile: Profile, subject: Subject) -> Iterator[Fact]:
 
 
 def _marks(source: Source) -> tuple[Mark, ...]:
-    """Return what is still to be filled in, in a recipe."""
+    """Return the marks of the fields that are still to be filled in, in a recipe."""
     from crosscast.recipe.yaml_source import parse
 
     return parse(source.text, source.name).marks
@@ -96,24 +96,26 @@ def launched(subject: Subject) -> Profile:
 
     The reader of the program knows the value already; here the launch becomes its layer.
     """
-    flags = {_word(flag.expression): flag for command in subject.commands for flag in command.flags}
+    flags = {
+        _flag_word(flag.expression): flag for command in subject.commands for flag in command.flags
+    }
     if not flags:
         return subject.profile
     facts = []
     for fact in subject.profile:
-        flag = flags.get(_word(fact.expression.rpartition(".")[2]))
-        if fact.origin == "flag" and fact.known and flag is not None and _same(fact, flag):
+        flag = flags.get(_flag_word(fact.expression.rpartition(".")[2]))
+        if fact.origin == "flag" and fact.known and flag is not None and _is_given_by(fact, flag):
             places = (*flag.places, *fact.places)
             fact = replace(fact, places=places, layer=Layer.LAUNCHER)
         facts.append(fact)
     return profile_of(facts)
 
 
-def _word(flag: str) -> str:
+def _flag_word(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_").lower()
 
 
-def _same(fact: Fact, flag: Fact) -> bool:
+def _is_given_by(fact: Fact, flag: Fact) -> bool:
     """Whether the value of a fact is the one that the launch gives."""
     if isinstance(fact.value, int | float) and not isinstance(fact.value, bool):
         try:
@@ -129,11 +131,11 @@ def together(sources: Sequence[Source]) -> tuple[Source, ...]:
     return (*first, *(source for source in sources if source not in first))
 
 
-def _recipe(source: Source, found: list[Diagnostic]) -> Recipe | None:
+def _recipe(source: Source, diagnostics: list[Diagnostic]) -> Recipe | None:
     from crosscast_reading.readers.recipe_yaml import READER
 
     if not READER.sniff(source):
         return None
     reading = READER.read(source)
-    found += reading.diagnostics
+    diagnostics += reading.diagnostics
     return reading.recipe

@@ -26,7 +26,9 @@ def recipe_yaml(fields: Mapping[str, Filled], sources: Sequence[str]) -> str:
         fields: by their path.
         sources: names of the files that it was read from.
     """
-    shown = ", ".join(_plain(name) for name in sources[:4]) + (", ..." if len(sources) > 4 else "")
+    shown = ", ".join(_printable(name) for name in sources[:4]) + (
+        ", ..." if len(sources) > 4 else ""
+    )
     lines = [f"# Lifted by crosscast {__version__} from {shown}."]
     if any(filled.how == "assumed" for filled in fields.values()):
         lines.append(f"# {FILL_IN}: the source does not say it; what stands here is only a start.")
@@ -86,17 +88,17 @@ def _quoted(word: str) -> str:
 
 def comment(filled: Filled) -> str:
     """Return where a field comes from: places, confidence, what else one must know."""
-    lines = list(dict.fromkeys(f"{_plain(place.file)}:{place.line}" for place in filled.places))
+    lines = list(dict.fromkeys(f"{_printable(place.file)}:{place.line}" for place in filled.places))
     places = ", ".join(lines[:_PLACES]) + (", ..." if len(lines) > _PLACES else "")
     parts = [places] if places else []
     if filled.note:
-        parts.append(f"({_plain(filled.note)})" if places else _plain(filled.note))
+        parts.append(f"({_printable(filled.note)})" if places else _printable(filled.note))
     note = " ".join(parts)
     if filled.how == "assumed":
         return f"{FILL_IN}: {note}".rstrip(": ")
     return note if filled.confidence == "certain" else f"{note} {filled.confidence}".lstrip()
 
 
-def _plain(text: str) -> str:
+def _printable(text: str) -> str:
     """Return a text of a source fit for a comment: one line, nothing that YAML forbids."""
     return "".join(c if c.isprintable() else " " for c in text)[:120]

@@ -59,9 +59,9 @@ def groups_of(sources: Sequence[Source], named: Sequence[str]) -> list[tuple[Sou
 def lift_sources(sources: Sequence[Source], versions: Mapping[str, str]) -> Report:
     """Return the report on sources that belong together; a failure is its only diagnostic."""
     failures: list[Diagnostic] = []
-    what = f"reading {sources[0].name}"
-    found = guarded(failures, what, sources, lambda: report(lift(analyse(sources, versions))))
-    return found or lost(sources, failures[0])
+    activity = f"reading {sources[0].name}"
+    result = guarded(failures, activity, sources, lambda: report(lift(analyse(sources, versions))))
+    return result or lost(sources, failures[0])
 
 
 def lift_groups(
@@ -102,10 +102,10 @@ def _spread(
             try:
                 yield future.result()
             except BrokenProcessPool:
-                yield _alone(members, versions)
+                yield _lift_in_new_process(members, versions)
 
 
-def _alone(members: tuple[Source, ...], versions: Mapping[str, str]) -> Report:
+def _lift_in_new_process(members: tuple[Source, ...], versions: Mapping[str, str]) -> Report:
     """Lift a group in a process of its own, because one of its neighbours ended the last one."""
     with spread(lift_sources, [(members, versions)], 1) as (future,):
         try:
@@ -123,11 +123,11 @@ def only_run(paths: Sequence[str], versions: Mapping[str, str]) -> tuple[Lifted,
         DiagnosticError: CC919 if there are several runs or none.
     """
     sources, problems = read_sources(paths)
-    found = [lift(analyse(members, versions)) for members in groups_of(sources, paths)]
-    trains = [lifted for lifted in found if lifted.text] or found
+    lifted_groups = [lift(analyse(members, versions)) for members in groups_of(sources, paths)]
+    trains = [lifted for lifted in lifted_groups if lifted.text] or lifted_groups
     if len(trains) != 1:
         message = f"--run needs one run, but {len(trains)} were found"
         hint = "name the files of one run"
         raise DiagnosticError(*problems, Diagnostic(code="CC919", message=message, hint=hint))
-    others = [d for lifted in found if lifted is not trains[0] for d in lifted.diagnostics]
+    others = [d for lifted in lifted_groups if lifted is not trains[0] for d in lifted.diagnostics]
     return trains[0], [*problems, *others]

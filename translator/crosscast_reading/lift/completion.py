@@ -34,23 +34,23 @@ def completed(draft: Draft, sources: Sequence[str]) -> tuple[Recipe | None, list
     A value that no recipe can have gives way to the recipe's default, marked, with a warning. There
     is no recipe only if a field without a default is wrong.
     """
-    given = dict(draft.fields)
+    fields_before = dict(draft.fields)
     problems: dict[str, Diagnostic] = {}
     for _ in range(_MOST):
         try:
             recipe = build_recipe(parse(recipe_yaml(draft.fields, sources), "recipe.yaml"))
         except DiagnosticError as error:
-            found = [_explained(diagnostic, draft) for diagnostic in error.diagnostics]
-            if any(p.path not in draft.fields or p.path in problems for p in found):
-                draft.fields = given
-                return None, [*problems.values(), *(p for p in found if p.path not in problems)]
-            for problem in found:
+            explained = [_explained(diagnostic, draft) for diagnostic in error.diagnostics]
+            if any(p.path not in draft.fields or p.path in problems for p in explained):
+                draft.fields = fields_before
+                return None, [*problems.values(), *(p for p in explained if p.path not in problems)]
+            for problem in explained:
                 problems[problem.path] = problem
                 _drop(problem.path, draft)
             continue
-        _fill_in(recipe, draft, given, problems)
+        _fill_in(recipe, draft, fields_before, problems)
         return recipe, [replace(p, severity=Severity.WARNING) for p in problems.values()]
-    draft.fields = given
+    draft.fields = fields_before
     return None, list(problems.values())
 
 
@@ -84,15 +84,15 @@ def _explained(diagnostic: Diagnostic, draft: Draft) -> Diagnostic:
 def _fill_in(
     recipe: Recipe,
     draft: Draft,
-    given: Mapping[str, Filled],
+    fields_before: Mapping[str, Filled],
     problems: Mapping[str, Diagnostic],
 ) -> None:
     """Mark the values that gave way to defaults, and those that nothing in the draft speaks of."""
     values = flat(recipe)
-    draft.said = frozenset()  # whoever said it, what is not possible gives way
+    draft.direct = frozenset()  # whoever said it, what is not possible gives way
     for path, problem in problems.items():
-        shown = f"{scalar(given[path].value)} is not possible: {problem.message}"
-        draft.assume(path, values.get(path), shown, places=given[path].places)
+        shown = f"{scalar(fields_before[path].value)} is not possible: {problem.message}"
+        draft.assume(path, values.get(path), shown, places=fields_before[path].places)
     for path in _open_fields(values, draft):
         draft.assume(path, values[path], "not read")
 

@@ -48,14 +48,14 @@ def _contradict(winner: Fact, other: Fact) -> bool:
 def _diagnostic(name: str, winner: Fact, other: Fact, *, number: bool) -> Diagnostic:
     first, second = winner.places[0], other.places[0]
     noun = "number" if number else "word"
-    said, otherwise = (printed_value(name, fact.value) for fact in (winner, other))
+    value, otherwise = (printed_value(name, fact.value) for fact in (winner, other))
     return Diagnostic(
         code="CC910",
         severity=Severity.WARNING,
         path=VOCABULARY[name].recipe,
         span=first,
         message=(
-            f"{printed_name(name)} is {said} here ({winner.layer}), but {otherwise} at"
+            f"{printed_name(name)} is {value} here ({winner.layer}), but {otherwise} at"
             f" {second.file}:{second.line} ({other.layer})"
         ),
         hint=f"the {winner.layer} wins; write the same {noun} in both places",

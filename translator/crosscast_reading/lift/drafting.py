@@ -64,7 +64,7 @@ def is_unread(diagnostics: Iterable[Diagnostic]) -> bool:
 def lift(analysis: Analysis) -> Lifted:
     """Return the recipe of sources that belong together. Never raises."""
     if analysis.recipe is not None:
-        return _given(analysis, analysis.recipe)
+        return _lifted_recipe(analysis, analysis.recipe)
     if not _trains(analysis):
         message = "nothing here trains, as far as the readers can tell"
         note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
@@ -128,10 +128,10 @@ def fill(analysis: Analysis) -> Draft:
 
 def _class_of(analysis: Analysis, chosen: str) -> str:
     """Return the class of an optimizer, with its module where the source shows that."""
-    found = analysis.settled.get(("optimizer.source_name", chosen))
-    if found is None or not found.fact.known:
+    settled = analysis.settled.get(("optimizer.source_name", chosen))
+    if settled is None or not settled.fact.known:
         return ""
-    return found.fact.expression or str(found.fact.value)
+    return settled.fact.expression or str(settled.fact.value)
 
 
 def slug(name: str) -> str:
@@ -161,10 +161,10 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
         draft.notes = [note for note in draft.notes if note.path != "accumulation"]
     if "distributed.processes_per_node" in direct:
         run_sections.spread(step_sections.looking(analysis.settled), draft)
-    draft.said = frozenset(direct)
+    draft.direct = frozenset(direct)
 
 
-def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
+def _lifted_recipe(analysis: Analysis, recipe: Recipe) -> Lifted:
     from crosscast.recipe.yaml_text import recipe_text
 
     return Lifted(

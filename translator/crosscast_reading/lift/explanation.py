@@ -60,7 +60,7 @@ def program_steps(path: str) -> ProgramSteps:
             *lifted.diagnostics, Diagnostic(code="CC915", message=message, hint=hint)
         )
     plan = canonical_plan(lifted.recipe)
-    found = (
+    beside_plan = (
         StepBesidePlan(step.function, tuple(beside(step, plan, lifted.fields))) for step in steps
     )
-    return ProgramSteps(plan, tuple(found), lifted.diagnostics)
+    return ProgramSteps(plan, tuple(beside_plan), lifted.diagnostics)

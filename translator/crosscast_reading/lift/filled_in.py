@@ -23,18 +23,18 @@ def without_filled_in(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """
     if not any(fact.field == "api" and fact.value == "hf_trainer" for fact in facts):
         return tuple(facts)
-    said = {(f.field, f.subject): f for f in facts if f.known and f.reader != _CONFIG}
+    stated = {(f.field, f.subject): f for f in facts if f.known and f.reader != _CONFIG}
     left = {(f.field, f.subject) for f in facts if _is_auto(f)}
     gone: tuple[str, ...] = ()
-    if _TYPE in left and _TYPE in said:
-        gone = _TYPES if said[_TYPE].value == "float16" else (*_TYPES, *_SCALING)
+    if _TYPE in left and _TYPE in stated:
+        gone = _TYPES if stated[_TYPE].value == "float16" else (*_TYPES, *_SCALING)
     return tuple(
         fact
         for fact in facts
         if fact.reader != _CONFIG
         or not (
             (gone and fact.field.startswith(gone))
-            or (_is_auto(fact) and ((fact.field, fact.subject) in said or fact.field in _FOLLOWS))
+            or (_is_auto(fact) and ((fact.field, fact.subject) in stated or fact.field in _FOLLOWS))
         )
     )
 

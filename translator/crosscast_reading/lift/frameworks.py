@@ -10,10 +10,10 @@ UNSAID = "pytorch"
 
 
 def framework_of(name: str) -> Framework | None:
-    """Return what is known of the framework that a word means; None without a backend for it."""
-    found = (backend.framework for backend in installed_backends())
+    """Return the framework that a word means; None without a backend for it."""
+    known = (backend.framework for backend in installed_backends())
     return next(
-        (framework for framework in found if framework is not None and framework.word == name), None
+        (framework for framework in known if framework is not None and framework.word == name), None
     )
 
 

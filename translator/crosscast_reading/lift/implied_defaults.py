@@ -78,21 +78,21 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
     fact = look("framework")
     framework = framework_of(str(fact.value) if fact is not None else UNSAID)
     for api in apis:
-        if draft.library.label and api in TRAINERS and (found := find(TRAINERS[api], versions)):
-            _library(*found, draft)
+        if draft.library.label and api in TRAINERS and (defaults := find(TRAINERS[api], versions)):
+            _library(*defaults, draft)
     if draft.value("loss_scaling.mode") == "dynamic":
         _scaling(_scalers(look, apis), draft, versions)
     _optimizer(framework, name, draft, versions)
     clips = not draft.is_assumed("clipping.kind") and draft.value("clipping.kind")
     if clips in ("global_norm", "per_param_norm"):
-        clip, said = framework.clip if framework is not None else "", look("clipping.kind")
-        if said is not None and said.reader == _APEX and "lamb" in name.lower():
+        clip, stated = framework.clip if framework is not None else "", look("clipping.kind")
+        if stated is not None and stated.reader == _APEX and "lamb" in name.lower():
             clip = _CLIPS_INSIDE
-        found = find(clip, versions)
-        if found is None and framework is not None and framework.module == "paddle":
-            found = find(_CLIP_OF_FLUID, versions)
-        if found and "clipping.eps" in found[0].fixed:
-            draft.default("clipping.eps", found[0].fixed["clipping.eps"], found[1])
+        defaults = find(clip, versions)
+        if defaults is None and framework is not None and framework.module == "paddle":
+            defaults = find(_CLIP_OF_FLUID, versions)
+        if defaults and "clipping.eps" in defaults[0].fixed:
+            draft.default("clipping.eps", defaults[0].fixed["clipping.eps"], defaults[1])
 
 
 def apis_of(look: Look) -> tuple[str, ...]:
@@ -117,10 +117,10 @@ def _scalers(look: Look, apis: Iterable[str]) -> Iterator[str]:
 def _scaling(apis: Iterable[str], draft: Draft, versions: Mapping[str, str]) -> None:
     """Fill the settings of a dynamic scale from the API that scales; it has no others."""
     for api in apis:
-        found = find(api, versions)
-        if found is None:
+        defaults = find(api, versions)
+        if defaults is None:
             continue
-        entry, whose = found
+        entry, whose = defaults
         for path, value in _scaling_values(entry):
             draft.default(path, value, whose)
         draft.default("loss_scaling.max_scale", None, whose)
@@ -153,12 +153,12 @@ def _optimizer(
     kind = str(draft.value("optimizer.name"))
     if name.startswith(_OF_FLUID) and kind in ("adam", "adamw"):
         _epsilon_of_fluid(draft, versions)
-    found = _row(framework, name, versions)
-    if found is None:
+    defaults = _row(framework, name, versions)
+    if defaults is None:
         if not name and draft.library.label:
             _formula(kind, draft, draft.library)
         return
-    entry, whose = found
+    entry, whose = defaults
     values = dict(_optimizer_values(entry))
     for field, value in values.items():
         if field in _KNOWN[kind] or field == "learning_rate":
@@ -204,8 +204,8 @@ def _row(
         return None
     if "." in name and head not in _heads(framework):
         return find(name, versions)  # of a library that has a table of its own
-    if name.startswith(_OF_FLUID) and (found := find(name.removesuffix("Optimizer"), versions)):
-        return found
+    if name.startswith(_OF_FLUID) and (defaults := find(name.removesuffix("Optimizer"), versions)):
+        return defaults
     last = _BY_NAME.get(name, name.rpartition(".")[2])
     return next((f for form in forms if (f := find(form.format(last), versions))), None)
 

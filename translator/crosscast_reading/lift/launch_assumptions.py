@@ -21,14 +21,14 @@ def assumptions(subject: Subject) -> Iterator[Fact]:
     """Yield facts about precision inferred from names of switches; never certain ones."""
     if subject.program.modules or any(f.field.startswith("precision.") for f in subject.profile):
         return
-    given = [
+    switches = [
         (Setting(name=normal(flag.expression), value=flag.value, known=flag.known), flag)
         for command in subject.commands
         if not evaluates(command)
         for flag in command.flags
         if normal(flag.expression) in _SWITCHES
     ]
-    on = [(setting, flag) for setting, flag in given if setting.switch is True]
+    on = [(setting, flag) for setting, flag in switches if setting.switch is True]
     if on:
         setting, flag = on[0]
         yield _fact("precision.enabled", "always", flag)
@@ -36,8 +36,8 @@ def assumptions(subject: Subject) -> Iterator[Fact]:
             yield _fact("precision.dtypes", (dtype,), flag)
             yield _fact("precision.compute_dtype", dtype, flag)
         yield _fact("precision.flag", f"--{setting.name}", flag)
-    elif given and all(setting.switch is False for setting, _ in given):
-        _, flag = given[0]
+    elif switches and all(setting.switch is False for setting, _ in switches):
+        _, flag = switches[0]
         yield _fact("precision.enabled", "never", flag)
         yield _fact("precision.compute_dtype", "float32", flag)
 

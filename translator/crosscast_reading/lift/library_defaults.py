@@ -112,8 +112,8 @@ def trainer_of(apis: tuple[str, ...], versions: Mapping[str, str], program: Prog
     for api in apis:
         if api == "lightning" and steps_by_hand(program):
             return Library()
-        if api in TRAINERS and (found := find(TRAINERS[api], versions)):
-            entry, whose = found
+        if api in TRAINERS and (defaults := find(TRAINERS[api], versions)):
+            entry, whose = defaults
             values: dict[str, Any] = {}
             for name in _WINDOW:
                 if name in entry.arguments:

@@ -59,7 +59,7 @@ class Coverage:
         self._found: dict[Aspect, Shown] = {}
 
     def of(self, aspect: Aspect) -> Shown:
-        """Return what the loop shows of an aspect."""
+        """Return the evidence of an aspect in the loop."""
         if aspect not in self._found:
             self._found[aspect] = self._look(aspect)
         return self._found[aspect]
@@ -80,7 +80,7 @@ class Coverage:
 
 
 def _of_fit(aspect: Aspect, fit: Fit | None) -> Shown:
-    """Return what a model shows that its library trains."""
+    """Return the evidence of an aspect in a call of `fit`, where a library trains the model."""
     if fit is None:
         return Shown()
     if aspect in ("schedule", "average") and fit.callbacks:

@@ -96,12 +96,12 @@ def _undecided(settled: Settlement, chosen: str, draft: Draft) -> None:
     others = [
         who for who in subjects(settled) if who != chosen and _alternatives(settled, chosen, who)
     ]
-    if family.confidence == "certain" or len(_said("name", (chosen, *others), settled)) < 2:
+    if family.confidence == "certain" or len(_values("name", (chosen, *others), settled)) < 2:
         return
     note = f"only if {' and '.join(family.under)}"
     for path, filled in draft.fields.items():
         section, _, field = path.partition(".")
-        if section == "optimizer" and len(_said(field, (chosen, *others), settled)) > 1:
+        if section == "optimizer" and len(_values(field, (chosen, *others), settled)) > 1:
             draft.fields[path] = replace(filled, how="assumed", confidence="guess", note=note)
 
 
@@ -117,7 +117,7 @@ def _computed_rate(settled: Settlement, chosen: str, draft: Draft) -> None:
         draft.assume("optimizer.learning_rate", rate.value, changed.fact.expression, changed.fact)
 
 
-def _said(field: str, everyone: Sequence[str], settled: Settlement) -> set[object]:
+def _values(field: str, everyone: Sequence[str], settled: Settlement) -> set[object]:
     """Return the different values that optimizers have in a field of a recipe."""
     names = _PARTS.get(field, (field,))
     facts = [[settled.get((f"optimizer.{name}", who)) for name in names] for who in everyone]
@@ -133,8 +133,8 @@ def _alternatives(settled: Settlement, name: str, other: str) -> bool:
 
 def _settings(settled: Settlement, who: str, draft: Draft) -> None:
     def look(name: str) -> Fact | None:
-        found = settled.get((f"optimizer.{name}", who))
-        return found.fact if found else None
+        settled_fact = settled.get((f"optimizer.{name}", who))
+        return settled_fact.fact if settled_fact else None
 
     lr = look("learning_rate")
     if (rate := number(lr)) is not None and rate > 0:
@@ -146,12 +146,12 @@ def _settings(settled: Settlement, who: str, draft: Draft) -> None:
     if name in ("adam", "adamw", "lamb") and (eps := number(look("eps"))) is not None and eps > 0:
         draft.put("optimizer.eps", float(eps), look("eps"))
     if name == "sgd":
-        given = look("momentum")
-        if (momentum := number(given)) is not None:
-            draft.put("optimizer.momentum", float(momentum), given)
-        elif given is not None:
-            note = f"{given.expression or 'it'} is not known"
-            draft.assume("optimizer.momentum", _STARTS["momentum"], note, given)
+        fact = look("momentum")
+        if (momentum := number(fact)) is not None:
+            draft.put("optimizer.momentum", float(momentum), fact)
+        elif fact is not None:
+            note = f"{fact.expression or 'it'} is not known"
+            draft.assume("optimizer.momentum", _STARTS["momentum"], note, fact)
         if (nesterov := look("nesterov")) is not None and nesterov.known:
             draft.put("optimizer.nesterov", nesterov.value in ("yes", True), nesterov)
     _groups(look, draft)

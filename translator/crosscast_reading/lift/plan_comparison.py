@@ -81,9 +81,9 @@ def beside(
                 continue
             for event in same:
                 left.remove(event)
-                yield (part, op.kind, _named(op, event), _at(event), _how(event))
+                yield (part, op.kind, _name(op, event), _location(event), _details(event))
     for event in left:
-        yield ("", "-", event.kind, _at(event), _how(event))
+        yield ("", "-", event.kind, _location(event), _details(event))
 
 
 def operation_places(
@@ -100,7 +100,7 @@ def operation_places(
                 yield operation.strip("-"), event, file, int(line)
 
 
-def _named(op: Op, event: Event) -> str:
+def _name(op: Op, event: Event) -> str:
     if op.kind == "autocast" and event.context("autocast"):
         return f"{event.kind} in autocast"
     return event.kind
@@ -112,22 +112,22 @@ def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) ->
         isinstance(op, Clip) and op.mode == "none"
     ):
         return "nothing to do", "-"
-    within = _within(op.kind, events)
+    within = _event_around(op.kind, events)
     if within != "-":
         return within, "-"
     filled = fields.get(FIELDS_OF_OPERATIONS[op.kind])
-    done = filled is not None and filled.how in ("read", "derived") and not filled.nothing
+    stated = filled is not None and filled.how in ("read", "derived") and not filled.nothing
     if op.kind == "normalize" and filled is not None and filled.how == "derived":
-        done = False  # a mean over the rows of a batch needs no code of its own
-    if op.kind == "zero" and done:
+        stated = False  # a mean over the rows of a batch needs no code of its own
+    if op.kind == "zero" and stated:
         # Where the step is in code that was not understood, so is what follows it.
         return ("-" if any(event.kind == "step" for event in events) else OWN), "-"
-    if filled is not None and done and filled.places:
+    if filled is not None and stated and filled.places:
         return OWN, f"{filled.places[0].file}:{filled.places[0].line}"
     return "-", "-"
 
 
-def _within(kind: str, events: Sequence[Event]) -> str:
+def _event_around(kind: str, events: Sequence[Event]) -> str:
     """Return the event of which an operation is a part."""
     backward = [event for event in events if event.kind == "backward"]
     values = bool(backward) and all(event.library in _NO_SUMS for event in backward)
@@ -145,14 +145,14 @@ def _within(kind: str, events: Sequence[Event]) -> str:
     return "-"
 
 
-def _at(event: Event) -> str:
+def _location(event: Event) -> str:
     return f"{event.span.file}:{event.span.line}"
 
 
-def _how(event: Event) -> str:
+def _details(event: Event) -> str:
     parts = [event.subject] if event.subject else []
     parts += [
-        f"{name.removesuffix('_text')} {_text(event.detail[name])}"
+        f"{name.removesuffix('_text')} {_value_text(event.detail[name])}"
         for name in _TOLD
         if name in event.detail
     ]
@@ -164,7 +164,7 @@ def _how(event: Event) -> str:
     return ", ".join(parts)
 
 
-def _text(value: Value) -> str:
+def _value_text(value: Value) -> str:
     match value:
         case Known(value=plain):
             return str(plain)

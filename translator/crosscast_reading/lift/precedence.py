@@ -38,7 +38,7 @@ Settlement = Mapping[Key, Settled]
 
 
 def settle(profile: Profile) -> dict[Key, Settled]:
-    """Return what counts, by field and subject; fields without subjects have the subject ''."""
+    """Return the settled facts by field and subject; the subject is '' for fields without."""
     groups: dict[Key, list[Fact]] = {}
     for fact in profile:
         entry = VOCABULARY.get(fact.field)
@@ -62,8 +62,8 @@ def words(value: object) -> tuple[Plain, ...]:
 def _union(facts: list[Fact]) -> Settled:
     """Return all words of all facts; a word for nothing counts only alone."""
     top = [f for f in facts if f.known] or facts
-    found = list(dict.fromkeys(w for f in top if f.known for w in words(f.value)))
-    present = [w for w in found if w not in ABSENT] or found
+    all_words = list(dict.fromkeys(w for f in top if f.known for w in words(f.value)))
+    present = [w for w in all_words if w not in ABSENT] or all_words
     best = max(top, key=_weight)
     value = tuple(present) if best.known else None
     return Settled(fact=_copy(best, value=value, places=_places(top, best)))
@@ -72,18 +72,18 @@ def _union(facts: list[Fact]) -> Settled:
 def _winner(facts: list[Fact]) -> Settled:
     outermost = max(facts, key=lambda f: _LAYERS.index(f.layer)).layer
     inner = [f for f in facts if f.layer is not outermost]
-    here = [f for f in facts if f.layer is outermost]
-    best = max(here, key=_weight)
-    agree = [f for f in here if _says(f) == _says(best)]
-    differ = [f for f in here if f not in agree]
-    chosen = {f.value for f in here if f.known and f.value not in ABSENT}
-    if len(chosen) > 1 and "selectable" in VOCABULARY[best.field].values and _apart(here):
-        joined = _copy(best, value="selectable", places=_places(here, best))
+    of_layer = [f for f in facts if f.layer is outermost]
+    best = max(of_layer, key=_weight)
+    agree = [f for f in of_layer if _word(f) == _word(best)]
+    differ = [f for f in of_layer if f not in agree]
+    chosen = {f.value for f in of_layer if f.known and f.value not in ABSENT}
+    if len(chosen) > 1 and "selectable" in VOCABULARY[best.field].values and _differ(of_layer):
+        joined = _copy(best, value="selectable", places=_places(of_layer, best))
         return Settled(fact=joined, others=tuple(inner))
     return Settled(fact=_copy(best, places=_places(agree, best)), others=(*differ, *inner))
 
 
-def _apart(facts: Iterable[Fact]) -> bool:
+def _differ(facts: Iterable[Fact]) -> bool:
     """Whether facts with different words stand under different conditions."""
     conditions: dict[object, set[tuple[str, ...]]] = {}
     for fact in facts:
@@ -93,7 +93,7 @@ def _apart(facts: Iterable[Fact]) -> bool:
     return any(not a & b for i, a in enumerate(each) for b in each[i + 1 :])
 
 
-def _says(fact: Fact) -> tuple[object, str]:
+def _word(fact: Fact) -> tuple[object, str]:
     return (fact.value, "") if fact.known else (None, fact.expression or fact.reason or "?")
 
 
@@ -106,8 +106,8 @@ def _copy(fact: Fact, **changes: object) -> Fact:
 
 
 def _weight(fact: Fact) -> tuple[int, bool, bool, int]:
-    there = fact.known and (fact.value not in ABSENT or fact.field in _QUALITIES)
-    return (_LAYERS.index(fact.layer), fact.known, there, _sure(fact))
+    is_present = fact.known and (fact.value not in ABSENT or fact.field in _QUALITIES)
+    return (_LAYERS.index(fact.layer), fact.known, is_present, _sure(fact))
 
 
 def _sure(fact: Fact) -> int:

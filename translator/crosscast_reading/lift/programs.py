@@ -23,9 +23,7 @@ def _is_foreign(path: str) -> bool:
     from crosscast_reading.readers.recipe_yaml import READER
     from crosscast_reading.readers.registry import text_readers
 
-    found = read_text(Path(path))
-    if not isinstance(found, Text) or _VERSION.search(found.source.text):
+    text = read_text(Path(path))
+    if not isinstance(text, Text) or _VERSION.search(text.source.text):
         return False
-    return any(
-        reader.sniff(found.source) for reader in text_readers() if reader.name != READER.name
-    )
+    return any(reader.sniff(text.source) for reader in text_readers() if reader.name != READER.name)

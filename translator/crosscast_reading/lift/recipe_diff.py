@@ -70,7 +70,7 @@ def side_of(path: str, versions: Mapping[str, str]) -> Side:
 
 
 def lifted_at(path: str, sources: Sequence[Source], versions: Mapping[str, str]) -> Lifted:
-    """Return what was read from the one run at a path.
+    """Return the reading of the one run at a path.
 
     Args:
         path: as the user named it.
@@ -80,8 +80,10 @@ def lifted_at(path: str, sources: Sequence[Source], versions: Mapping[str, str])
     Raises:
         DiagnosticError: CC917 if there is not exactly one run.
     """
-    found = [lift(analyse(group, versions)) for group in groups_of(sources, [path])]
-    lifted = [candidate for candidate in found if candidate.fields or candidate.recipe is not None]
+    candidates = [lift(analyse(group, versions)) for group in groups_of(sources, [path])]
+    lifted = [
+        candidate for candidate in candidates if candidate.fields or candidate.recipe is not None
+    ]
     named = [
         candidate
         for candidate in lifted
@@ -91,7 +93,7 @@ def lifted_at(path: str, sources: Sequence[Source], versions: Mapping[str, str])
     if len(lifted) != 1:
         message = f"{path} holds {len(lifted) or 'no'} runs that could be compared"
         hint = "name the files of one run" if lifted else "see what `crosscast lift` says of it"
-        diagnostics = [d for candidate in found for d in candidate.diagnostics]
+        diagnostics = [d for candidate in candidates for d in candidate.diagnostics]
         raise DiagnosticError(*diagnostics, Diagnostic(code="CC917", message=message, hint=hint))
     return lifted[0]
 

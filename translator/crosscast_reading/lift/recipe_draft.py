@@ -45,13 +45,13 @@ class Draft:
     """Defaults of the library that runs the loop."""
     unknown: Mapping[str, Fact] = field(default_factory=dict)
     """Fields that a source sets to something that cannot be known: no default holds for them."""
-    said: frozenset[str] = frozenset()
+    direct: frozenset[str] = frozenset()
     """Fields that a source names as the recipe does, as emitted scripts do: nothing that is read
     of the loop replaces them."""
 
     def put(self, path: str, value: Any, fact: Fact | None = None, **more: Any) -> None:
         """Fill a field; `fact` gives places and confidence."""
-        if path in self.said:
+        if path in self.direct:
             return
         filled = self._of_fact(value, fact) if fact is not None else Filled(value=value)
         self.fields[path] = replace(filled, **more)
@@ -74,7 +74,7 @@ class Draft:
         places: tuple[Span, ...] = (),
     ) -> None:
         """Fill a field with a value that no source says: it is left to the user."""
-        if path in self.said:
+        if path in self.direct:
             return
         at = places or (fact.places if fact is not None else ())
         self.fields[path] = Filled(
@@ -88,15 +88,15 @@ class Draft:
         if path not in self.fields:
             self.assume(path, value, note, places=places)
 
-    def default(self, path: str, value: Any, found: Found) -> None:
+    def default(self, path: str, value: Any, source: Found) -> None:
         """Fill a field with a library's default; never override a source."""
         if path in self.fields:
             return
         if path in self.unknown:
             self._unsaid(path, value)
         else:
-            confidence: Confidence = "certain" if found.certain else "likely"
-            note = found.label
+            confidence: Confidence = "certain" if source.certain else "likely"
+            note = source.label
             self.fields[path] = Filled(value=value, how="default", confidence=confidence, note=note)
 
     def nothing(self, path: str, value: Any, aspect: Aspect, note: str) -> None:
@@ -157,8 +157,8 @@ class Draft:
 
     def value(self, path: str) -> Any:
         """Return the value of a field, None if it is not filled."""
-        found = self.fields.get(path)
-        return found.value if found else None
+        filled = self.fields.get(path)
+        return filled.value if filled else None
 
     def has(self, beginning: str) -> bool:
         """Whether a field is filled whose path begins like this."""

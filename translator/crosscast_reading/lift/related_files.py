@@ -64,9 +64,9 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> Nearby:
         sources: what was read so far.
         named: the files that the user named, and not folders above them: these are complete.
     """
-    found = {Path(source.name): source for source in sources}
+    by_path = {Path(source.name): source for source in sources}
     waiting: list[tuple[int, int, Source]] = []
-    seen = set(found)
+    seen = set(by_path)
     free = MAX_FILES
 
     def follow(source: Source) -> None:
@@ -83,7 +83,7 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> Nearby:
                 if not isinstance(text, Text) or _is_foreign_recipe(text.source, by):
                     continue
                 if kind_of(text.source) != "python" or path.name == "__init__.py":
-                    found[path] = text.source
+                    by_path[path] = text.source
                     open_.append((text.source, _places(text.source)))
                 else:
                     heapq.heappush(waiting, (-_worth(text.source), len(seen), text.source))
@@ -93,10 +93,10 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> Nearby:
             follow(source)
     while waiting and free:
         source = heapq.heappop(waiting)[2]
-        found[Path(source.name)] = source
+        by_path[Path(source.name)] = source
         free -= 1
         follow(source)
-    return Nearby(list(found.values()), sum(1 for worth, _, _ in waiting if worth))
+    return Nearby(list(by_path.values()), sum(1 for worth, _, _ in waiting if worth))
 
 
 def _worth(source: Source) -> int:

@@ -149,7 +149,7 @@ def by_file(lifted: Lifted) -> dict[str, Any]:
 
 
 def profile(settlement: Settlement) -> dict[str, Any]:
-    """Return what counts of every field, nested by the names of the vocabulary."""
+    """Return the settled value of every field, nested by the names of the vocabulary."""
     nested: dict[str, Any] = {}
     subjects: dict[str, dict[str, Any]] = {}
     for (name, who), settled in settlement.items():

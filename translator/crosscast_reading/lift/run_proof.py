@@ -77,7 +77,7 @@ class RunProof:
 
     def count(self, status: Status) -> int:
         """Return how many fields have a status."""
-        return sum(found.status == status for found in self.fields.values())
+        return sum(reading.status == status for reading in self.fields.values())
 
     @property
     def sentence(self) -> str:
@@ -101,8 +101,8 @@ class RunProof:
         return f"this recipe {does} what {program} does: {', '.join(parts)}"
 
     def _status(self, path: str) -> Status:
-        found = self.fields.get(path)
-        return found.status if found else "not exercised"
+        reading = self.fields.get(path)
+        return reading.status if reading else "not exercised"
 
 
 def prove_by_run(
@@ -167,12 +167,12 @@ def prove_by_run(
 
 def _framework(lifted: Lifted, script: str) -> str:
     """Return the backend whose framework a program is of."""
-    found = word(looking(lifted.analysis.settled)("framework"))
-    if found is None:  # a recipe says nothing of the program
+    name = word(looking(lifted.analysis.settled)("framework"))
+    if name is None:  # a recipe says nothing of the program
         sources, _ = read_sources([script])
         for members in groups_of(sources, [script]):
-            found = found or word(looking(analyse(members).settled)("framework"))
-    return backend_for(str(found))
+            name = name or word(looking(analyse(members).settled)("framework"))
+    return backend_for(str(name))
 
 
 def open_fields(lifted: Lifted) -> frozenset[str]:
@@ -191,7 +191,7 @@ def _fields(lifted: Lifted, reading: Reading) -> dict[str, FieldProof]:
         field.path: FieldProof(
             status=_status(field, free),
             value=field.value,
-            run=field.found if field.status == "contradicted" else None,
+            run=field.run_value if field.status == "contradicted" else None,
             why=field.why,
         )
         for field in reading.fields
@@ -206,7 +206,7 @@ def _status(field: FieldReading, free: frozenset[str]) -> Status:
 
 
 def _corrected(lifted: Lifted, reading: Reading) -> Lifted:
-    """Return what was lifted with the values that fit, and without marks of what was found."""
+    """Return the lifted recipe with the values that fit, without marks of found fields."""
     if not lifted.fields:
         from crosscast.recipe.yaml_text import recipe_text
 
@@ -218,7 +218,7 @@ def _corrected(lifted: Lifted, reading: Reading) -> Lifted:
     fields = {
         path: filled
         for path, filled in lifted.fields.items()
-        if path in values or not _below(path, reading.of("contradicted"))
+        if path in values or not _is_below(path, reading.of("contradicted"))
     }
     for field in reading.of("contradicted"):
         for path, value in _leaves(field.path, values):
@@ -235,7 +235,7 @@ def _corrected(lifted: Lifted, reading: Reading) -> Lifted:
     return replace(lifted, fields=fields, recipe=reading.corrected, text=text)
 
 
-def _below(path: str, changed: Sequence[FieldReading]) -> bool:
+def _is_below(path: str, changed: Sequence[FieldReading]) -> bool:
     """Whether a field is of a section, or of a list, of which another value fits."""
     tops = {field.path.split(".")[0] for field in changed}
     return path.split(".")[0] in tops
@@ -248,14 +248,14 @@ def _leaves(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def run_diagnostics(proof: RunProof, *, corrected: bool) -> list[Diagnostic]:
-    """Return what a user must know of the runs: contradictions are errors unless corrected."""
+    """Return the diagnostics about the runs: contradictions are errors unless corrected."""
     if proof.problem:
         message = f"{proof.command}: {proof.problem}"
         return [
             Diagnostic(code="CC979", severity=Severity.WARNING, message=message, hint=proof.hint)
         ]
     severity = Severity.NOTE if corrected else Severity.ERROR
-    found = [
+    diagnostics = [
         Diagnostic(
             code="CC978",
             severity=severity,
@@ -266,21 +266,23 @@ def run_diagnostics(proof: RunProof, *, corrected: bool) -> list[Diagnostic]:
         for path, field in proof.fields.items()
         if field.status == "contradicted"
     ]
-    found += [
+    diagnostics += [
         Diagnostic(code="CC978", message=f"the run is not explained by any value: {words}")
         for words in proof.unexplained
     ]
-    return found
+    return diagnostics
 
 
-def unless_refuted(told: Iterable[Diagnostic], proof: RunProof) -> list[Diagnostic]:
-    """Return what was said of the source, without a unit of its schedule that a run refutes.
+def unless_refuted(diagnostics: Iterable[Diagnostic], proof: RunProof) -> list[Diagnostic]:
+    """Return the diagnostics of the source, without a unit of its schedule that a run refutes.
 
     A schedule counts updates where the rates of the updates show its length.
     """
     length = proof.fields.get("schedule.total_steps")
     shown = length is not None and length.status != "not exercised"
-    return [each for each in told if not shown or not each.message.startswith(SCHEDULE_COUNTS)]
+    return [
+        each for each in diagnostics if not shown or not each.message.startswith(SCHEDULE_COUNTS)
+    ]
 
 
 def _contradiction(field: FieldProof, *, corrected: bool) -> str:

@@ -51,7 +51,7 @@ def schedule(look: Look, draft: Draft) -> None:
     elif decay is None:
         draft.nothing("schedule.name", "constant", "schedule", "no fall after the warm-up")
     elif name in _SCHEDULES:
-        _named(str(name), decay, warmup, draft)
+        _fill_name(str(name), decay, warmup, draft)
     elif name in _VAGUE:
         note = (decay.expression or decay.reason or str(name)).replace("_", " ")
         draft.assume("schedule.name", "constant", note, decay)
@@ -109,7 +109,7 @@ def _why_open(total: Fact | None, look: Look) -> str:
     return f"{why}: {count}" if text else count
 
 
-def _named(name: str, decay: Fact, warmup: Fact | None, draft: Draft) -> None:
+def _fill_name(name: str, decay: Fact, warmup: Fact | None, draft: Draft) -> None:
     """Fill the name of a schedule, which some programs have only with a warm-up."""
     draft.put("schedule.name", name, decay)
     if not decay.under or draft.is_assumed("schedule.name"):

@@ -78,7 +78,7 @@ def trained_apart(subject: Subject) -> tuple[Profile, tuple[Diagnostic, ...]]:
         ),
         hint="wrap the model in torch.nn.parallel.DistributedDataParallel, or start one process",
     )
-    return profile_of(_apart(subject.profile)), (warning,)
+    return profile_of(_without_parallel(subject.profile)), (warning,)
 
 
 def _of_launch(fact: Fact) -> bool:
@@ -86,7 +86,7 @@ def _of_launch(fact: Fact) -> bool:
     return fact.layer is Layer.LAUNCHER and fact.origin == "presence" and fact.reader == "shell"
 
 
-def _apart(profile: Profile) -> Iterator[Fact]:
+def _without_parallel(profile: Profile) -> Iterator[Fact]:
     for fact in profile:
         yield replace(fact, value="none") if fact.field == "parallel.kind" else fact
 
@@ -94,7 +94,9 @@ def _apart(profile: Profile) -> Iterator[Fact]:
 def _joins_nothing(subject: Subject, program: Program) -> bool:
     if any(diagnostic.severity == "error" for diagnostic in subject.unread):
         return False
-    return all(_known(module, program) and not _may_join(module) for module in program.modules)
+    return all(
+        _is_fully_read(module, program) and not _may_join(module) for module in program.modules
+    )
 
 
 def _may_join(module: Module) -> bool:
@@ -104,12 +106,12 @@ def _may_join(module: Module) -> bool:
     return _JOINS.search(_HARMLESS.sub("", text)) is not None
 
 
-def _known(module: Module, program: Program) -> bool:
+def _is_fully_read(module: Module, program: Program) -> bool:
     """Whether every import of a module was read or is of a library that joins nothing."""
     for name in module.imported:
-        found = program.find_module(name, module)
-        if found is not None:
-            if found.source.name.endswith("__init__.py"):
+        imported = program.find_module(name, module)
+        if imported is not None:
+            if imported.source.name.endswith("__init__.py"):
                 return False  # what it hands on may lie in a file that was not given
             continue
         root = name.partition(".")[0]

@@ -41,11 +41,11 @@ _UNDIVIDED = ("no", "no_by_design", "conditional")
 
 
 def looking(settled: Settlement) -> Look:
-    """Return what finds the fact that counts of a field without subjects."""
+    """Return a function that looks up the settled fact of a field without subjects."""
 
     def look(name: str) -> Fact | None:
-        found = settled.get((name, ""))
-        return found.fact if found else None
+        settled_fact = settled.get((name, ""))
+        return settled_fact.fact if settled_fact else None
 
     return look
 

@@ -44,9 +44,9 @@ def _used(module: Module) -> Iterator[Module]:
             used = _is_used(name, module)
             joined = f"{base}{alias.name}" if base.endswith(".") else f"{base}.{alias.name}"
             for dotted in (base, joined) if base else (alias.name,):
-                found = module.program.find_module(dotted, module)
-                if found is not None and (used or not may_train(found.source)):
-                    yield found
+                imported = module.program.find_module(dotted, module)
+                if imported is not None and (used or not may_train(imported.source)):
+                    yield imported
 
 
 def _is_used(name: str, module: Module) -> bool:

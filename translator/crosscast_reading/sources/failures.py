@@ -17,24 +17,24 @@ Part = TypeVar("Part")
 
 
 def guarded(
-    failures: list[Diagnostic], what: str, sources: Sequence[Source], work: Callable[[], Part]
+    failures: list[Diagnostic], activity: str, sources: Sequence[Source], work: Callable[[], Part]
 ) -> Part | None:
     """Return the result of `work`; record an exception as a failure, and return None.
 
     Args:
         failures: where it is recorded.
-        what: the part of crosscast that works, and on what.
+        activity: the part of crosscast that works, and on what.
         sources: what it works on, main file first.
         work: must not return a generator, whose body would run later.
     """
     try:
         return work()
     except Exception as error:  # a bug in crosscast or a plug-in, not in the user's files
-        failures.append(failure(what, error, sources))
+        failures.append(failure(activity, error, sources))
         return None
 
 
-def failure(what: str, error: Exception, sources: Sequence[Source]) -> Diagnostic:
+def failure(activity: str, error: Exception, sources: Sequence[Source]) -> Diagnostic:
     """Return the diagnostic for a part of crosscast that raised.
 
     Its place is the code of the user that the part looked at; the first line of the first source
@@ -52,7 +52,7 @@ def failure(what: str, error: Exception, sources: Sequence[Source]) -> Diagnosti
         span = Span(sources[0].name, 1, 1)
     return Diagnostic(
         code=FAILED,
-        message=f"{what} failed: {type(error).__name__}: {error}{place}",
+        message=f"{activity} failed: {type(error).__name__}: {error}{place}",
         span=span,
         hint="everything else was analyzed; please report this with the file, if you can share it",
     )

@@ -56,32 +56,32 @@ def find_files(
         exclude: patterns of paths to skip (`path_matches`).
         root: the folder that the patterns are relative to.
     """
-    found: dict[Path, Path] = {}
+    by_path: dict[Path, Path] = {}
     problems: list[Diagnostic] = []
     for name in paths:
         path = path_of(name)
         try:
             if path.is_dir():
-                for inside in _below(path, exclude, root):
-                    found.setdefault(inside.absolute(), inside)
+                for inside in _files_below(path, exclude, root):
+                    by_path.setdefault(inside.absolute(), inside)
             elif not path.exists():
-                what = "a link that leads nowhere" if path.is_symlink() else "no such file"
-                problems.append(Diagnostic(code="CC001", message=f"{name}: {what}"))
+                problem = "a link that leads nowhere" if path.is_symlink() else "no such file"
+                problems.append(Diagnostic(code="CC001", message=f"{name}: {problem}"))
             elif not path.is_file():
                 problems.append(Diagnostic(code="CC002", message=f"{name}: not a regular file"))
             elif not _excluded(path, exclude, root):
-                found.setdefault(path.absolute(), path)
+                by_path.setdefault(path.absolute(), path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             problems.append(Diagnostic(code="CC003", message=f"{name!r}: {reason}"))
-    return list(found.values()), problems
+    return list(by_path.values()), problems
 
 
 def _excluded(path: Path, exclude: Sequence[str], root: str) -> bool:
     return any(path_matches(str(path), pattern, root) for pattern in exclude)
 
 
-def _below(folder: Path, exclude: Sequence[str], root: str) -> Iterator[Path]:
+def _files_below(folder: Path, exclude: Sequence[str], root: str) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:  # an unreadable folder is skipped
@@ -93,7 +93,7 @@ def _below(folder: Path, exclude: Sequence[str], root: str) -> Iterator[Path]:
         if entry.is_dir(follow_symlinks=False):
             built = entry.name in _SKIPPED or entry.name.endswith(".egg-info")
             if not built and not (path / "pyvenv.cfg").exists():
-                yield from _below(path, exclude, root)
+                yield from _files_below(path, exclude, root)
         elif _is_wanted(path) and is_file(entry):
             yield path
 

@@ -45,7 +45,7 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     scripts = [source for source in sources if kind_of(source) == "shell" and may_train(source)]
     jobs = _jobs(scripts, files)
     for script in (
-        program for program in scripts if all(program not in some for some in jobs.values())
+        program for program in scripts if all(program not in job for job in jobs.values())
     ):
         started = _started(script, files)
         if started is None:
@@ -112,9 +112,9 @@ def _configurations(
 def _requirements(main: Source, lists: Sequence[Source]) -> list[Source]:
     """Return the requirements files in the folder of a file or the nearest parent with any."""
     for folder in PurePath(main.name).parents:
-        found = [list_ for list_ in lists if PurePath(list_.name).parent == folder]
-        if found:
-            return found
+        in_folder = [list_ for list_ in lists if PurePath(list_.name).parent == folder]
+        if in_folder:
+            return in_folder
     return []
 
 
@@ -153,13 +153,13 @@ def _started(script: Source, files: Files) -> Source | None:
     modules = ((match.start(1), match.group(1)) for match in _MODULE.finditer(script.text))
     for _, word in sorted([*_PROGRAM.places(script.text), *modules]):
         if not word.endswith(".py"):
-            found = files.module(folder, word.split("."))
-            if found:
-                return found
+            program = files.module(folder, word.split("."))
+            if program:
+                return program
             continue
         path = PurePath(word)
         same = files.named.get(path.name, [])
-        near = [source for source in same if PurePath(source.name) == _plain(folder / path)]
+        near = [source for source in same if PurePath(source.name) == _normalized(folder / path)]
         if near or len(same) == 1:
             return (near or same)[0]
         ends = [
@@ -174,7 +174,7 @@ def _started(script: Source, files: Files) -> Source | None:
 
 def _jobs(scripts: Sequence[Source], files: Files) -> dict[str, list[Source]]:
     """Return the scripts that name another script in their folder which launches a program."""
-    found: dict[str, list[Source]] = {}
+    by_program: dict[str, list[Source]] = {}
     starting = {
         program.name: program for program in scripts if _started(program, files) is not None
     }
@@ -184,11 +184,11 @@ def _jobs(scripts: Sequence[Source], files: Files) -> dict[str, list[Source]]:
         named = {PurePath(script.name).with_name(word) for word in _SCRIPT.find(script.text)}
         inner = [source.name for source in starting.values() if PurePath(source.name) in named]
         if len(inner) == 1:
-            found.setdefault(inner[0], []).append(script)
-    return found
+            by_program.setdefault(inner[0], []).append(script)
+    return by_program
 
 
-def _plain(path: PurePath) -> PurePath:
+def _normalized(path: PurePath) -> PurePath:
     """Return a path without `..`."""
     parts: list[str] = []
     for part in path.parts:
@@ -211,9 +211,9 @@ def _with_settings(
     added: dict[str, Source] = {}
     for member in members:
         for name in (*dict.fromkeys(_SETTINGS.find(member.text)), *hydra_names(member)):
-            found = _nearest(settings.get(name, ()), PurePath(member.name).parent)
-            if found is not None:
-                added[found.name] = found
+            configuration = _nearest(settings.get(name, ()), PurePath(member.name).parent)
+            if configuration is not None:
+                added[configuration.name] = configuration
     for source in list(added.values()):
         added.update((part.name, part) for part in ancestors(source, configurations))
     used.update(added)

@@ -65,9 +65,9 @@ class Imports:
         if len(self._files.python) < 2:
             return ()
         if source.name not in self._known:
-            found = dict.fromkeys(file.name for file in self._find(source))
-            found.pop(source.name, None)
-            self._known[source.name] = tuple(self._files.python[PurePath(n)] for n in found)
+            names = dict.fromkeys(file.name for file in self._find(source))
+            names.pop(source.name, None)
+            self._known[source.name] = tuple(self._files.python[PurePath(n)] for n in names)
         return self._known[source.name]
 
     def closure(self, main: Source) -> tuple[Source, ...]:
@@ -107,7 +107,7 @@ class Imports:
             for _ in range(dots - 1):
                 folder = folder.parent
             rest = [part for part in module.lstrip(".").split(".") if part]
-            yield from self._named(folder, rest, names)
+            yield from self._module_files(folder, rest, names)
 
     def _absolute(
         self, own: PurePath, module: Sequence[str], names: tuple[str, ...]
@@ -116,18 +116,18 @@ class Imports:
         if parts and parts[0] in INSTALLED:
             return  # a library
         for folder in (own, *own.parents):
-            found = list(self._named(folder, parts, names)) if parts else []
-            if found:
-                yield from found
+            imported = list(self._module_files(folder, parts, names)) if parts else []
+            if imported:
+                yield from imported
                 return
             if folder not in self._files.folders:
                 return
 
-    def _named(
+    def _module_files(
         self, folder: PurePath, parts: Sequence[str], names: tuple[str, ...]
     ) -> Iterator[Source]:
-        if found := self._files.module(folder, parts):
-            yield found
+        if file := self._files.module(folder, parts):
+            yield file
         for name in names:
-            if found := self._files.module(folder, [*parts, name]):
-                yield found
+            if file := self._files.module(folder, [*parts, name]):
+                yield file

@@ -42,12 +42,12 @@ def is_inherited(kept: ast.Name | ast.Attribute, call: Call) -> bool:
     if isinstance(kept, ast.Name) or owner is None:
         return False
     bases = [base for base in owner.bases if identifier(base) != "object"]
-    made = any(identifier(each.node.func) == owner.name for each in program.calls())
-    return bool(bases) or not made
+    is_instantiated = any(identifier(each.node.func) == owner.name for each in program.calls())
+    return bool(bases) or not is_instantiated
 
 
 def uses_of(kept: ast.Name | ast.Attribute, call: Call) -> Iterator[ScheduleUse]:
-    """Yield what the program does wherever it names a schedule.
+    """Yield the use that the program makes of a schedule, wherever it names it.
 
     It shows it or its rate, reads its state, uses its rate, restores or steps it, or gives it to
     an optimizer that asks it for the rate; everything else is other.
@@ -98,14 +98,14 @@ def _use(node: ast.expr, module: Module) -> ScheduleUse:
 
 def _is_shown(node: ast.expr, module: Module) -> bool:
     """Whether a rate only gets into a text or a record."""
-    here: ast.AST | None = node
-    while here is not None and not isinstance(here, ast.stmt):
-        around = module.parent(here)
+    part: ast.AST | None = node
+    while part is not None and not isinstance(part, ast.stmt):
+        around = module.parent(part)
         match around:
             case ast.FormattedValue():
                 return True
-            case ast.Call(func=called) if called is not here:
+            case ast.Call(func=called) if called is not part:
                 if module.call(around).method in _RECORDS:
                     return True
-        here = around
+        part = around
     return False

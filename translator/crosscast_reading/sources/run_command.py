@@ -44,9 +44,9 @@ def parse_command(text: str, code: str) -> Command:
     script = Path(words[0])
     if not script.is_file():
         raise DiagnosticError(Diagnostic(code="CC001", message=f"{script}: no such file"))
-    here, place = Path.cwd().resolve(), script.absolute()
+    current_folder, place = Path.cwd().resolve(), script.absolute()
     inside = place.parent.resolve() / place.name
-    folder = here if inside.is_relative_to(here) else inside.parent
+    folder = current_folder if inside.is_relative_to(current_folder) else inside.parent
     return Command(
         folder=folder, script=inside.relative_to(folder).as_posix(), arguments=tuple(words[1:])
     )

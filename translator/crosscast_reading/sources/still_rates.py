@@ -57,14 +57,14 @@ def with_still_rates(
         steps: its training steps.
     """
     moves = [event for step in steps for event in step.of("schedule")]
-    found = (
+    schedule_fact = (
         off_by_default("schedule.name", "constant", moves, _READER)
         if moves
         else _idle(facts, program, steps)
     )
-    if found is None:
+    if schedule_fact is None:
         return list(facts)
-    return [*(fact for fact in facts if not fact.field.startswith("schedule.")), found]
+    return [*(fact for fact in facts if not fact.field.startswith("schedule.")), schedule_fact]
 
 
 def _idle(facts: Sequence[Fact], program: Program, steps: Sequence[TrainingStep]) -> Fact | None:
@@ -74,19 +74,19 @@ def _idle(facts: Sequence[Fact], program: Program, steps: Sequence[TrainingStep]
     if not named or not by_hand:
         return None
     idle = {schedule.call.node for schedule in idle_schedules(program)}
-    made = {call.node: call.module.span(call.node) for _, call in _made(program)}
-    if idle != made.keys() or any({*made.values()}.isdisjoint(fact.places) for fact in named):
+    spans = {call.node: call.module.span(call.node) for _, call in _schedule_calls(program)}
+    if idle != spans.keys() or any({*spans.values()}.isdisjoint(fact.places) for fact in named):
         return None
     reason = "nothing advances the schedule: the rate stays at its first one"
-    return unknown("schedule.name", reason, *made.values(), reader=_READER)
+    return unknown("schedule.name", reason, *spans.values(), reader=_READER)
 
 
 def idle_schedules(program: Program) -> Iterator[IdleSchedule]:
     """Yield the schedules that a program with its own loop neither steps nor passes on."""
-    made = _made(program)
-    if not made or _by_another_name(program):
+    makers = _schedule_calls(program)
+    if not makers or _by_another_name(program):
         return
-    for name, call in made:
+    for name, call in makers:
         kept = kept_name(call)
         if kept is None or is_inherited(kept, call):
             continue
@@ -95,7 +95,7 @@ def idle_schedules(program: Program) -> Iterator[IdleSchedule]:
             yield IdleSchedule(name, call, kept, uses)
 
 
-def _made(program: Program) -> list[tuple[str, Call]]:
+def _schedule_calls(program: Program) -> list[tuple[str, Call]]:
     return [(name, call) for name, call in calls_of(program) if _SCHEDULE.fullmatch(name)]
 
 
@@ -120,7 +120,7 @@ def _may_be_schedule(owner: ast.expr, module: Module) -> bool:
         owner = owner.value
     if not isinstance(owner, ast.Name | ast.Attribute):
         return True
-    made = module.resolve_all(owner)
-    if made and all(_OPTIMIZER.match(name) for name in made):
+    makers = module.resolve_all(owner)
+    if makers and all(_OPTIMIZER.match(name) for name in makers):
         return False
     return not _NOT_SCHEDULES.search(module.text(owner))

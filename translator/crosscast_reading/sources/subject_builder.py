@@ -64,7 +64,7 @@ def subject_of(
         for source in sources
         if kind_of(source) in ("shell", "config") and source.name not in parts
     ]
-    readings = [_read(other, files, failures) for other in others]
+    readings = [_read_source(other, files, failures) for other in others]
     lists = [source for source in sources if kind_of(source) == "requirements"]
     named = made_for(python) | pinned(lists)
     commands = [command for reading in readings for command in reading.commands]
@@ -83,18 +83,18 @@ def subject_of(
     program, unread = _program(reading, python, commands, failures)
     steps: tuple[TrainingStep, ...] = ()
     if program is not None:
-        what = f"finding the steps of {python[0].name}"
-        steps = guarded(failures, what, python, partial(training_steps, program)) or ()
+        activity = f"finding the steps of {python[0].name}"
+        steps = guarded(failures, activity, python, partial(training_steps, program)) or ()
         note = retired(program)
         if note is not None:  # its calls have names with other meanings elsewhere
             steps = ()
             failures.append(note)
         read = _facts(program, python, failures)
         work = partial(with_still_rates, read, program, steps)
-        what = "looking for what moves the learning rate"
-        facts += _from(python[0], guarded(failures, what, python, work) or read)
-        told = {fact.field for fact in facts if fact.reader != READER_NAME}
-        work = partial(given_away, program, told)
+        activity = "looking for what moves the learning rate"
+        facts += _from(python[0], guarded(failures, activity, python, work) or read)
+        stated = {fact.field for fact in facts if fact.reader != READER_NAME}
+        work = partial(given_away, program, stated)
         facts += guarded(failures, "reading what is given away", python, work) or []
     failures += support_problems()
     if others:
@@ -144,7 +144,7 @@ def _program(
 def _overrides(sources: Sequence[Source]) -> bool:
     """Whether a command of a launch script changes entries of configurations: `optim.lr=0.1`."""
     shells = (source for source in sources if kind_of(source) == "shell")
-    commands = (found[1] for shell in shells for found in _ARGUMENTS.finditer(shell.text))
+    commands = (match[1] for shell in shells for match in _ARGUMENTS.finditer(shell.text))
     return any(map(_OVERRIDE.search, commands))
 
 
@@ -158,37 +158,37 @@ def starts(command: Command, source: Source) -> bool:
 
 
 def _facts(program: Program, sources: Sequence[Source], failures: list[Diagnostic]) -> list[Fact]:
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for reader in python_readers():
         hints = tuple(reader.hints)
         if not hints or any(has_word(source.text, hints) for source in sources):
             work = partial(_all_facts, reader, program)
-            found += guarded(failures, f"reader {reader.name}", sources, work) or []
-    return found
+            facts += guarded(failures, f"reader {reader.name}", sources, work) or []
+    return facts
 
 
 def _all_facts(reader: PythonReader, program: Program) -> list[Fact]:
     return list(reader.read(program))
 
 
-def _read(source: Source, files: Files, failures: list[Diagnostic]) -> Reading:
+def _read_source(source: Source, files: Files, failures: list[Diagnostic]) -> Reading:
     """Return the result of the first reader for the format; empty if there is none.
 
     The format of a configuration that inherits from others is also known by those.
     """
     for known in (source, *ancestors(source, files)):
         for reader in text_readers():
-            what = f"reader {reader.name} on {source.name}"
-            if not guarded(failures, what, [known], partial(reader.sniff, known)):
+            activity = f"reader {reader.name} on {source.name}"
+            if not guarded(failures, activity, [known], partial(reader.sniff, known)):
                 continue
             work = partial(reader.read, source)
             if isinstance(reader, ComposingReader):
                 work = partial(reader.read_over, source, files)
-            reading = guarded(failures, what, [source], work)
+            reading = guarded(failures, activity, [source], work)
             return reading if isinstance(reading, Reading) else Reading()
     from crosscast_reading.readers.config.usual_settings import READER  # programs need no YAML
 
-    what = f"reader {READER.name} on {source.name}"
-    if guarded(failures, what, [source], partial(READER.sniff, source)):
-        return guarded(failures, what, [source], partial(READER.read, source)) or Reading()
+    activity = f"reader {READER.name} on {source.name}"
+    if guarded(failures, activity, [source], partial(READER.sniff, source)):
+        return guarded(failures, activity, [source], partial(READER.read, source)) or Reading()
     return Reading()

@@ -37,8 +37,8 @@ def spread(
     context = get_context("fork" if copy else "spawn")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        given = (os.getpid(), gc.get_threshold())
-        pool = ProcessPoolExecutor(min(jobs, len(arguments)), context, _begin, given)
+        parent_state = (os.getpid(), gc.get_threshold())
+        pool = ProcessPoolExecutor(min(jobs, len(arguments)), context, _begin, parent_state)
         try:
             with _uninterrupted():
                 futures = [pool.submit(work, *each) for each in arguments]

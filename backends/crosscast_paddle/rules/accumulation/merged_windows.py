@@ -40,8 +40,8 @@ def _merged_not_averaged(subject: Subject) -> Iterator[Finding]:
 def _divides_losses(program: Program) -> bool:
     """Whether the minimized loss is divided: by the rows of a window, maybe."""
     for _, call in calls_of(program):
-        given = call.node.args[:1] if call.method == "minimize" else []
-        parts = (flow_of(loss, call.module, lambda *_: False) for loss in given)
+        losses = call.node.args[:1] if call.method == "minimize" else []
+        parts = (flow_of(loss, call.module, lambda *_: False) for loss in losses)
         if any(isinstance(getattr(n, "op", None), ast.Div) for p in parts for n, _ in p):
             return True
     return False
@@ -50,20 +50,20 @@ def _divides_losses(program: Program) -> bool:
 def _settings(module: Module) -> Iterator[tuple[ast.expr, ast.expr | None]]:
     """Yield the expressions of `avg` and `k_steps` of every merge."""
     for node in module.nodes:
-        given: dict[object, ast.expr] = {}
+        settings: dict[object, ast.expr] = {}
         match node:
             case ast.Assign(
                 targets=[ast.Attribute(attr="gradient_merge_configs")],
                 value=ast.Dict(keys=keys, values=values),
             ):
                 names = (getattr(key, "value", None) for key in keys)
-                given = dict(zip(names, values, strict=True))
+                settings = dict(zip(names, values, strict=True))
             case ast.Call(func=function, args=arguments, keywords=keywords):
                 if identifier(function) == "GradientMergeOptimizer":
-                    given = dict(zip(("", "k_steps"), arguments, strict=False))
-                    given |= {each.arg: each.value for each in keywords}
-        if "avg" in given:
-            yield given["avg"], given.get("k_steps")
+                    settings = dict(zip(("", "k_steps"), arguments, strict=False))
+                    settings |= {each.arg: each.value for each in keywords}
+        if "avg" in settings:
+            yield settings["avg"], settings.get("k_steps")
 
 
 FORMS = (

@@ -46,20 +46,20 @@ def _late_clips(program: Program) -> Iterator[tuple[Call, Call]]:
 
 def _is_last(clip: Call, updates: list[Call]) -> bool:
     """Whether a function runs once and reaches all updates, each before the clipping."""
-    here: Call | None = clip
+    call: Call | None = clip
     for _ in range(_DEPTH):
-        if here is None:
+        if call is None:
             return False
-        function = here.module.function_of(here.node)
+        function = call.module.function_of(call.node)
         places = [place for update in updates for place in _places(update, function, _DEPTH)]
         if None not in places:
-            return _runs_once(here, function) and all(
+            return _runs_once(call, function) and all(
                 place is not None
-                and place.module is here.module
-                and stands_before(place.node, here.node, here.module)
+                and place.module is call.module
+                and stands_before(place.node, call.node, call.module)
                 for place in places
             )
-        here = _only_site(function, here.module)
+        call = _only_site(function, call.module)
     return False
 
 

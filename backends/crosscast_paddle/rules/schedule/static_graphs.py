@@ -60,7 +60,7 @@ def _advances_before_runs(program: Program) -> Iterator[tuple[Call, Call]]:
                 continue
             if not _SCHEDULE.search(tick.receiver_text):
                 continue
-            runs = [call for call in _within(function, module) if _runs(call, program)]
+            runs = [call for call in _calls_within(function, module) if _runs(call, program)]
             if runs and all(_is_before(tick, run) for run in runs):
                 yield tick, runs[0]
 
@@ -90,7 +90,7 @@ def _counts_workers(node: ast.AST, count: str, module: Module) -> bool:
     return False
 
 
-def _within(function: Function, module: Module) -> Iterator[Call]:
+def _calls_within(function: Function, module: Module) -> Iterator[Call]:
     for node in walk(function):
         if isinstance(node, ast.Call) and module.function_of(node) is function:
             yield module.call(node)
@@ -102,10 +102,10 @@ def _runs(call: Call, program: Program) -> bool:
         return False
     if call.method == "run" and _EXECUTOR.search(call.receiver_text):
         return True
-    found = program.function(call)
-    return found is not None and any(
+    definition = program.function(call)
+    return definition is not None and any(
         each.method == "run" and _EXECUTOR.search(each.receiver_text)
-        for each in _within(found[1], found[0])
+        for each in _calls_within(definition[1], definition[0])
     )
 
 

@@ -40,13 +40,13 @@ class Watch(TrainerCallback):
         self.seen = Seen.nothing()
         self.scaler: Any = None
 
-    def on_substep_end(self, args: Any, state: Any, control: Any, **found: Any) -> None:
+    def on_substep_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """After a micro-batch without an optimizer step."""
-        toy.note(self.seen, found["model"], found["optimizer"], self.scaler)
+        toy.note(self.seen, objects["model"], objects["optimizer"], self.scaler)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **found: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """After a micro-batch with one."""
-        toy.note(self.seen, found["model"], found["optimizer"], self.scaler)
+        toy.note(self.seen, objects["model"], objects["optimizer"], self.scaler)
 
 
 def fit(case: Case, model: torch.nn.Module, folder: str, watch: Watch, *, fp16: bool) -> Trainer:

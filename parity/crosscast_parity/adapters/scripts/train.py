@@ -92,13 +92,13 @@ def train(run: Any) -> dict[str, float]:
 
 def versions() -> dict[str, str]:
     """Versions of the framework and of the trainer."""
-    found = dict(framework_versions())
+    by_package = dict(framework_versions())
     for package in SETTINGS["packages"]:
         try:
-            found[package] = metadata.version(package)
+            by_package[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue  # reported by run()
-    return found
+    return by_package
 
 
 framework_versions = runner.versions

@@ -25,7 +25,7 @@ class Model(torch.nn.Module):
         token_type_ids: torch.Tensor,
         labels: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
-        """Return what the library's models return."""
+        """Return logits and loss as the library's models do."""
         logits = self.inner(input_ids, attention_mask, token_type_ids)
         self.trace.micro_batch(0.0, len(input_ids))  # the Trainer tells of the loss
         if labels is None:
@@ -54,12 +54,12 @@ class Watch(TrainerCallback):
         self.accelerator: Any = None
         self.scale = 1.0
 
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **found: Any) -> None:
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Look at the loss scale before it changes."""
         scaler = self.accelerator.scaler
         self.scale = scaler.get_scale() if scaler else 1.0
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **found: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **objects: Any) -> None:
         """Take the log of a step; the last log is about the run."""
         if "grad_norm" not in logs:
             return

@@ -94,10 +94,10 @@ def _over(column: Column, names: Sequence[str]) -> float:
 
 def _worst(errors: Mapping[str, float], names: Sequence[str]) -> float:
     """Return the largest error of the tensors, nan if none of them was compared."""
-    found = [
+    compared = [
         math.inf if math.isnan(errors[name]) else errors[name] for name in names if name in errors
     ]
-    return max(found, default=math.nan)
+    return max(compared, default=math.nan)
 
 
 def _share(value: float, limit: float | None) -> float:
@@ -143,8 +143,8 @@ def _number(value: float) -> str:
 
 def _write(axes: Any, x: int, y: int, text: str, **style: Any) -> None:
     middle = {"ha": "center", "va": "center", "fontsize": 7.5}
-    found = axes.text(x + 0.5, y + 0.5, text, **middle, **style)
-    found.set_in_layout(False)  # hundreds, all within the axes
+    label = axes.text(x + 0.5, y + 0.5, text, **middle, **style)
+    label.set_in_layout(False)  # hundreds, all within the axes
 
 
 def _label(name: str) -> str:

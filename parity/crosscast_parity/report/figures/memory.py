@@ -68,13 +68,13 @@ def memory_plot(groups: Mapping[str, Sequence[Bar]], limit: int, *, title: str) 
 
 def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
     """Put one legend for all panels above them, the limit last."""
-    found: dict[str, Any] = {}
+    by_label: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    labels = sorted(found, key=lambda name: (name == "limit", name == "margin"))
+        by_label |= dict(zip(labels, handles, strict=True))
+    labels = sorted(by_label, key=lambda name: (name == "limit", name == "margin"))
     columns = 4 if len(panels) == 1 else 9
-    figure.legend([found[n] for n in labels], labels, loc="outside upper left", ncols=columns)
+    figure.legend([by_label[n] for n in labels], labels, loc="outside upper left", ncols=columns)
 
 
 def _draw(axes: Axes, bars: Sequence[Bar], names: Sequence[str]) -> None:

@@ -161,10 +161,10 @@ def draw(
 
 def log_axis(axes: Any, values: Sequence[float], *, base: int = 10) -> None:
     """Make the y axis logarithmic if there is something to show on it."""
-    found = [value for value in values if value > 0 and math.isfinite(value)]
-    if found:
+    positive = [value for value in values if value > 0 and math.isfinite(value)]
+    if positive:
         axes.set_yscale("log", base=base)
-        if base == 10 and max(found) < 100 * min(found):
+        if base == 10 and max(positive) < 100 * min(positive):
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_formatter(NullFormatter())
 
@@ -177,9 +177,9 @@ def plain_numbers(*axis: Any) -> None:
 
 def legend_above(axes: Any, *others: Any) -> None:
     """Put one legend of these axes above the first, where no curve runs."""
-    found = [other.get_legend_handles_labels() for other in (axes, *others)]
-    handles = [handle for part, _ in found for handle in part]
-    labels = [label for _, part in found for label in part]
+    legends = [other.get_legend_handles_labels() for other in (axes, *others)]
+    handles = [handle for part, _ in legends for handle in part]
+    labels = [label for _, part in legends for label in part]
     longest = max(map(len, labels), default=0)
     columns = max(1, min(len(labels), LEGEND_WIDTH // (longest + 6)))
     if labels:

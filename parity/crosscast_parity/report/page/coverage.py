@@ -51,26 +51,26 @@ def exercise_blocks(report: ParityReport) -> list[Block]:
 
 def untested(report: ParityReport) -> list[str]:
     """Return every check that was not tested, with its reason, each once."""
-    found: dict[str, list[str]] = {}
+    by_check: dict[str, list[str]] = {}
     sources = [(pair.contestant, pair.checks) for pair in report.pairs]
     sources += [(entrant.name, entrant.checks) for entrant in report.entrants]
     for name, checks in sources:
         for check in checks:
             if check.result == "not tested":
                 where = f"{name} {place(check)}".strip()
-                places = found.setdefault(f"{check.level} {check.name}: {check.wording}", [])
+                places = by_check.setdefault(f"{check.level} {check.name}: {check.wording}", [])
                 if where not in places:
                     places.append(where)
-    return [f"{what} ({_some(places)})" for what, places in found.items()]
+    return [f"{check_text} ({_first_places(places)})" for check_text, places in by_check.items()]
 
 
-def _some(places: list[str], most: int = 4) -> str:
+def _first_places(places: list[str], most: int = 4) -> str:
     rest = len(places) - most
     return ", ".join(places[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def limits_blocks(report: ParityReport) -> list[Block]:
-    """Return what this run did not test, and what the harness never tests."""
+    """Return the gaps of this run, and those of the harness."""
     blocks: list[Block] = []
     missing = untested(report)
     if missing:
@@ -106,7 +106,7 @@ def self_test_table(report: ParityReport) -> Table:
 
 
 def bisection_table(bisection: BisectionRecord) -> Table:
-    """Return what a bisection tried, in order."""
+    """Return the trials of a bisection, in order."""
     return Table(
         title=f"Trials for {bisection.contestant} against {bisection.reference}",
         head=("trial", "fields changed", "gap", "check", "value", "limit"),

@@ -27,11 +27,11 @@ ORDER = {level: place for place, level in enumerate(LEVELS)}
 
 
 def failed_table(checks: Iterable[Check]) -> Table | None:
-    """Return what did not pass, the most telling first."""
-    found = [check for check in checks if check.result in ("fail", "unclear")]
-    if not found:
+    """Return the checks that did not pass, the most telling first."""
+    failed = [check for check in checks if check.result in ("fail", "unclear")]
+    if not failed:
         return None
-    found.sort(key=lambda check: (check.result != "fail", ORDER[check.level]))
+    failed.sort(key=lambda check: (check.result != "fail", ORDER[check.level]))
     return Table(
         title="Failed and unclear checks",
         head=("level", "check", "in", "value", "limit", "found", "result"),
@@ -45,7 +45,7 @@ def failed_table(checks: Iterable[Check]) -> Table | None:
                 Cell(check.wording),
                 Cell(RESULT_WORDS[check.result], RESULT_TONES[check.result]),
             )
-            for check in found
+            for check in failed
         ],
     )
 
@@ -60,20 +60,20 @@ def worst_table(title: str, checks: Sequence[Check]) -> Table:
         note="Each statistic with the run in which it came closest to its limit. The margin is "
         "the limit divided by the value.",
         head=("level", "statistic", "value", "limit", "margin", "worst in", "runs", "result"),
-        rows=[_worst_row(found) for found in groups.values()],
+        rows=[_worst_row(checks_of_group) for checks_of_group in groups.values()],
     )
 
 
-def _worst_row(found: Sequence[Check]) -> tuple[Cell, ...]:
+def _worst_row(checks: Sequence[Check]) -> tuple[Cell, ...]:
     worst = min(
-        found, key=lambda c: (RESULTS_WORST_FIRST.index(c.result), -_share(c), c.run != MAIN)
+        checks, key=lambda c: (RESULTS_WORST_FIRST.index(c.result), -_share(c), c.run != MAIN)
     )
     exact = worst.value is None or (worst.limit == 0 and worst.result == "pass")
     words = exact or worst.level == "L3"  # there, the sentence holds mean and interval
     return (
         *cells(worst.level, worst.name),
         Cell(worst.wording if words else value_text(worst.value)),
-        *cells(value_text(worst.limit), margin(worst), place(worst), str(len(found))),
+        *cells(value_text(worst.limit), margin(worst), place(worst), str(len(checks))),
         Cell(RESULT_WORDS[worst.result], RESULT_TONES[worst.result]),
     )
 

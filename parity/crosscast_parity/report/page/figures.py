@@ -78,11 +78,11 @@ def _series(runs: Mapping[int, Run], value: Callable[[TraceRow], float | None]) 
 
 def _trajectory(report: ParityReport, stage: StageRecord, runs: Mapping[int, Run]) -> Plot:
     losses = _series(runs, lambda row: row.loss)
-    found = Trajectory(losses=losses)
+    trajectory = Trajectory(losses=losses)
     reference = next((r for r in runs.values() if r.contestant == report.reference), None)
     envelope = stage.envelope
     if reference is not None and envelope is not None:
-        found = Trajectory(
+        trajectory = Trajectory(
             reference=reference.contestant,
             losses=losses,
             distances=[
@@ -106,7 +106,7 @@ def _trajectory(report: ParityReport, stage: StageRecord, runs: Mapping[int, Run
             twins=envelope.twins,
             moved=envelope.moved,
         )
-    return trajectory_plot(found, key=f"{stage.name}-loss", title=f"Loss, {stage.name}")
+    return trajectory_plot(trajectory, key=f"{stage.name}-loss", title=f"Loss, {stage.name}")
 
 
 def _timeline(report: ParityReport, stage: StageRecord, name: str, title: str) -> list[Plot]:
@@ -125,8 +125,8 @@ def _timeline(report: ParityReport, stage: StageRecord, name: str, title: str) -
 
 def fault_windows(faults: Sequence[str]) -> tuple[int, ...]:
     """Return the windows of faults written as `WINDOW:MICRO=value`."""
-    found = (fault.partition(":")[0] for fault in faults)
-    return tuple(sorted({int(window) for window in found if window.isdecimal()}))
+    window_texts = (fault.partition(":")[0] for fault in faults)
+    return tuple(sorted({int(window) for window in window_texts if window.isdecimal()}))
 
 
 def _parted(report: ParityReport, runs: Sequence[Run]) -> int | None:

@@ -110,9 +110,9 @@ def _card(report: ParityReport, pair: Pair) -> Card:
         blocks.append(Text(text=f"These programs follow different recipes: {words}."))
     if pair.verdict != "EQUIVALENT":
         tensor = first_differing_tensor(pair)
-        found = (failed_table(pair.checks), difference_table(pair))
+        tables = (failed_table(pair.checks), difference_table(pair))
         blocks += [Text(text=tensor)] if tensor else []
-        blocks += [table for table in found if table]
+        blocks += [table for table in tables if table]
     return Card(
         name=pair_name(pair),
         verdict=pair.verdict,

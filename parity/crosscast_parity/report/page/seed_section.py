@@ -45,23 +45,23 @@ def seed_blocks(report: ParityReport) -> list[Block]:
 
 def seed_results(report: ParityReport) -> dict[str, dict[int, SeedResult]]:
     """Return the result of every program and seed, of stages that are pairs of L3."""
-    found: dict[str, dict[int, SeedResult]] = {}
+    by_program: dict[str, dict[int, SeedResult]] = {}
     for stage in report.stages:
         if stage.seed is None:
             continue
         for name, run in report.runs_of(stage.name, MAIN).items():
             if run.outcome.complete:
-                found.setdefault(name, {})[stage.seed] = _result(stage.seed, run)
-    return found
+                by_program.setdefault(name, {})[stage.seed] = _result(stage.seed, run)
+    return by_program
 
 
 def _result(seed: int, run: Run) -> SeedResult:
-    found = run.outcome.status.eval if run.outcome.status else None
+    evaluation = run.outcome.status.eval if run.outcome.status else None
     return SeedResult(
         seed=seed,
         train_loss_tail=train_loss_tail(run.rows),
-        eval_loss=found.loss if found else None,
-        eval_accuracy=found.accuracy if found else None,
+        eval_loss=evaluation.loss if evaluation else None,
+        eval_accuracy=evaluation.accuracy if evaluation else None,
     )
 
 

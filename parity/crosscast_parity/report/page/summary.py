@@ -40,11 +40,11 @@ def headline(report: ParityReport) -> tuple[str, Tone]:
     if report.self_test:
         caught = all(canary.caught for canary in report.self_test)
         return ("SELF-TEST PASSED", "good") if caught else ("SELF-TEST FAILED", "bad")
-    found = set(report.verdicts())
+    verdicts = set(report.verdicts())
     if any(entrant_differs(entrant) for entrant in report.entrants):
-        found.add("DIFFERENT")
+        verdicts.add("DIFFERENT")
     for verdict in WORST_FIRST:
-        if verdict in found:
+        if verdict in verdicts:
             return verdict, VERDICT_TONES[verdict]
     if any(not run.outcome.complete for run in report.runs):
         return "ERROR", "bad"
@@ -58,7 +58,7 @@ def entrant_differs(entrant: Entrant) -> bool:
 
 def facts(report: ParityReport) -> list[tuple[str, str]]:
     """Return the names and values of the options."""
-    found = [
+    named_values = [
         ("recipe", report.recipe),
         ("check", report.check),
         *_reference(report),
@@ -68,8 +68,8 @@ def facts(report: ParityReport) -> list[tuple[str, str]]:
         ("stages", ", ".join(stage.name for stage in report.stages) or "none"),
     ]
     if report.reference not in (None, report.requested_reference):
-        found.append(("reference asked for", report.requested_reference))
-    return found
+        named_values.append(("reference asked for", report.requested_reference))
+    return named_values
 
 
 def _reference(report: ParityReport) -> list[tuple[str, str]]:
@@ -85,7 +85,7 @@ def _half(report: ParityReport) -> str:
 
 
 def pair_name(pair: Pair) -> str:
-    """Return what a pair is called on the page."""
+    """Return the name of a pair on the page."""
     return f"{pair.contestant} against {pair.reference}"
 
 
@@ -117,9 +117,9 @@ def level_table(report: ParityReport) -> Table:
     columns = {**pairs, **{f"{name} alone": checks for name, checks in alone.items()}}
     rows = []
     for level, meaning in LEVELS.items():
-        found = [_worst(level, checks) for checks in columns.values()]
-        if level != "result" and any(cell.text for cell in found):
-            rows.append((Cell(level), Cell(meaning, "soft"), *found))
+        results = [_worst(level, checks) for checks in columns.values()]
+        if level != "result" and any(cell.text for cell in results):
+            rows.append((Cell(level), Cell(meaning, "soft"), *results))
     return Table(
         title="",
         note="The first level that fails says most about the cause. L3 never overrides the levels "
@@ -130,12 +130,12 @@ def level_table(report: ParityReport) -> Table:
 
 
 def _worst(level: Level, checks: Iterable[Check]) -> Cell:
-    found = [check for check in checks if check.level == level]
+    of_level = [check for check in checks if check.level == level]
     for result in RESULTS_WORST_FIRST:
-        count = sum(check.result == result for check in found)
+        count = sum(check.result == result for check in of_level)
         if count:
-            share = f"{count} of {len(found)}" if count < len(found) else f"all {count}"
+            share = f"{count} of {len(of_level)}" if count < len(of_level) else f"all {count}"
             words = RESULT_WORDS[result]
-            text = words if len(found) == 1 else f"{words} ({share})"
+            text = words if len(of_level) == 1 else f"{words} ({share})"
             return Cell(text, RESULT_TONES[result])
     return Cell("")

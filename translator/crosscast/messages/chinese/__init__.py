@@ -55,10 +55,10 @@ def hint(text: str) -> str:
     if text in hints():
         return hints()[text]
     for pattern, translated in _patterns():
-        found = pattern.fullmatch(text)
-        if found and not any(map(_SENTENCE.search, found.groups())):
+        match = pattern.fullmatch(text)
+        if match and not any(map(_SENTENCE.search, match.groups())):
             parts = translated.split(PLACE)
-            return "".join(chain.from_iterable(zip_longest(parts, found.groups(), fillvalue="")))
+            return "".join(chain.from_iterable(zip_longest(parts, match.groups(), fillvalue="")))
     return text
 
 
@@ -68,7 +68,9 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
     texts = [text for text in hints() if PLACE in text]
     texts.sort(key=lambda text: len(text.replace(PLACE, "")), reverse=True)
     parts = [(map(re.escape, text.split(PLACE)), hints()[text]) for text in texts]
-    return [(re.compile("(.+?)".join(words), re.DOTALL), found) for words, found in parts]
+    return [
+        (re.compile("(.+?)".join(words), re.DOTALL), translation) for words, translation in parts
+    ]
 
 
 @cache
@@ -101,15 +103,15 @@ def glossary() -> Mapping[str, tuple[str, ...]]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_text: dict[str, Any] = {}
     for folder in reversed(_FOLDERS):
         try:
             table = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue  # of a plug-in that brings none, or a broken one
         rows = table.items() if isinstance(table, dict) else ()
-        found.update((text, row) for text, row in rows if _is_row(name, row))
-    return found
+        by_text.update((text, row) for text, row in rows if _is_row(name, row))
+    return by_text
 
 
 def _is_row(name: str, row: object) -> bool:

@@ -24,8 +24,8 @@ def main() -> None:
     experiment = client.create_experiment(PROJECT, artifact_location=artifacts)
     for run in request["runs"]:
         time = int(1000 * run["time"])
-        made = client.create_run(experiment, start_time=time, run_name=run["name"])
-        number = made.info.run_id
+        created = client.create_run(experiment, start_time=time, run_name=run["name"])
+        number = created.info.run_id
         metrics = [
             Metric(name, value, time, step)
             for step, values in run["points"]

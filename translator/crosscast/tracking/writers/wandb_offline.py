@@ -27,7 +27,7 @@ def main() -> None:
         x_save_requirements=False,
     )
     for run in request["runs"]:
-        made = wandb.init(
+        created = wandb.init(
             project=PROJECT,
             name=run["name"],
             dir=str(folder),
@@ -36,8 +36,8 @@ def main() -> None:
             reinit="finish_previous",
         )
         for step, values in run["points"]:
-            made.log(values, step=step)
-        made.finish(exit_code=0 if run["finished"] else 1)
+            created.log(values, step=step)
+        created.finish(exit_code=0 if run["finished"] else 1)
     wandb.teardown()
     for path in [*folder.rglob("*")]:
         if path.is_symlink():

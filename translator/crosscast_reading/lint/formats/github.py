@@ -13,10 +13,10 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 def github(results: Sequence[Result]) -> str:
     """Return one workflow command per result."""
-    return "".join(f"{_one(result)}\n" for result in sorted(results, key=order))
+    return "".join(f"{_command(result)}\n" for result in sorted(results, key=order))
 
 
-def _one(result: Result) -> str:
+def _command(result: Result) -> str:
     title = f"crosscast {result.code}" + (f" {result.name}" if result.name else "")
     properties = {"title": title}
     span = result.span

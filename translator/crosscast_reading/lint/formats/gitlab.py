@@ -25,9 +25,9 @@ def gitlab(results: Sequence[Result]) -> str:
     for result in sorted(results, key=order):
         span = result.span
         path = relative(span.file)[0] if span else "."
-        what = "\0".join((result.code, path, span.text.strip() if span else "", result.message))
-        seen[what] += 1
-        identity = f"{what}\0{seen[what]}".encode("utf-8", "backslashreplace")
+        content = "\0".join((result.code, path, span.text.strip() if span else "", result.message))
+        seen[content] += 1
+        identity = f"{content}\0{seen[content]}".encode("utf-8", "backslashreplace")
         name = f"{result.code} {result.name}".strip()
         hint = f" ({result.hint})" if result.hint else ""
         entries.append(

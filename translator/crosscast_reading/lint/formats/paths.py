@@ -14,10 +14,10 @@ def relative(file: str) -> tuple[str, bool]:
     """
     path = Path(os.path.normpath(file))
     if path.is_absolute():
-        here = Path.cwd()
-        if not path.is_relative_to(here):
+        folder = Path.cwd()
+        if not path.is_relative_to(folder):
             return path.as_posix(), False
-        path = path.relative_to(here)
+        path = path.relative_to(folder)
     if path.parts and path.parts[0] == "..":
         return PurePath(os.path.normpath(path.absolute())).as_posix(), False
     return PurePath(path).as_posix(), True

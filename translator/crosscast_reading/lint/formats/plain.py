@@ -14,7 +14,7 @@ def as_json(results: Sequence[Result]) -> str:
     """Return one JSON document: findings, and diagnostics about the lint run."""
     ordered = sorted(results, key=order)
     document = {
-        "findings": [_one(result) for result in ordered if result.is_finding],
+        "findings": [_result_data(result) for result in ordered if result.is_finding],
         "diagnostics": [
             result.diagnostic().to_json() for result in ordered if not result.is_finding
         ],
@@ -22,7 +22,7 @@ def as_json(results: Sequence[Result]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _one(result: Result) -> dict[str, Any]:
+def _result_data(result: Result) -> dict[str, Any]:
     return {
         "code": result.code,
         "name": result.name,

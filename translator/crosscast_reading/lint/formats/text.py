@@ -13,10 +13,10 @@ def text(results: Sequence[Result], language: Language = "en") -> str:
     """Return the findings as text; empty if there are none."""
     explained: set[str] = set()
     ordered = sorted(results, key=order)
-    return "".join(f"{_one(result, language, explained)}\n" for result in ordered)
+    return "".join(f"{_render_result(result, language, explained)}\n" for result in ordered)
 
 
-def _one(result: Result, language: Language, explained: set[str]) -> str:
+def _render_result(result: Result, language: Language, explained: set[str]) -> str:
     words = WORDINGS[language]
     rendered = render_one(result.diagnostic(), language, explained)
     related = [f"  {words.see_also}: {span}" for span in result.related]

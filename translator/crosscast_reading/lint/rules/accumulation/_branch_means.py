@@ -40,19 +40,19 @@ def _gets_window(binding: Binding) -> bool:
     """Whether what makes a loss gets the number of micro-batches, and may divide by it."""
     value, module = binding.value, binding.module
     calls = [each for each in walk(value) if isinstance(each, ast.Call)] if value else []
-    given = [part for each in calls for part in (*each.args, *(k.value for k in each.keywords))]
-    return any(ACCUMULATES.search(module.text(part)) for part in given)
+    arguments = [part for each in calls for part in (*each.args, *(k.value for k in each.keywords))]
+    return any(ACCUMULATES.search(module.text(part)) for part in arguments)
 
 
 def _parting(first: Binding, second: Binding) -> ast.expr | None:
     """Return the condition on whose branches two assignments stand; None: on one branch."""
     module = first.module
     child: ast.AST = first.node
-    here = module.parent(child) if module is second.module else None
-    while here is not None:
-        if isinstance(here, ast.If):
-            other = here.orelse if child in here.body else here.body
+    parent = module.parent(child) if module is second.module else None
+    while parent is not None:
+        if isinstance(parent, ast.If):
+            other = parent.orelse if child in parent.body else parent.body
             if any(second.node is node for statement in other for node in walk(statement)):
-                return here.test
-        child, here = here, module.parent(here)
+                return parent.test
+        child, parent = parent, module.parent(parent)
     return None

@@ -27,8 +27,8 @@ def _hook_divisions(program: Program) -> Iterator[tuple[Module, ast.Call, str]]:
                 continue
             hook = call.node.args[-1]
             for name in _names(hook):
-                found = program.function_named(module.resolve(name))
-                length = _divided_by(*found) if found is not None else ""
+                definition = program.function_named(module.resolve(name))
+                length = _divided_by(*definition) if definition is not None else ""
                 if length:
                     yield module, call.node, length
                     break

@@ -33,7 +33,7 @@ def averaged_for_a_message(step: TrainingStep, backward: Event) -> bool:
         total in totals and by == test.steps_text
         for event, test in end_tests(step)
         if not test.by_caller
-        for total, by in _divisions(_under(test.node, event.module), event.module)
+        for total, by in _divisions(_statements_under(test.node, event.module), event.module)
     )
 
 
@@ -59,7 +59,7 @@ def _is_read_off(node: ast.expr | None, loss: str, module: Module) -> bool:
     return False
 
 
-def _under(test: ast.expr, module: Module) -> list[ast.stmt]:
+def _statements_under(test: ast.expr, module: Module) -> list[ast.stmt]:
     """Return the statements under a condition."""
     around = module.parent(test)
     return around.body if isinstance(around, ast.If) and around.test is test else []

@@ -23,12 +23,12 @@ _PURE = frozenset({"bool", "getattr", "hasattr", "isinstance", "is_available", "
 @once
 def _writes(program: Program) -> dict[str, list[tuple[ast.AST, Function | None]]]:
     """Return where a program assigns to attributes, by their names, and in which function."""
-    found: dict[str, list[tuple[ast.AST, Function | None]]] = {}
+    writes: dict[str, list[tuple[ast.AST, Function | None]]] = {}
     for module in program.modules:
         for node in module.every(ast.Attribute):
             if isinstance(node.ctx, ast.Store):
-                found.setdefault(node.attr, []).append((node, module.function_of(node)))
-    return found
+                writes.setdefault(node.attr, []).append((node, module.function_of(node)))
+    return writes
 
 
 class RunModes:
@@ -91,16 +91,16 @@ class RunModes:
             case ast.Attribute(attr=name):
                 return not self._is_written(name)
             case ast.Name(id=name):
-                found = definitions(part, module)
-                return all(self._is_binding_kept(each, name, hops) for each in found)
+                bindings = definitions(part, module)
+                return all(self._is_binding_kept(each, name, hops) for each in bindings)
         return True
 
     def _is_binding_kept(self, binding: Binding, name: str, hops: int) -> bool:
         if binding.kind == "loop" or id(binding.node) not in self._inside:
             return binding.kind != "loop"
         if binding.kind == "parameter":
-            given = binding.module.program.arguments_for(binding)
-            return bool(given) and all(self._is_kept(*each, hops - 1) for each in given)
+            arguments = binding.module.program.arguments_for(binding)
+            return bool(arguments) and all(self._is_kept(*each, hops - 1) for each in arguments)
         return binding.kind == "assign" and self._is_kept(
             binding.assigned, binding.module, hops - 1
         )

@@ -200,8 +200,8 @@ def _ends_at_rounded(event: Event, step: TrainingStep) -> bool:
                 text = spelled_out(end, event.module)
             case _:
                 continue
-        told = ACCUMULATES.search(text) or any(length in text for length in lengths)
-        if "/" in text and not told and not re.search(r"[%*]", text):
+        names_window = ACCUMULATES.search(text) or any(length in text for length in lengths)
+        if "/" in text and not names_window and not re.search(r"[%*]", text):
             return True
     return False
 

@@ -23,7 +23,7 @@ _SCHEDULES = re.compile(r"sched|warmup|LambdaLR|get_\w{0,60}schedule|lr$", re.I)
 
 def uses_of(flag: Flag, program: Program) -> list[tuple[ast.expr, Module]] | None:
     """Return every read of a flag; None if not all of them are visible."""
-    found: list[tuple[ast.expr, Module]] = []
+    reads: list[tuple[ast.expr, Module]] = []
     for module in program.modules:
         for node in module.nodes:
             match node:
@@ -31,14 +31,14 @@ def uses_of(flag: Flag, program: Program) -> list[tuple[ast.expr, Module]] | Non
                     return None
                 case ast.Attribute(attr=flag.dest):
                     if flag_read(node, module) is not None or ":" not in module.resolve(node):
-                        found.append((node, module))
+                        reads.append((node, module))
                 case ast.Constant(value=flag.dest) if module.parent(node) is not flag.node:
                     return None
                 case ast.Name(id=flag.dest) if flag.parser != "argparse":
                     return None
                 case ast.keyword(arg=None, value=value) if "args" in module.text(value):
                     return None  # `f(**vars(args))` passes every flag on
-    return found
+    return reads
 
 
 def only_counts_or_shows(node: ast.expr, module: Module, hops: int = 3) -> bool:
@@ -46,9 +46,9 @@ def only_counts_or_shows(node: ast.expr, module: Module, hops: int = 3) -> bool:
 
     Maybe after it got a name of its own.
     """
-    here = module.parent(node)
-    while here is not None:
-        match here:
+    parent = module.parent(node)
+    while parent is not None:
+        match parent:
             case ast.JoinedStr() | ast.Assert():
                 return True
             case ast.Call(func=function):
@@ -66,7 +66,7 @@ def only_counts_or_shows(node: ast.expr, module: Module, hops: int = 3) -> bool:
             case ast.Assign(targets=targets):
                 if all(_COUNTED.search(module.text(target)) for target in targets):
                     return True
-                name = _name_of(node, here)
+                name = _name_of(node, parent)
                 uses = [
                     use
                     for use in module.nodes
@@ -76,7 +76,7 @@ def only_counts_or_shows(node: ast.expr, module: Module, hops: int = 3) -> bool:
                 return bool(uses and hops) and all(
                     only_counts_or_shows(use, module, hops - 1) for use in uses
                 )
-        here = module.parent(here)
+        parent = module.parent(parent)
     return False
 
 

@@ -34,14 +34,14 @@ def without_windows(step: TrainingStep) -> Iterator[tuple[Event, Guard, WindowTe
         for guard in applied.guards:
             if not _SWITCH.search(guard.text.replace("_", " ")) or guard.window is not None:
                 continue
-            tests = [test for event, test in ends if _parts(guard, applied, event)]
+            tests = [test for event, test in ends if _sets_apart(guard, applied, event)]
             lengths = [test for test in tests if ACCUMULATES.search(test.steps_text)]
             if lengths and not _asked_together(guard.text, step):
                 yield applied, guard, lengths[0]
                 break
 
 
-def _parts(switch: Guard, applied: Event, other: Event) -> bool:
+def _sets_apart(switch: Guard, applied: Event, other: Event) -> bool:
     """Whether only a switch, and what follows on the other branch, sets two steps apart."""
     met = {id(guard.node): guard.holds for guard in other.guards}
     return all(

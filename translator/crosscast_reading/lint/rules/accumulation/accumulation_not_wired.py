@@ -113,21 +113,21 @@ def _unused_parameters(steps: Sequence[TrainingStep]) -> Iterator[Finding]:
         function: ast.AST = module.function_of(step.loop.node) or module.tree
         match function:
             case ast.FunctionDef(args=ast.arguments(args=plain, kwonlyargs=others)):
-                arguments = [given for given in (*plain, *others) if _is_number(given.arg)]
+                arguments = [number for number in (*plain, *others) if _is_number(number.arg)]
             case _:
                 arguments = []
-        for given in arguments:
+        for number in arguments:
             uses = [
                 node
                 for node in walk(function)
-                if isinstance(node, ast.Name) and node.id == given.arg
+                if isinstance(node, ast.Name) and node.id == number.arg
             ]
             if uses and all(_only_counts(node, module) for node in uses):
                 rated = any(_scales_rate(node, module) for node in uses)
                 effect = "only multiplies the learning rate" if rated else "has no effect"
                 yield Finding(
-                    span=module.span(given),
-                    message=f"{given.arg} {effect}: the optimizer steps after every micro-batch",
+                    span=module.span(number),
+                    message=f"{number.arg} {effect}: the optimizer steps after every micro-batch",
                     hint=_hint(step),
                     related=tuple(event.span for event in step.of("step")[:1]),
                 )
@@ -234,14 +234,14 @@ def _of_other_modes(program: Program) -> Iterator[Finding]:
 
 def _branch_off(node: ast.AST, module: Module) -> tuple[ast.If, Module] | None:
     """Return the `if` whose other branch runs by default and trains with `fit`."""
-    child, here = node, module.parent(node)
-    while here is not None:
-        if isinstance(here, ast.If) and child is not here.test:
-            runs = truth_by_default(here.test, module)
-            other = here.orelse if child in here.body else here.body
-            if runs is not None and runs is (child in here.orelse) and _fits(other):
-                return here, module
-        child, here = here, module.parent(here)
+    child, parent = node, module.parent(node)
+    while parent is not None:
+        if isinstance(parent, ast.If) and child is not parent.test:
+            runs = truth_by_default(parent.test, module)
+            other = parent.orelse if child in parent.body else parent.body
+            if runs is not None and runs is (child in parent.orelse) and _fits(other):
+                return parent, module
+        child, parent = parent, module.parent(parent)
     return None
 
 
@@ -261,16 +261,16 @@ def _unused_accelerator(modules: Sequence[Module], steps: Sequence[TrainingStep]
         backward = step.of("backward")[0]
         match backward:
             case Event(library="accelerate", node=ast.Call(func=ast.Attribute(value=of))):
-                made = maker_call(of, CallFrame(backward.module, None))
+                maker = maker_call(of, CallFrame(backward.module, None))
             case _:
                 continue
-        if made is None or step.loop is None:
+        if maker is None or step.loop is None:
             continue
-        given = made.bound().get("gradient_accumulation_steps")
-        if given is None or accelerator_steps(step) == 1:
+        argument = maker.bound().get("gradient_accumulation_steps")
+        if argument is None or accelerator_steps(step) == 1:
             continue
         return Finding(
-            span=made.module.span(given),
+            span=maker.module.span(argument),
             message="the Accelerator divides the losses by it, but the loop never enters "
             "accumulate, so every micro-batch is a separate step",
             hint="wrap the loop body in `with accelerator.accumulate(model):`",

@@ -54,14 +54,14 @@ def _comes_from(division: ast.AST, other: ast.AST, module: Module) -> bool:
     """Whether what is divided may have its value from another division."""
     waiting, seen = [division], set[ast.AST]()
     while waiting:
-        here = waiting.pop()
-        if here in seen:
+        node = waiting.pop()
+        if node in seen:
             continue
-        seen.add(here)
-        for part in ast.walk(here):
+        seen.add(node)
+        for part in ast.walk(node):
             if part is other:
                 return True
-            if not isinstance(part, ast.Name) or not _is_read(part, here):
+            if not isinstance(part, ast.Name) or not _is_read(part, node):
                 continue
             for binding in definitions(part, module):
                 match binding.value:

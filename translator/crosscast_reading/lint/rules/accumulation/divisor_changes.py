@@ -25,13 +25,13 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find divisors that depend on the round and change within a window."""
     for step in window_steps(subject):
-        found = divisors_of(step, list(windows_of(step))) if own_windows(step) else None
-        if found is None or found.changes is None:
+        divisors = divisors_of(step, list(windows_of(step))) if own_windows(step) else None
+        if divisors is None or divisors.changes is None:
             continue
-        length, window = found.changes
+        length, window = divisors.changes
         numbers = ", ".join(f"{number:g}" for number in window)
         yield Finding(
-            span=found.event.span,
+            span=divisors.event.span,
             message=f"in an epoch of {length} micro-batches, those of one window are divided by "
             f"{numbers}: they do not count alike",
             hint="divide all micro-batches of a window by its number of micro-batches: for the "

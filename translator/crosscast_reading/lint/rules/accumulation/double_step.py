@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     continue
                 if not any(event.order < first.order for event in backward):
                     continue
-                if _of(first) != _of(second) or not implies(first, second):
+                if _library_of(first) != _library_of(second) or not implies(first, second):
                     continue
                 if _may_be_layer(first, second):
                     continue
@@ -54,7 +54,7 @@ def _may_be_layer(first: Event, second: Event) -> bool:
     return len(names) > 1 and ("" not in names or not _SCALERS.search("".join(names)))
 
 
-def _of(event: Event) -> str:
+def _library_of(event: Event) -> str:
     """Return the library of a step; Paddle's `minimize` applies gradients as `step` does."""
     return "" if event.library.startswith("paddle") else event.library
 

@@ -54,7 +54,7 @@ def _leaks(step: TrainingStep, subject: str) -> Iterator[Finding]:
         return
     if any(_is_between(event.order, theirs[0].order, mine[0].order) for event in clears):
         return
-    if any(event.subject not in _known(step, model) for event in step.of("zero_grad")):
+    if any(event.subject not in _known_subjects(step, model) for event in step.of("zero_grad")):
         return
     if _is_handed_on(step, (subject, model)):
         return
@@ -88,7 +88,7 @@ def _is_between(order: int, first: int, last: int) -> bool:
     return first < order < last if first < last else order > first or order < last
 
 
-def _known(step: TrainingStep, model: str) -> set[str]:
+def _known_subjects(step: TrainingStep, model: str) -> set[str]:
     """Return the optimizers that step, and their models."""
     models = {model_of(event) for event in step.inside("step")}
     return {event.subject for event in step.inside("step")} | models | {model}
@@ -101,8 +101,8 @@ def _is_handed_on(step: TrainingStep, names: tuple[str, ...]) -> bool:
     assert step.loop is not None
     for node in walk(step.loop.node):
         if isinstance(node, ast.Call) and node not in known:
-            given = [*node.args, *(word.value for word in node.keywords)]
-            if any(module.text(each) in names for each in given):
+            arguments = [*node.args, *(word.value for word in node.keywords)]
+            if any(module.text(each) in names for each in arguments):
                 return True
     return False
 
@@ -130,16 +130,16 @@ def _reaches(forward: Event, event: Event) -> bool:
     waiting: list[ast.AST] = [event.node] if event.module is module else []
     seen: set[ast.AST] = set()
     while waiting:
-        here = waiting.pop()
-        if here is forward.node and here is not event.node:
+        node = waiting.pop()
+        if node is forward.node and node is not event.node:
             return True
-        if here in seen or (isinstance(here, ast.Attribute) and here.attr in CUT):
+        if node in seen or (isinstance(node, ast.Attribute) and node.attr in CUT):
             continue
-        seen.add(here)
-        waiting += ast.iter_child_nodes(here)
-        if isinstance(here, ast.Name | ast.Attribute):
-            made = [each for each in definitions(here, module) if each.module is module]
-            waiting += filter(None, map(value_in, made))
+        seen.add(node)
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Name | ast.Attribute):
+            bindings = [each for each in definitions(node, module) if each.module is module]
+            waiting += filter(None, map(value_in, bindings))
     return False
 
 

@@ -73,10 +73,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _is_mean(backward: Event, step: TrainingStep) -> bool:
     """Whether a loss is a mean, maybe only on one branch of a condition, without a division."""
-    found = reduction_of(backward)
-    if found == "unknown":
+    reduction = reduction_of(backward)
+    if reduction == "unknown":
         return averaged_for_a_message(step, backward) or is_mean_on_a_branch(backward)
-    return found == "mean"
+    return reduction == "mean"
 
 
 def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
 def _divisions_behind(event: Event, loss: ast.Name) -> Iterator[tuple[ast.stmt, str]]:
     """Yield the divisions of a loss that follow a backward pass in its block, with the divisor."""
     module = event.module
-    made = {*definitions(loss, module)}
+    bindings = {*definitions(loss, module)}
     statement = module.statement_of(event.node)
     around = module.parent(statement) if statement is not None else None
     for block in (getattr(around, "body", ()), getattr(around, "orelse", ())):
@@ -123,7 +123,7 @@ def _divisions_behind(event: Event, loss: ast.Name) -> Iterator[tuple[ast.stmt, 
                     pass
                 case _:
                     continue
-            if old.id == loss.id and {*definitions(old, module)} <= made:
+            if old.id == loss.id and {*definitions(old, module)} <= bindings:
                 yield node, module.text(by)
 
 

@@ -91,8 +91,8 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
 def _chosen(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
     """Return the only condition that a name stands for: `last` of `step(batch, last)`."""
     owner = module.owner_of(node)
-    found = [place for place in chase(node, owner) if isinstance(place[0], ast.BoolOp)]
-    return found[0] if isinstance(node, ast.Name) and len(found) == 1 else (node, owner)
+    conditions = [place for place in chase(node, owner) if isinstance(place[0], ast.BoolOp)]
+    return conditions[0] if isinstance(node, ast.Name) and len(conditions) == 1 else (node, owner)
 
 
 def _is_first(node: ast.expr, step: TrainingStep) -> bool:

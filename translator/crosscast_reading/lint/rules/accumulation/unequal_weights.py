@@ -124,14 +124,14 @@ def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
 
 def _conditional(node: ast.stmt, loop: ast.AST, module: Module) -> bool:
     """Whether a statement of a loop runs only under a condition, or when a function is called."""
-    here: ast.AST | None = node
-    while here is not None and here is not loop:
-        match here:
+    parent: ast.AST | None = node
+    while parent is not None and parent is not loop:
+        match parent:
             case ast.FunctionDef():
                 return True
             case ast.If(test=test) if "grad" not in module.text(test):
                 return True
-        here = module.parent(here)
+        parent = module.parent(parent)
     return False
 
 

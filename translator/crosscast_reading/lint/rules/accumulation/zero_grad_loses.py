@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     related=tuple(event.span for event in step.inside("step")[:1]),
                 )
                 continue
-            alone = _between(cleared, step)
+            alone = _empty_step(cleared, step)
             applied = alone or _each_micro(cleared, step)
             if applied is not None:
                 only = alone is not None and applied.window is None
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _between(cleared: Event, step: TrainingStep) -> Event | None:
+def _empty_step(cleared: Event, step: TrainingStep) -> Event | None:
     """Return the step without gradients: backward, zero_grad, step in every iteration."""
     before = [event for event in backward_of(step) if event.order < cleared.order]
     later = [event for event in step.inside("backward") if event.order > cleared.order]

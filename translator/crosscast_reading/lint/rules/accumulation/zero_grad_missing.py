@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         cleared = step.inside("zero_grad")
         first = _in_one_mode(step, cleared) if cleared else applied[0]
-        if first is None or _left(step, first) or _elsewhere(step) or _hidden(step):
+        if first is None or _may_end_after(step, first) or _elsewhere(step) or _hidden(step):
             continue
         mode = f" where {_mode(first)}" if cleared else ""
         yield Finding(
@@ -77,7 +77,7 @@ def _leaves(applied: Event) -> bool:
     return applied.library == "paddle" and bool(applied.scaler) and "minimize" in applied.detail
 
 
-def _left(step: TrainingStep, applied: Event) -> bool:
+def _may_end_after(step: TrainingStep, applied: Event) -> bool:
     """Whether the loop may end right after the step."""
     return any(
         event.order > applied.order and isinstance(event.node, ast.Break | ast.Return)
@@ -106,8 +106,8 @@ def _hidden(step: TrainingStep) -> bool:
     for node in walk(step.loop.node):
         if not isinstance(node, ast.Call) or id(node) in known:
             continue
-        given = (*node.args, *(keyword.value for keyword in node.keywords))
-        if not any(kind_by_name(last_name(word)) == "optimizer" for word in given):
+        arguments = (*node.args, *(keyword.value for keyword in node.keywords))
+        if not any(kind_by_name(last_name(word)) == "optimizer" for word in arguments):
             continue
         name = module.call(node).name
         if package_of_name(name) not in KNOWN and ":" not in name:

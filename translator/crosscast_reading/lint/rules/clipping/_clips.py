@@ -119,16 +119,16 @@ def _half_of_accelerator(backward: Event) -> bool | None:
     """
     accelerator = receiver(backward)
     makers = makers_of(accelerator, CallFrame(backward.module, None)) if accelerator else []
-    answers = {_half_of(made, backward.module) for _, made in makers}
+    answers = {_half_of(maker, backward.module) for _, maker in makers}
     return answers.pop() if len(answers) == 1 else None
 
 
-def _half_of(made: Call, module: Module) -> bool | None:
-    if made.has_star or any("plugin" in name for name in made.bound()):
+def _half_of(maker: Call, module: Module) -> bool | None:
+    if maker.has_star or any("plugin" in name for name in maker.bound()):
         return None
-    match made.argument("mixed_precision"):
-        case Known(value=str(given), flag=""):
-            return True if given == "fp16" else None
+    match maker.argument("mixed_precision"):
+        case Known(value=str(precision), flag=""):
+            return True if precision == "fp16" else None
         case Known(value=str(), flag=flag):
             dest = flag.rpartition(".")[2]
             named = [each for each in module.program.all_flags if each.dest == dest]
@@ -190,11 +190,13 @@ def unscale_edit(clip: Event, applied: Event) -> tuple[Edit, ...]:
     statement = module.statement_of(clip.node)
     same = module.function_of(clip.node) is applied.module.function_of(applied.node)
     match statement, applied.node:
-        case ast.Expr() | ast.Assign(), ast.Call(func=ast.Attribute(value=scaler), args=[given]):
+        case ast.Expr() | ast.Assign(), ast.Call(
+            func=ast.Attribute(value=scaler), args=[optimizer]
+        ):
             row = module.lines[statement.lineno - 1]
             indent = row[: len(row) - len(row.lstrip())]
             if not same or not module.text(statement).startswith(row.strip()[:1]):
                 return ()
-            line = f"{indent}{module.text(scaler)}.unscale_({module.text(given)})\n"
+            line = f"{indent}{module.text(scaler)}.unscale_({module.text(optimizer)})\n"
             return (insert(module, statement.lineno, 1, line),)
     return ()

@@ -27,8 +27,8 @@ def lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
     for module in program.modules:
         for function in module.functions.values():
             clips = walk(function) if _CLIPS.search(function.name) else ()
-            found = (_lost(each, function, module, rebinds) for each in clips)
-            for name, line in filter(None, found):
+            lost = (_lost(each, function, module, rebinds) for each in clips)
+            for name, line in filter(None, lost):
                 sites = program.call_sites(module, function)
                 for site in sites:
                     yield site.module.span(site.node), name, module.span(line)

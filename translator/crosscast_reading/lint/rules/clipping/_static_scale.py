@@ -23,9 +23,9 @@ def divided_gradients(module: Module) -> ast.Call | None:
     None if the gradients are applied directly.
     """
     for call in module.calls:
-        given = [module.text(arg) for arg in call.node.args]
-        given += [module.text(keyword.value) for keyword in call.node.keywords]
-        scaled = any(_SCALE.search(argument) for argument in given)
+        arguments = [module.text(arg) for arg in call.node.args]
+        arguments += [module.text(keyword.value) for keyword in call.node.keywords]
+        scaled = any(_SCALE.search(argument) for argument in arguments)
         if "master" in call.method and "grad" in call.method and scaled:
             return call.node
     return None

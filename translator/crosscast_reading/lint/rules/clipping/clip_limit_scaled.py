@@ -48,8 +48,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _limit(clip: Event) -> ast.expr | None:
     match clip.node:
         case ast.Call(args=arguments) as node:
-            given = clip.module.call(node).bound()
-            named = next((given[n] for n in ("max_norm", "clip_value") if n in given), None)
+            bound = clip.module.call(node).bound()
+            named = next((bound[n] for n in ("max_norm", "clip_value") if n in bound), None)
             return next(iter(arguments[1:]), None) if named is None else named
     return None
 

@@ -30,13 +30,13 @@ for inputs, targets in loader:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips of model parameters if the level is certainly O2."""
     program = subject.program
-    made = [
+    calls = [
         call
         for module in program.modules
         for call in module.calls
         if call.name == "apex.amp.initialize"
     ]
-    if not made or any(fixed(call.argument("opt_level")) != "O2" for call in made):
+    if not calls or any(fixed(call.argument("opt_level")) != "O2" for call in calls):
         return
     for step in eager_steps(subject):
         scaled = [event for event in step.of("backward") if event.context("scale_loss")]
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     message=f"{of} are the float16 weights, but the optimizer applies the "
                     "gradients of their float32 copies",
                     hint="clip `amp.master_params(optimizer)`",
-                    related=(made[0].module.span(made[0].node),),
+                    related=(calls[0].module.span(calls[0].node),),
                 )
 
 

@@ -64,7 +64,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if text in reported or not _PRECISION.search(text) or "clip" in text:
                     continue
                 other = _other(step, text, holds)
-                if other is None or any(_can(event, text, not holds) for event in clips):
+                if other is None or any(_may_happen(event, text, not holds) for event in clips):
                     continue
                 reported.add(text)
                 yield Finding(
@@ -99,7 +99,7 @@ def _in_optimizers(subject: Subject) -> Iterator[Finding]:
                 continue
             inside = [node for statement in branch.body for node in walk(statement)]
             others = [node for statement in branch.orelse for node in walk(statement)]
-            if call.node not in inside or not any(_plain(node, module) for node in others):
+            if call.node not in inside or not any(_is_plain(node, module) for node in others):
                 continue
             yield Finding(
                 span=module.span(call.bound()["max_grad_norm"]),
@@ -109,13 +109,13 @@ def _in_optimizers(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _plain(node: ast.AST, module: Module) -> bool:
+def _is_plain(node: ast.AST, module: Module) -> bool:
     """Whether an optimizer is made that does not clip."""
     if not isinstance(node, ast.Call):
         return False
     call = module.call(node)
-    made = kind_of_maker(call.name) == "optimizer" and not call.name.endswith("BertAdam")
-    return made and "max_grad_norm" not in call.bound() and not call.has_star
+    makes_optimizer = kind_of_maker(call.name) == "optimizer" and not call.name.endswith("BertAdam")
+    return makes_optimizer and "max_grad_norm" not in call.bound() and not call.has_star
 
 
 def _in_two_functions(subject: Subject) -> Iterator[Finding]:
@@ -139,13 +139,13 @@ def _in_two_functions(subject: Subject) -> Iterator[Finding]:
 def _arms(event: Event) -> Iterator[tuple[ast.expr, list[ast.stmt]]]:
     """Yield the conditions about precision around an event, each with its other arm."""
     child: ast.AST = event.node
-    here = event.module.parent(child)
-    while here is not None:
-        match here:
+    parent = event.module.parent(child)
+    while parent is not None:
+        match parent:
             case ast.If(test=test, body=body, orelse=orelse):
                 if _PRECISION.search(event.module.text(test)):
                     yield test, orelse if child in body else body
-        child, here = here, event.module.parent(here)
+        child, parent = parent, event.module.parent(parent)
 
 
 def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:
@@ -160,7 +160,7 @@ def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:
     return None
 
 
-def _can(event: Event, text: str, holds: bool) -> bool:
+def _may_happen(event: Event, text: str, holds: bool) -> bool:
     return (text, not holds) not in conditions(event)
 
 

@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         for clip in step.inside("clip"):
             waiting = _waits(step, clip)
-            if waiting is not None and clip.window is None and _each(clip, step):
+            if waiting is not None and clip.window is None and _is_within_window(clip, step):
                 yield Finding(
                     span=clip.span,
                     message="the gradients are clipped after every micro-batch, before the "
@@ -50,7 +50,7 @@ def _waits(step: TrainingStep, clip: Event) -> Event | None:
     return applied[-1]
 
 
-def _each(clip: Event, step: TrainingStep) -> bool:
+def _is_within_window(clip: Event, step: TrainingStep) -> bool:
     """Whether it happens in iterations within a window: no condition may test for its end."""
     if any(word in guard.text for guard in clip.guards for word in ("sync", "%", "accum")):
         lengths = any(guard.text.endswith("> 1") for guard in clip.guards)
@@ -73,12 +73,12 @@ def _of_batches(clip: Event) -> tuple[Loop, ...]:
     """Return the loops around a clip without those over what it clips, one weight after another."""
     loops = clip.loops
     names = {node.id for node in ast.walk(clip.node) if isinstance(node, ast.Name)}
-    while loops and loops[-1].role == "other" and _gives(loops[-1], names):
+    while loops and loops[-1].role == "other" and _runs_over(loops[-1], names):
         loops = loops[:-1]
     return loops
 
 
-def _gives(loop: Loop, names: set[str]) -> bool:
+def _runs_over(loop: Loop, names: set[str]) -> bool:
     """Whether a loop runs over something that a statement names."""
     if isinstance(loop.node, ast.While):
         return False

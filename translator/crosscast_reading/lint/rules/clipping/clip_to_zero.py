@@ -57,10 +57,10 @@ def _left_out(clip: Event) -> Iterator[Finding]:
     while isinstance(node, ast.Name):
         if any(node.id in g.text and "None" not in g.text for g in clip.guards):
             return
-        made = definitions(node, module)
-        if len(made) != 1 or made[0].kind != "parameter":
+        bindings = definitions(node, module)
+        if len(bindings) != 1 or bindings[0].kind != "parameter":
             return
-        if _is_zero(default_of(made[0])):
+        if _is_zero(default_of(bindings[0])):
             yield Finding(
                 span=module.span(node),
                 message=f"a call that leaves {node.id} out clips every gradient to 0",
@@ -72,8 +72,8 @@ def _left_out(clip: Event) -> Iterator[Finding]:
         if not calls:
             return
         call = calls.pop()
-        given = module.owner_of(call).call(call).bound().get(node.id)
-        module, node = module.owner_of(call), given
+        argument = module.owner_of(call).call(call).bound().get(node.id)
+        module, node = module.owner_of(call), argument
 
 
 def _is_zero(node: ast.expr | None) -> bool:

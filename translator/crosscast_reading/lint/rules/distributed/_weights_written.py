@@ -96,5 +96,5 @@ def _may_write(call: Call) -> bool:
     known = ":" in call.name or name in _BUILTIN or name in _STORES
     if known or (_READS.search(call.name) and not _WRITES.search(name)):
         return False
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    return any(is_weight(each, module) for each in given)
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return any(is_weight(each, module) for each in arguments)

@@ -30,16 +30,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     for module in program.modules if wrapped else ():
         set_here = {e.attr for e in module.every(ast.Attribute) if isinstance(e.ctx, ast.Store)}
         asked: dict[Call, list[ast.Attribute]] = {}
-        made: dict[Call, list[Condition]] = {}
+        conditions_of_wrap: dict[Call, list[Condition]] = {}
         for node in module.every(ast.Attribute):
             if node.attr in NAMES | set_here or node.attr.startswith("_"):
                 continue
             wrap = next((w for w in _reaching(node.value, module) if w.node in wrapped), None)
             if wrap is None:
                 continue
-            if wrap not in made:
-                made[wrap] = conditions(wrap.node, module)
-            if _can_happen(node, module, made[wrap]):
+            if wrap not in conditions_of_wrap:
+                conditions_of_wrap[wrap] = conditions(wrap.node, module)
+            if _can_happen(node, module, conditions_of_wrap[wrap]):
                 asked.setdefault(wrap, []).append(node)
         for wrap, nodes in asked.items():
             names = list(dict.fromkeys(node.attr for node in nodes))
@@ -58,12 +58,12 @@ def _reaching(node: ast.expr, module: Module) -> Iterator[Call]:
     """Yield the calls of the same function whose results a variable may have."""
     if not isinstance(node, ast.Name):
         return
-    function, found = module.function_of(node), definitions(node, module)
-    for binding in found:
+    function, bindings = module.function_of(node), definitions(node, module)
+    for binding in bindings:
         value = binding.value
         if binding.kind != "assign" or not isinstance(value, ast.Call) or binding.path:
             continue
-        later = found[found.index(binding) + 1 :]
+        later = bindings[bindings.index(binding) + 1 :]
         again = [each for each in later if module.function_of(each.node) is function]
         if module.function_of(value) is function and all(_keeps(each, node.id) for each in again):
             yield module.call(value)
@@ -77,19 +77,19 @@ def _keeps(binding: Binding, name: str) -> bool:
     return False
 
 
-def _can_happen(node: ast.Attribute, module: Module, made: Sequence[Condition]) -> bool:
+def _can_happen(node: ast.Attribute, module: Module, of_wrap: Sequence[Condition]) -> bool:
     """Whether the attribute is asked in a case in which the wrapper was certainly made."""
     around = conditions(node, module)
-    own = [test for test in around if test.node not in {each.node for each in made}]
+    own = [test for test in around if test.node not in {each.node for each in of_wrap}]
     if any(word in test.text for test in own for word in _ASKS):
         return False
     if module.enclosing(node, ast.Try) is not None:
         return False
-    shared = {(test.text, test.holds) for test in made}
+    shared = {(test.text, test.holds) for test in of_wrap}
     others = [test for test in own if (test.text, test.holds) not in shared]
-    if not made or all(comes_round((test.node, test.module)) for test in others):
+    if not of_wrap or all(comes_round((test.node, test.module)) for test in others):
         return True
-    return can_be_met([((test.node, test.module), test.holds) for test in (*made, *around)])
+    return can_be_met([((test.node, test.module), test.holds) for test in (*of_wrap, *around)])
 
 
 _RIGHT = changed(

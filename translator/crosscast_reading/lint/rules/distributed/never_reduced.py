@@ -37,8 +37,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     wrapped = wraps(subject)
     for step in eager_steps(subject) if wrapped else ():
         group = connected(step.module)
-        made = [call for call in wrapped if call.module in group]
-        if not made or any(map(_reduces_by_hand, group)):
+        own = [call for call in wrapped if call.module in group]
+        if not own or any(map(_reduces_by_hand, group)):
             continue
         context = _always_held(step)
         if context is not None and step.of("step"):
@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 message=f"every forward pass of {context.subject} runs within no_sync, so its "
                 "gradients are never all-reduced and the processes train apart",
                 hint="run the forward pass of the last micro-batch of a window outside of it",
-                related=(made[0].module.span(made[0].node),),
+                related=(own[0].module.span(own[0].node),),
             )
 
 
@@ -63,13 +63,13 @@ def _reduces_by_hand(module: Module) -> bool:
 def _always_held(step: TrainingStep) -> Context | None:
     """Return the block around all forward passes of its model, if nothing ever leaves it out."""
     backward = backward_of(step)
-    found = [context for event in backward if (context := held_back(event, step)) is not None]
-    if not backward or len(found) < len(backward) or not all(is_certain(e, step) for e in backward):
+    held = [context for event in backward if (context := held_back(event, step)) is not None]
+    if not backward or len(held) < len(backward) or not all(is_certain(e, step) for e in backward):
         return None
-    passes = [e for e in trained_passes(step) if e.subject == found[0].subject]
+    passes = [e for e in trained_passes(step) if e.subject == held[0].subject]
     blocks = [event.context("no_sync") for event in passes]
     whole = [c for c in blocks if c is not None and not c.guards and c.name.endswith("no_sync")]
-    return found[0] if blocks and len(whole) == len(blocks) else None
+    return held[0] if blocks and len(whole) == len(blocks) else None
 
 
 RULE = Rule(

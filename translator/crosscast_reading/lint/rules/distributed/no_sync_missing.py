@@ -20,10 +20,10 @@ _HELD = ("no_sync", HELD_BACK, ASKED_LATE)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows under DistributedDataParallel without any no_sync."""
-    made = wraps(subject)
-    for step in eager_steps(subject) if made else ():
+    wraps_made = wraps(subject)
+    for step in eager_steps(subject) if wraps_made else ():
         group = connected(step.module)
-        wrapped = [call for call in made if call.module in group]
+        wrapped = [call for call in wraps_made if call.module in group]
         if not wrapped or any(word in module.code for word in _HELD for module in group):
             continue
         backward = backward_of(step)

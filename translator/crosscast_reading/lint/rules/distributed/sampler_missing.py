@@ -31,9 +31,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         near = [wrap for wrap in wrapped if wrap.module in group]
         if not near or any(_SPLITS.search(module.code) for module in group):
             continue
-        given = call.bound()
+        arguments = call.bound()
         shuffled = call.argument("shuffle")
-        if call.has_star or {"sampler", "batch_sampler"} & given.keys():
+        if call.has_star or {"sampler", "batch_sampler"} & arguments.keys():
             continue
         if fixed(shuffled) is True:
             yield Finding(

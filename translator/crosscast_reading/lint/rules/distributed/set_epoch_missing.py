@@ -25,11 +25,13 @@ _ELSEWHERE = re.compile(r"set_epoch|accelerat|[Ff]abric|[Ll]ightning|Trainer\(")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find shuffling samplers in programs that never set the epoch."""
-    made = [sampler for sampler in samplers(subject) if _shuffles(sampler) and _trains(sampler)]
+    shuffling = [
+        sampler for sampler in samplers(subject) if _shuffles(sampler) and _trains(sampler)
+    ]
     steps = [stage for stage in eager_steps(subject) if _epochs(stage) is not None]
-    for step in steps if made else ():
+    for step in steps if shuffling else ():
         group = connected(step.module)
-        near = [sampler for sampler in made if sampler.module in group]
+        near = [sampler for sampler in shuffling if sampler.module in group]
         if not near or any(_ELSEWHERE.search(module.code) for module in group):
             continue
         call = near[0]

@@ -44,10 +44,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         if written_before(step):
             continue
-        made = [call for event in trained_passes(step) for call in _made(event)]
-        if made and all(_is_drawn_apart(call, subject) for call in made):
+        makers = [call for event in trained_passes(step) for call in _model_makers(event)]
+        if makers and all(_is_drawn_apart(call, subject) for call in makers):
             yield Finding(
-                span=made[0].module.span(made[0].node),
+                span=makers[0].module.span(makers[0].node),
                 message="every process draws its own initial weights, and only the gradients are "
                 "reduced, so the processes train different models",
                 hint=_hint(step),
@@ -64,11 +64,10 @@ def _hint(step: TrainingStep) -> str:
 
 def _is_of_gradient(reduced: Event) -> bool:
     match reduced.node:
-        case ast.Call(args=[given, *_]) as node:
+        case ast.Call(args=[argument, *_]) as node:
             module = reduced.module
-            return has_role(
-                module.call(node).name, "sums_over_processes"
-            ) and ".grad" in module.text(given)
+            sums = has_role(module.call(node).name, "sums_over_processes")
+            return sums and ".grad" in module.text(argument)
     return False
 
 
@@ -76,16 +75,16 @@ def _reduces_weights(subject: Subject) -> bool:
     """Whether something else than gradients and numbers to show may be reduced as well."""
     for call in calls_of(subject):
         if has_role(call.name, "sums_over_processes") and call.node.args:
-            given = call.node.args[0]
-            text = call.module.text(given)
-            root = given.value if isinstance(given, ast.Attribute) else given
+            argument = call.node.args[0]
+            text = call.module.text(argument)
+            root = argument.value if isinstance(argument, ast.Attribute) else argument
             looped = any(b.kind == "loop" for b in definitions(root, call.module))
             if ".grad" not in text and (looped or re.search(r"param|weight|state", text)):
                 return True
     return False
 
 
-def _made(forward: Event) -> Iterator[Call]:
+def _model_makers(forward: Event) -> Iterator[Call]:
     """Yield the calls that create the model of a forward pass; nothing if one is not visible."""
     match forward.node:
         case ast.Call(func=function):
@@ -102,50 +101,50 @@ def _makers(node: ast.expr, module: Module, hops: int) -> list[Call]:
             own = ":" in call.name and call.module.program.class_named(call.name) is not None
             layer = call.name.startswith(("torch.nn.", "paddle.nn.", "torchvision.models."))
             return [call] if own or (layer and ".functional." not in call.name) else []
-    found: list[Call] = []
+    makers: list[Call] = []
     for binding in definitions(node, module) if hops else ():
-        parts = _given(binding)
+        parts = _values_of(binding)
         ways = [_makers(value, where, hops - 1) for value, where in parts]
         if not ways or not all(ways):
             return []
-        found += [call for way in ways for call in way]
-    return found
+        makers += [call for way in ways for call in way]
+    return makers
 
 
-def _given(binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
+def _values_of(binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
     if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
         return binding.module.program.arguments_for(binding)
     return [(binding.assigned, binding.module)] if binding.assigned is not None else []
 
 
-def _is_drawn_apart(made: Call, subject: Subject) -> bool:
+def _is_drawn_apart(maker: Call, subject: Subject) -> bool:
     """Whether a model is created in each process, from a generator that nothing makes equal."""
-    module = made.module
-    home = module.function_of(made.node)
+    module = maker.module
+    home = module.function_of(maker.node)
     calls = calls_of(subject)
     starts = [call for call in calls if _STARTS.search(call.name)]
     if starts and (home is None or any(c.module.function_of(c.node) is home for c in starts)):
         return False  # the processes may get the same copy
-    return not any(_makes_equal(call, made) for call in calls)
+    return not any(_makes_equal(call, maker) for call in calls)
 
 
-def _makes_equal(call: Call, made: Call) -> bool:
+def _makes_equal(call: Call, maker: Call) -> bool:
     """Whether a call seeds the generators of all processes alike, before a model is created."""
     if not _SEEDS.search(call.name or identifier(call.node.func)):
         return False
-    home = made.module.function_of(made.node)
-    later = call.module is made.module and call.node.lineno > made.node.lineno
+    home = maker.module.function_of(maker.node)
+    later = call.module is maker.module and call.node.lineno > maker.node.lineno
     if later and call.module.function_of(call.node) is home:
         return False
-    given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-    return not any(_differs(each, call.module, _HOPS) for each in given)
+    arguments = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    return not any(_differs(each, call.module, _HOPS) for each in arguments)
 
 
 def _differs(node: ast.expr, module: Module, hops: int) -> bool:
     """Whether a number is another one in each process: `seed + rank`."""
     if _RANK.search(module.text(node)):
         return True
-    ways = [_given(b) for b in definitions(node, module)] if hops else []
+    ways = [_values_of(b) for b in definitions(node, module)] if hops else []
     return any(_differs(value, where, hops - 1) for way in ways for value, where in way)
 
 

@@ -44,9 +44,9 @@ def _sums(event: Event) -> bool:
     module = event.module
     match event.node:
         case ast.Call(args=[reduced, *more]) as node if ".grad" in module.text(reduced):
-            given = (*more[:1], *(each.value for each in node.keywords if each.arg == "op"))
+            operations = (*more[:1], *(each.value for each in node.keywords if each.arg == "op"))
             plain = module.call(node).name == "torch.distributed.all_reduce"
-            return plain and all(module.text(each).endswith("SUM") for each in given)
+            return plain and all(module.text(each).endswith("SUM") for each in operations)
     return False
 
 

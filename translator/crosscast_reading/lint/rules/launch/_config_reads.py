@@ -18,7 +18,7 @@ _LOADS = ("yaml.safe_load", "yaml.load", "yaml.full_load", "json.load")
 
 
 def sections_read(program: Program) -> tuple[Call, dict[str, set[str] | None]] | None:
-    """Return what loads the only configuration, and the entries read of each of its sections.
+    """Return the call that loads the only configuration, and the entries read of its sections.
 
     The entries are None if the section is passed on or read as a whole. None for a configuration
     that is itself passed on, or of which there are several, or whose path is passed on.
@@ -61,7 +61,7 @@ def sections_read(program: Program) -> tuple[Call, dict[str, set[str] | None]] |
 
 
 def _paths(load: Call) -> set[str]:
-    """Return what the path of the file is in the program, and the objects that have it."""
+    """Return the spellings of the file's path in the program, and the objects that have it."""
     module = load.module
     function = module.function_of(load.node)
     opened = [

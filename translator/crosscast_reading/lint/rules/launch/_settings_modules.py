@@ -56,21 +56,21 @@ def _settings_of(rate: ast.expr | None, module: Module) -> Module | None:
             return None
     if home is None or not all(isinstance(node, _PLAIN) for node in home.tree.body):
         return None
-    made = [binding.assigned for binding in definitions(rate, module)]
-    numbers = [isinstance(getattr(value, "value", None), int | float) for value in made]
+    values = [binding.assigned for binding in definitions(rate, module)]
+    numbers = [isinstance(getattr(value, "value", None), int | float) for value in values]
     return home if numbers and all(numbers) and _is_asked_by_name(home) else None
 
 
 def _is_asked_by_name(home: Module) -> bool:
     """Whether every module that imports a module of settings only reads single ones: `config.x`."""
     for module in home.program.modules:
-        found = [
+        imported_names = [
             alias
             for alias, target in module.imports.items()
             if home.program.find_module(target, module) is home
         ]
-        for node in module.every(ast.Name) if found else ():
-            if node.id in found and not isinstance(module.parent(node), ast.Attribute):
+        for node in module.every(ast.Name) if imported_names else ():
+            if node.id in imported_names and not isinstance(module.parent(node), ast.Attribute):
                 return False
         if any(home.program.find_module(star, module) is home for star in module.stars):
             return False
@@ -93,9 +93,9 @@ def _may_be_read(name: str, home: Module) -> bool:
     for module in home.program.modules:
         for node in module.nodes:
             match node:
-                case ast.Attribute(attr=found) if found == name:
+                case ast.Attribute(attr=read_name) if read_name == name:
                     return True
-                case ast.Name(id=found, ctx=ast.Load()) if found == name:
+                case ast.Name(id=read_name, ctx=ast.Load()) if read_name == name:
                     return True
                 case ast.ImportFrom(names=names) if any(each.name == name for each in names):
                     return True

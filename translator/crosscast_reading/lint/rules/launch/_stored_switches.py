@@ -28,12 +28,12 @@ def stored_switches(subject: Subject) -> Iterator[tuple[ast.Attribute, Module, l
     program = subject.program
     if not idle_scalers(subject) or _casts(program):
         return
-    found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
+    reads_by_name: dict[str, list[tuple[ast.Attribute, Module]]] = {}
     for module in program.modules:
         for node in module.every(ast.Attribute):
             if topic_of(node.attr) == "precision" and identifier(node.value) in NAMES:
-                found.setdefault(node.attr, []).append((node, module))
-    for reads in found.values():
+                reads_by_name.setdefault(node.attr, []).append((node, module))
+    for reads in reads_by_name.values():
         stored = [_stored(node, module) for node, module in reads]
         if all(stored) and not any(_is_read(name, program) for name in stored):
             yield *reads[0], list(dict.fromkeys(stored))
@@ -53,10 +53,10 @@ def _casts(program: Program) -> bool:
 def _stored(node: ast.expr, module: Module) -> str:
     """Return the attribute of `self` that a switch decides; empty if it does more than that."""
     child: ast.AST = node
-    here = module.parent(node)
-    while isinstance(here, ast.IfExp | ast.BoolOp | ast.UnaryOp | ast.Compare):
-        child, here = here, module.parent(here)
-    match here:
+    parent = module.parent(node)
+    while isinstance(parent, ast.IfExp | ast.BoolOp | ast.UnaryOp | ast.Compare):
+        child, parent = parent, module.parent(parent)
+    match parent:
         case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value):
             return name if value is child else ""
     return ""

@@ -37,8 +37,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _is_bool(flag: Flag) -> bool:
     """Whether the call has `type=bool`, which some wrappers of argparse support."""
     match keyword(flag.node, "type") if isinstance(flag.node, ast.Call) else None:
-        case ast.Name(id="bool") as given:
-            return flag.module.resolve(given) in ("bool", "builtins.bool", "")
+        case ast.Name(id="bool") as kind:
+            return flag.module.resolve(kind) in ("bool", "builtins.bool", "")
     return False
 
 

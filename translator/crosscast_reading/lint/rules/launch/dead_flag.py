@@ -65,25 +65,25 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _only_for_scaler(subject: Subject, program: Program) -> Iterator[Finding]:
     """Find flags for a type that only switch the loss scaler: autocast never gets the type."""
-    for found in type_switches(subject):
-        name = identifier(found.chosen)
+    for switch in type_switches(subject):
+        name = identifier(switch.chosen)
         reads = [
             node
             for module in program.modules
             for node in module.nodes
             if isinstance(node, ast.Attribute) and node.attr == name
-            if module.parent(node) is not found.test
+            if module.parent(node) is not switch.test
             if _SETTINGS.search(module.text(node.value))
         ]
         for flag in program.all_flags if not reads else ():
-            outside = {*flag.choices} - {*found.values}
+            outside = {*flag.choices} - {*switch.values}
             if flag.dest == name and (outside or not flag.choices):
                 yield Finding(
                     span=flag.span,
                     message=f"{flag.name} does not change the type of autocast, which is float16: "
                     "it only switches the loss scaler",
                     hint="pass it to autocast as `dtype`",
-                    related=(found.step.module.owner_of(found.context).span(found.context),),
+                    related=(switch.step.module.owner_of(switch.context).span(switch.context),),
                 )
 
 
@@ -116,8 +116,8 @@ def _defaults_kept(program: Program) -> Iterator[Finding]:
 
 def _passed(call: Call, function: Function) -> set[str]:
     """Return the parameters with defaults that a call in a function gets."""
-    given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-    names = {argument.id for argument in given if isinstance(argument, ast.Name)}
+    passed = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    names = {argument.id for argument in passed if isinstance(argument, ast.Name)}
     arguments = function.args.args
     return names & {a.arg for a in arguments[len(arguments) - len(function.args.defaults) :]}
 

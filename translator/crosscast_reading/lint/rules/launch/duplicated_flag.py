@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Check definitions in Python and commands."""
     yield from _defined(subject.program.all_flags)
     for command in subject.commands:
-        yield from _given(command)
+        yield from _repeated_flags(command)
 
 
 def _defined(flags: tuple[Flag, ...]) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def _block(flag: Flag) -> int | None:
     return None
 
 
-def _given(command: Command) -> Iterator[Finding]:
+def _repeated_flags(command: Command) -> Iterator[Finding]:
     first: dict[str, Fact] = {}
     for fact in command.flags:
         if not fact.known or fact.under:

@@ -45,9 +45,9 @@ def _is_read(key: Span, program: Program) -> bool:
     for module in program.modules:
         for node in module.nodes:
             match node:
-                case ast.Attribute(attr=found) if found == name:
+                case ast.Attribute(attr=word) if word == name:
                     return True
-                case ast.Constant(value=found) if found == name:
+                case ast.Constant(value=word) if word == name:
                     if isinstance(module.parent(node), ast.Subscript | ast.Call):
                         return True
     return False
@@ -58,14 +58,18 @@ def _schedules(subject: Subject) -> Iterator[Finding]:
     facts = [fact for fact in subject.profile if fact.places and not fact.under]
     named = [f for f in facts if f.field == "schedule.name" and f.origin in _STATED]
     trainers = {f.places[0].file for f in facts if (f.field, f.value) == ("api", "hf_trainer")}
-    given = [fact for fact in facts if (fact.field, fact.value) == ("parallel.kind", "deepspeed")]
+    deepspeed = [
+        fact for fact in facts if (fact.field, fact.value) == ("parallel.kind", "deepspeed")
+    ]
     for chosen in named:
         home = chosen.places[0].file
         for own in named if home in trainers and chosen.known else ():
             file = PurePath(own.places[0].file).name
             if own.reader != "deepspeed_json" or not own.known or own.value == chosen.value:
                 continue
-            lines = [place.text for f in given if f.places[0].file == home for place in f.places]
+            lines = [
+                place.text for f in deepspeed if f.places[0].file == home for place in f.places
+            ]
             if any(file in line for line in lines):
                 yield Finding(
                     span=chosen.places[0],

@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         for fact in command.flags:
             name = fact.expression.partition("=")[0]
-            if not _FLAG.fullmatch(name) or _known(name, options):
+            if not _FLAG.fullmatch(name) or _is_accepted(name, options):
                 continue
             yield Finding(
                 span=fact.places[0],
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _known(name: str, options: set[str]) -> bool:
+def _is_accepted(name: str, options: set[str]) -> bool:
     """Whether argparse accepts a flag, exactly or as a prefix of a longer one."""
     return name in options or any(option.startswith(name) for option in options)
 
@@ -75,8 +75,8 @@ def _hides(program: Program, node: ast.Call) -> bool:
             return True
     for module in program.modules:
         if node in module.parents:
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if any(module.resolve(child) == "argparse.ArgumentParser" for child in given):
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if any(module.resolve(child) == "argparse.ArgumentParser" for child in arguments):
                 return program.function(module.call(node)) is None
     return False
 

@@ -41,14 +41,18 @@ def _undefined_in(program: Program, group: Collection[Module]) -> Iterator[Findi
         return
     defined = {flag.dest for flag in program.all_flags if flag.module in group}
     set_later = (_defaults(name, call) for name, call in calls_of(program) if call.module in group)
-    flags = {*defined, *_named(modules), *(word for words in set_later for word in words)}
+    flags = {*defined, *_names(modules), *(word for words in set_later for word in words)}
     for module in modules:
         seen: set[str] = set()
         for node in module.every(ast.Attribute):
             if node.attr in flags | seen or node.attr.startswith("_"):
                 continue
-            made = _parsed(node.value, module)
-            if made is None or _is_filled(node, made, module) or module.enclosing(node, ast.Try):
+            parser_call = _parsed(node.value, module)
+            if (
+                parser_call is None
+                or _is_filled(node, parser_call, module)
+                or module.enclosing(node, ast.Try)
+            ):
                 continue
             seen.add(node.attr)
             yield Finding(
@@ -56,7 +60,7 @@ def _undefined_in(program: Program, group: Collection[Module]) -> Iterator[Findi
                 message=f"the parser defines no {node.attr}: {module.text(node)} raises an "
                 "exception",
                 hint=near(node.attr, defined),
-                related=(made.module.span(made.node),),
+                related=(parser_call.module.span(parser_call.node),),
             )
 
 
@@ -79,28 +83,28 @@ def _may_be_parsed(owner: ast.expr, module: Module) -> bool:
         root = root.value
     if isinstance(root, ast.Name) and root.id in module.imports:
         return False
-    found = [node for node, _ in chase(owner, module) if node is not owner]
-    calls = [node.func for node in found if isinstance(node, ast.Call)]
-    return not found or "parse_args" in map(identifier, calls)
+    values = [node for node, _ in chase(owner, module) if node is not owner]
+    calls = [node.func for node in values if isinstance(node, ast.Call)]
+    return not values or "parse_args" in map(identifier, calls)
 
 
 def _defaults(name: str, call: Call) -> list[str]:
-    """Return what `parser.set_defaults(x=1)` adds."""
+    """Return the names that `parser.set_defaults(x=1)` adds."""
     words = call.node.keywords if name.endswith(".set_defaults") else []
     return [word.arg for word in words if word.arg is not None]
 
 
-def _named(modules: Iterable[Module]) -> set[str]:
+def _names(modules: Iterable[Module]) -> set[str]:
     """Return the attributes that are assigned anywhere, and the texts that may name one."""
-    found: set[str] = set()
+    names: set[str] = set()
     for module in modules:
         for node in module.every(ast.Attribute):
             if not isinstance(node.ctx, ast.Load):
-                found.add(node.attr)
+                names.add(node.attr)
         for text in module.every(ast.Constant):
             if isinstance(text.value, str) and text.value.isidentifier():
-                found |= set() if _is_entry_read(text, module) else {text.value}
-    return found
+                names |= set() if _is_entry_read(text, module) else {text.value}
+    return names
 
 
 def _is_entry_read(text: ast.Constant, module: Module) -> bool:
@@ -113,20 +117,20 @@ def _is_entry_read(text: ast.Constant, module: Module) -> bool:
 
 def _parsed(node: ast.expr, module: Module) -> Call | None:
     """Return the call of the parser whose result a variable has, if it has no other value."""
-    found = definitions(node, module) if isinstance(node, ast.Name) else ()
-    value = found[0].value if len(found) == 1 and not found[0].path else None
+    bindings = definitions(node, module) if isinstance(node, ast.Name) else ()
+    value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
     if not isinstance(value, ast.Call) or value.args or value.keywords:
         return None
-    call = found[0].module.call(value)
+    call = bindings[0].module.call(value)
     return call if call.name == _PARSE else None
 
 
-def _is_filled(node: ast.Attribute, made: Call, module: Module) -> bool:
+def _is_filled(node: ast.Attribute, parser_call: Call, module: Module) -> bool:
     """Whether code that is not seen may have got the settings before, and given them more."""
     for where in module.program.modules:
         for call in where.calls:
-            given = [*call.node.args, *(word.value for word in call.node.keywords)]
-            if not any(_parsed(each, where) is made for each in given):
+            arguments = [*call.node.args, *(word.value for word in call.node.keywords)]
+            if not any(_parsed(each, where) is parser_call for each in arguments):
                 continue
             function = module.function_of(node)
             inside = where is module and where.function_of(call.node) is function

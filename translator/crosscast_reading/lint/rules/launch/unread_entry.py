@@ -43,14 +43,14 @@ def _of_modules(subject: Subject) -> Iterator[Finding]:
 def _of_files(subject: Subject) -> Iterator[Finding]:
     """Find sections about the training step of which a program reads some entries by name."""
     files = [source for source in subject.sources if source.name.endswith(_SUFFIXES)]
-    found = sections_read(subject.program) if len(files) == 1 else None
-    if found is None:
+    reads = sections_read(subject.program) if len(files) == 1 else None
+    if reads is None:
         return
     # Programs that load no configuration must not load YAML.
     from crosscast_reading.readers.config.foreign_yaml import read_yaml
 
     tree = read_yaml(files[0]).tree
-    load, sections = found
+    load, sections = reads
     uses = Counter(entry.span for entry in tree.walk()) if tree is not None else Counter()
     if tree is None or not _is_meant(tree, sections):
         return

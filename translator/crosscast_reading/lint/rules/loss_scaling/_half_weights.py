@@ -23,8 +23,8 @@ def halves(call: Call, module: Module, models: set[str]) -> bool:
     match call.node:
         case ast.Call(func=ast.Attribute(value=inner, attr="half"), args=[]):
             pass
-        case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=given, keywords=named):
-            parts = (*given, *(each.value for each in named))
+        case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=arguments, keywords=named):
+            parts = (*arguments, *(each.value for each in named))
             if not any(module.resolve(part) in _TYPES for part in parts):
                 return False
         case _:

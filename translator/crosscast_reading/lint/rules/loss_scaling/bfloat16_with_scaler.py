@@ -35,8 +35,8 @@ from crosscast_reading.trainstep.events import Context, Event, Guard, TrainingSt
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scaled losses of a forward pass that runs in bfloat16 with the defaults of flags."""
-    made = scaler_calls(subject)
-    by_default = bool(made) and all(enabled_by_default(call) for call in made)
+    scalers = scaler_calls(subject)
+    by_default = bool(scalers) and all(enabled_by_default(call) for call in scalers)
     for step in eager_steps(subject):
         scaled = [event for event in backward_of(step) if plain_scaler(event)]
         if not scaled:
@@ -44,11 +44,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         all_of_them = len(scaled) == len(backward_of(step))
         setting = ""
         if not (by_default and all_of_them and _bfloat(step)):
-            setting = next(filter(None, (_by_a_setting(step, e, made) for e in scaled)), "")
+            setting = next(filter(None, (_by_a_setting(step, e, scalers) for e in scaled)), "")
             if not setting:
                 continue
-        places = [scaled[0].span, *(call.module.span(call.node) for call in made[:1])]
-        if setting and all(call.module is scaled[0].module for call in made[:1]):
+        places = [scaled[0].span, *(call.module.span(call.node) for call in scalers[:1])]
+        if setting and all(call.module is scaled[0].module for call in scalers[:1]):
             places.reverse()  # what the setting switches on is to be changed
         yield Finding(
             span=places[0],
@@ -59,7 +59,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> str:
+def _by_a_setting(step: TrainingStep, scaled: Event, scalers: Sequence[Call]) -> str:
     """Return the setting with which a forward pass in bfloat16 leaves the scaler on, or nothing."""
     forward = [
         (event, context)
@@ -67,35 +67,35 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
         if not event.excludes(scaled)
         if (context := event.context("autocast")) is not None
     ]
-    if any(call.has_star for call in made):
+    if any(call.has_star for call in scalers):
         return ""
-    on = _scaler_on(scaled, made)
-    own = any(map(_switches, made))
-    found = set()
+    on = _scaler_on(scaled, scalers)
+    own = any(map(_switches, scalers))
+    settings = set()
     for event, context in forward:
         # The switch of a scaler may depend on the type; it says nothing where autocast has none.
-        alone = own and not (context.guards or _guards(event) or _on(context))
+        alone = own and not (context.guards or _guards(event) or _has_switch(context))
         switch = "" if alone else _one_switch(event, context, on)
-        found.add(switch or (_setting(event, context, on) if made else ""))
-    return found.pop() if len(found) == 1 else ""
+        settings.add(switch or (_setting(event, context, on) if scalers else ""))
+    return settings.pop() if len(settings) == 1 else ""
 
 
-def _scaler_on(scaled: Event, made: Sequence[Call]) -> list[Wanted]:
+def _scaler_on(scaled: Event, scalers: Sequence[Call]) -> list[Wanted]:
     """Return the conditions under which a loss is scaled."""
-    found = [(part, holds) for part, holds in _guards(scaled) if not _is_about_data(part, scaled)]
-    for call in made:
+    wanted = [(part, holds) for part, holds in _guards(scaled) if not _is_about_data(part, scaled)]
+    for call in scalers:
         tests = [test for test in tests_around(call) if not _asks_for_release(test)]
-        found += [((test, call.module.owner_of(test)), True) for test in tests]
-        found += _switches(call)
-    return found
+        wanted += [((test, call.module.owner_of(test)), True) for test in tests]
+        wanted += _switches(call)
+    return wanted
 
 
 def _switches(call: Call) -> list[Wanted]:
-    given = [call.bound().get(word) for word in ("enabled", "enable")]
-    return [((node, call.module.owner_of(node)), True) for node in given if node is not None]
+    switches = [call.bound().get(word) for word in ("enabled", "enable")]
+    return [((node, call.module.owner_of(node)), True) for node in switches if node is not None]
 
 
-def _on(context: Context) -> bool:
+def _has_switch(context: Context) -> bool:
     """Whether a region of autocast has a switch."""
     return "enabled" in context.detail or "enable" in context.detail
 
@@ -117,7 +117,7 @@ def _setting(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
 
 
 def _one_switch(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
-    """Return what switches the scaler on, if autocast is in bfloat16 whenever it is on."""
+    """Return the setting that enables the scaler, if autocast is in bfloat16 whenever it is on."""
     dtype, on = _region(event, context)
     if dtype is None or not scaled or _type(dtype, {}) != "bfloat16":
         return ""
@@ -135,9 +135,9 @@ def _region(event: Event, context: Context) -> tuple[Part | None, list[Wanted]]:
         return None, []
     module = event.module.owner_of(context.node)
     call = module.call(context.node)
-    given = call.bound().get("dtype")
+    argument = call.bound().get("dtype")
     around = [((guard.node, module.owner_of(guard.node)), guard.holds) for guard in context.guards]
-    dtype = None if given is None else (given, module.owner_of(given))
+    dtype = None if argument is None else (argument, module.owner_of(argument))
     return dtype, [*around, *_switches(call)]
 
 
@@ -151,8 +151,8 @@ def _choices(dtype: Part, parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
 
 
 def _type(part: Part, case: Mapping[str, object]) -> str:
-    found = worth(part, case)
-    word = found.rpartition(".")[2] if isinstance(found, str) else ""
+    value = worth(part, case)
+    word = value.rpartition(".")[2] if isinstance(value, str) else ""
     return TYPES.get(word, "")
 
 
@@ -180,8 +180,8 @@ def _is_about_data(part: Part, scaled: Event) -> bool:
     node, module = part
     losses, mine = names_in(scaled.node), names_in(node)
     for name in ast.walk(node):
-        for made in definitions(name, module) if isinstance(name, ast.Name) else ():
-            mine |= names_in(made.value) if made.value is not None else set()
+        for binding in definitions(name, module) if isinstance(name, ast.Name) else ():
+            mine |= names_in(binding.value) if binding.value is not None else set()
     return "loss" in "".join(losses & mine)
 
 

@@ -15,10 +15,10 @@ from crosscast_reading.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find models that are cast to float16 and trained with a scaler of PyTorch."""
-    made = scaler_calls(subject)
-    if not made or all(switched_off(made_call) is not False for made_call in made):
+    scalers = scaler_calls(subject)
+    if not scalers or all(switched_off(made_call) is not False for made_call in scalers):
         return
-    if any("paddle" in name.name or "peft" in name.module.imported for name in made):
+    if any("paddle" in name.name or "peft" in name.module.imported for name in scalers):
         return
     for step in eager_steps(subject):
         applied = [o for o in step.of("step") if plain_scaler(o) and scaler_names(o)]

@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """
     program = subject.program
     emitted = is_emitted(program.modules)
-    for node, module in _written(subject):
+    for node, module in _initial_scales(subject):
         value = evaluate(node, module)
         number = value.value if isinstance(value, Known) and not emitted else None
         problem, severity = _problem(node, number)
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
+def _initial_scales(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
     """Yield the program's initial scales: arguments, entries, defaults of flags."""
     program = subject.program
     for module in program.modules:

@@ -69,15 +69,15 @@ def _multiplies(event: Event) -> bool:
 
 def _switched_off(subject: Subject) -> Iterator[Finding]:
     """Find scalers that are off with some types, where autocast asks for none of them."""
-    for found in type_switches(subject):
-        module = found.scaler.module
-        chosen, values = module.text(found.chosen), ", ".join(map(str, found.values))
+    for switch in type_switches(subject):
+        module = switch.scaler.module
+        chosen, values = module.text(switch.chosen), ", ".join(map(str, switch.values))
         yield Finding(
-            span=found.step.module.owner_of(found.context).span(found.context),
+            span=switch.step.module.owner_of(switch.context).span(switch.context),
             message=f"the forward pass runs in float16 whatever {chosen} is, but the loss is "
             f"scaled only with {values}",
             hint=f"give autocast the type of {chosen}, or disable both",
-            related=(module.span(found.scaler.node),),
+            related=(module.span(switch.scaler.node),),
         )
 
 
@@ -113,7 +113,7 @@ def _may_be_off(guard: Guard) -> bool:
 
 
 def _half_weights(step: TrainingStep) -> ast.AST | None:
-    """Return what casts the weights of a trained model, if nothing like a loss scale is named."""
+    """Return the cast of a trained model's weights, if nothing like a loss scale is named."""
     models = {event.subject for event in trained_passes(step)}
     models &= {
         call.receiver_text

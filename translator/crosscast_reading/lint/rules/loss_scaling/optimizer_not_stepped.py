@@ -49,21 +49,21 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         yield from _forgotten(step)
         for text, holds in _switches(step):
-            here = [event for event in step.of("step") if _stands(event, text, holds)]
-            there = [event for event in step.of("step") if _stands(event, text, not holds)]
-            always = {o.subject for o in step.of("step") if not _under(o, text)}
-            stepped = {event.subject for event in here} | always
-            if not any(event.scaler for event in here) or any(map(_is_inner, stepped)):
+            on_branch = [event for event in step.of("step") if _stands(event, text, holds)]
+            on_other = [event for event in step.of("step") if _stands(event, text, not holds)]
+            always = {o.subject for o in step.of("step") if not _is_under(o, text)}
+            stepped = {event.subject for event in on_branch} | always
+            if not any(event.scaler for event in on_branch) or any(map(_is_inner, stepped)):
                 continue
-            for missing in dict.fromkeys(o.subject for o in there if o.subject not in stepped):
+            for missing in dict.fromkeys(o.subject for o in on_other if o.subject not in stepped):
                 if not missing:
                     continue
                 yield Finding(
-                    span=here[-1].span,
+                    span=on_branch[-1].span,
                     message=f"{missing} is not stepped "
                     + (f"if {text}" if holds else f"unless {text}"),
                     hint=f"also step {missing} here",
-                    related=tuple(o.span for o in there if o.subject == missing)[:1],
+                    related=tuple(o.span for o in on_other if o.subject == missing)[:1],
                 )
 
 
@@ -74,15 +74,15 @@ def _is_inner(subject: str) -> bool:
 
 
 def _switches(step: TrainingStep) -> list[tuple[str, bool]]:
-    found = [condition for event in step.of("step") for condition in conditions(event)]
-    return [fromkey for fromkey in dict.fromkeys(found) if _PRECISION.search(fromkey[0])]
+    around = [condition for event in step.of("step") for condition in conditions(event)]
+    return [fromkey for fromkey in dict.fromkeys(around) if _PRECISION.search(fromkey[0])]
 
 
 def _stands(event: Event, text: str, holds: bool) -> bool:
     return (text, holds) in conditions(event)
 
 
-def _under(event: Event, text: str) -> bool:
+def _is_under(event: Event, text: str) -> bool:
     return any(condition == text for condition, _ in conditions(event))
 
 

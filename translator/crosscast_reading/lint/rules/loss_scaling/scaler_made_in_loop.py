@@ -22,7 +22,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         for event in step.of("make"):
             if known_word(event, "kind") != "scaler":
                 continue
-            if not all(_stays(g.node, event.loops[-1].node, event.subject) for g in event.guards):
+            if not all(
+                _is_fixed(g.node, event.loops[-1].node, event.subject) for g in event.guards
+            ):
                 continue
             if _trains_anew(event, step) or not step.of("update_scale"):
                 continue
@@ -43,14 +45,14 @@ def _made_in_parts(subject: Subject) -> Iterator[Finding]:
         if function is None or not _PART.search(function.name):
             continue
         match module.statement_of(call.node):
-            case ast.Assign(targets=[ast.Name(id=name), *_]) as made:
+            case ast.Assign(targets=[ast.Name(id=name), *_]) as assignment:
                 pass
             case _:
                 continue
-        if not _is_whole(call.node, made) or switched_off(call) is True:
+        if not _is_whole(call.node, assignment) or switched_off(call) is True:
             continue
-        around = module.parent(made)
-        while isinstance(around, ast.If) and _stays(around.test, function, name):
+        around = module.parent(assignment)
+        while isinstance(around, ast.If) and _is_fixed(around.test, function, name):
             around = module.parent(around)
         if around is function:
             yield Finding(
@@ -65,13 +67,13 @@ _PART = re.compile(
 )
 
 
-def _is_whole(call: ast.Call, made: ast.Assign) -> bool:
+def _is_whole(call: ast.Call, assignment: ast.Assign) -> bool:
     """Whether a variable gets the scaler itself: `GradScaler() if half else None`."""
-    value = made.value
+    value = assignment.value
     return call is value or (isinstance(value, ast.IfExp) and call in (value.body, value.orelse))
 
 
-def _stays(condition: ast.expr, around: ast.AST, scaler: str) -> bool:
+def _is_fixed(condition: ast.expr, around: ast.AST, scaler: str) -> bool:
     """Whether a condition is the same in every round, as a flag is; not `scaler is None`."""
     changed = {scaler.rpartition(".")[2]}
     for node in walk(around):

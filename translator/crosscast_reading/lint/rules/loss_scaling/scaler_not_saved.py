@@ -33,8 +33,8 @@ _RIGHT = AMP + (
 def check(subject: Subject) -> Iterator[Finding]:
     """Find checkpoints with the optimizer in programs that never save the scaler."""
     program = subject.program
-    made = scaler_calls(subject)
-    if not made or all(switched_off(made_call) is True for made_call in made):
+    scalers = scaler_calls(subject)
+    if not scalers or all(switched_off(made_call) is True for made_call in scalers):
         return
     if any(_STATE.search(imported.code) for imported in program.modules) or not subject.steps:
         return
@@ -42,13 +42,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         for call in module.calls:
             if not has_role(call.name, "saves") or not call.node.args:
                 continue
-            what = call.node.args[0]
-            if isinstance(what, ast.Dict) and _OPTIMIZER.search(module.text(what)):
+            saved = call.node.args[0]
+            if isinstance(saved, ast.Dict) and _OPTIMIZER.search(module.text(saved)):
                 yield Finding(
                     span=module.span(call.node),
                     message="the checkpoint contains the optimizer but not the loss scale",
                     hint="also save and load `scaler.state_dict()`",
-                    related=(made[0].module.span(made[0].node),),
+                    related=(scalers[0].module.span(scalers[0].node),),
                 )
                 return
 

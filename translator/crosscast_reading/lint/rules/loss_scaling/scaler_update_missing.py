@@ -43,9 +43,11 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _never_adjusts(program: Program) -> bool:
     """Whether all scalers have a fixed scale, as Paddle's may: no step needs an update."""
-    made = [call for name, call in calls_of(program) if _SCALER.search(name) and _may_be_on(call)]
-    return bool(made) and all(
-        plain(call.argument("use_dynamic_loss_scaling")) is False for call in made
+    scalers = [
+        call for name, call in calls_of(program) if _SCALER.search(name) and _may_be_on(call)
+    ]
+    return bool(scalers) and all(
+        plain(call.argument("use_dynamic_loss_scaling")) is False for call in scalers
     )
 
 

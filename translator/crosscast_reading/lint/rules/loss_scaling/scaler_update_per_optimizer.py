@@ -70,7 +70,7 @@ def _looped(step: TrainingStep) -> Iterator[Finding]:
             for event in step.inside("step")
             if event.loops == update.loops and event.scaler == update.scaler
         ]
-        if any(_turns(event, inner.node) for event in applied):
+        if any(_steps_others(event, inner.node) for event in applied):
             yield Finding(
                 span=update.span,
                 message=f"{update.scaler} is updated once for every optimizer of {inner.over}",
@@ -79,11 +79,11 @@ def _looped(step: TrainingStep) -> Iterator[Finding]:
             )
 
 
-def _turns(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
+def _steps_others(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
     """Whether every iteration of a loop steps another optimizer."""
     match loop, applied.node:
-        case ast.For(target=target), ast.Call(args=given):
-            return not names_in(target).isdisjoint(names_in(*given))
+        case ast.For(target=target), ast.Call(args=arguments):
+            return not names_in(target).isdisjoint(names_in(*arguments))
     return False
 
 

@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         scaled = [event for event in backward_of(step) if plain_scaler(event)]
         for applied in step.of("step"):
-            if applied.scaler or applied.library or _joined(applied, step):
+            if applied.scaler or applied.library or _is_stepped_by_scaler(applied, step):
                 continue
             before = [
                 event
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _joined(applied: Event, step: TrainingStep) -> bool:
+def _is_stepped_by_scaler(applied: Event, step: TrainingStep) -> bool:
     """Whether a scaler has stepped with the same gradients (reported by another rule)."""
     return any(
         event.scaler and event.subject == applied.subject and compatible(event, applied)

@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if plain_scaler(event) and "minimize" not in event.detail and scaler_names(event)
         ]
         for first, second in combinations(calls, 2):
-            if _again(first, second, step):
+            if _is_repeated(first, second, step):
                 yield Finding(
                     span=second.span,
                     message=f"{second.scaler} has already unscaled the gradients of "
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _again(first: Event, second: Event, step: TrainingStep) -> bool:
+def _is_repeated(first: Event, second: Event, step: TrainingStep) -> bool:
     if (first.scaler, first.subject) != (second.scaler, second.subject):
         return False
     if first.node is second.node or not implies(second, first) or not first.subject:

@@ -47,7 +47,7 @@ class Group:
 
 def decay_groups(node: ast.List, module: Module) -> list[Group]:
     """Return the groups of this kind in a list."""
-    found: list[Group] = []
+    groups: list[Group] = []
     for elt in node.elts:
         if not isinstance(elt, ast.Dict):
             continue
@@ -59,16 +59,16 @@ def decay_groups(node: ast.List, module: Module) -> list[Group]:
         params, decay = parts.get("params"), parts.get("weight_decay")
         if not isinstance(params, ast.ListComp | ast.GeneratorExp) or decay is None:
             continue
-        named = _named(params)
+        named = _takes_listed(params)
         if named is None:
             continue
         value = evaluate(decay, module)
         none = fixed(value) == 0
-        found.append(Group(elt, named, none))
-    return found
+        groups.append(Group(elt, named, none))
+    return groups
 
 
-def _named(node: ast.ListComp | ast.GeneratorExp) -> bool | None:
+def _takes_listed(node: ast.ListComp | ast.GeneratorExp) -> bool | None:
     """Whether the parameters are those named in the list without decay; None if unclear."""
     tests = [test for part in node.generators for test in part.ifs]
     for test in tests:
@@ -92,10 +92,10 @@ def names_excluded(node: ast.expr, module: Module) -> bool | None:
     """Return whether a predicate on names is true for biases and norms; None if unclear."""
     if isinstance(node, ast.Lambda):
         return _of_test(node.body, module)
-    found = module.program.function_named(module.resolve(node))
-    if found is None:
+    definition = module.program.function_named(module.resolve(node))
+    if definition is None:
         return None
-    home, function = found
+    home, function = definition
     for child in walk(function):
         match child:
             case ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool(answer)))]):
@@ -117,7 +117,7 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
                 case [ast.comprehension(ifs=[test])]:
                     return is_met(_of_test(test, module), isinstance(op, ast.In))
         case ast.BoolOp(op=ast.And(), values=parts):
-            known = {found for part in parts if (found := _of_test(part, module)) is not None}
+            known = {answer for part in parts if (answer := _of_test(part, module)) is not None}
             return known.pop() if len(known) == 1 else None
         case ast.Call(func=ast.Name(id="any")):
             return True if _NORMS.search(_spelled(node, module)) else None

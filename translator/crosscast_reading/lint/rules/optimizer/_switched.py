@@ -101,12 +101,12 @@ class Switched:
 
     def _may_end(self, call: Call, seen: set[ast.AST]) -> bool:
         """Whether a call of a function of the program may end it."""
-        found = call.module.program.function(call)
+        definition = call.module.program.function(call)
         if self._gets(call.node):
-            return found is not None or is_unseen(call)
-        if found is None or found[1] in seen:
+            return definition is not None or is_unseen(call)
+        if definition is None or definition[1] in seen:
             return False
-        home, function = found
+        home, function = definition
         seen.add(function)
         return any(
             ends_program(node)
@@ -116,8 +116,8 @@ class Switched:
 
     def _gets(self, call: ast.Call) -> bool:
         """Whether a call gets the object that has all settings."""
-        given = [*call.args, *(each.value for each in call.keywords)]
-        return bool(self._owner) and any(ast.unparse(each) == self._owner for each in given)
+        arguments = [*call.args, *(each.value for each in call.keywords)]
+        return bool(self._owner) and any(ast.unparse(each) == self._owner for each in arguments)
 
     def _asks(self, test: ast.expr) -> bool:
         """Whether a condition depends on the settings."""
@@ -128,7 +128,7 @@ class Switched:
 
 
 def _conditions(place: ast.AST, module: Module) -> Iterator[ast.expr]:
-    """Yield what decides whether a line of a function is reached."""
+    """Yield the conditions that decide whether a line of a function is reached."""
     around = module.parent(place)
     while around is not None and not isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
         match around:
@@ -143,12 +143,12 @@ def _conditions(place: ast.AST, module: Module) -> Iterator[ast.expr]:
 
 def _names(tree: ast.AST) -> set[str]:
     """Return the names, attributes and texts of an expression."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in walk(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 def _bound(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> set[str]:

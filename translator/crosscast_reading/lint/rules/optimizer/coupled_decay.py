@@ -25,8 +25,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             groups = _list_of(params, module)
             if groups is None:
                 continue
-            found = decay_groups(groups, module)
-            if any(not group.none for group in found) and any(group.none for group in found):
+            kinds = decay_groups(groups, module)
+            if any(not group.none for group in kinds) and any(group.none for group in kinds):
                 yield Finding(
                     span=module.span(call.node),
                     message="torch.optim.Adam adds weight decay to the gradients and then "

@@ -134,11 +134,11 @@ class _Flow:
 
     def _is_sure(self, node: ast.stmt) -> bool:
         """Whether the statement runs wherever the end is reached: it is in a block around it."""
-        around, here = self.module.parent(node), self.module.parent(self.end)
-        while here is not None:
-            if here is around:
+        around, parent = self.module.parent(node), self.module.parent(self.end)
+        while parent is not None:
+            if parent is around:
                 return True
-            here = self.module.parent(here)
+            parent = self.module.parent(parent)
         return False
 
     def _names(self, target: ast.expr) -> set[str]:

@@ -22,12 +22,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         if len(call.names) != 1 or may_be_rebound(call.node.func, call.module):
             continue
         for pattern, words in rows:
-            for given in call.node.keywords if re.fullmatch(pattern, name) else ():
-                hint = words.get(given.arg or "")
+            for word in call.node.keywords if re.fullmatch(pattern, name) else ():
+                hint = words.get(word.arg or "")
                 if hint:
                     yield Finding(
-                        span=call.module.span(given),
-                        message=f"{name} has no argument {given.arg}: the call raises an exception",
+                        span=call.module.span(word),
+                        message=f"{name} has no argument {word.arg}: the call raises an exception",
                         hint=hint,
                     )
 

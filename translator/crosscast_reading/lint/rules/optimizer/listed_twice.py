@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             twice = sorted({name for name in names if names.count(name) > 1})
             if len(names) != len(node.value.elts) or len(twice) != 1:
                 continue
-            missing = [name for name in _made(node, kind, module) if name not in names]
+            missing = [name for name in _created_names(node, kind, module) if name not in names]
             if missing:
                 yield Finding(
                     span=module.span(node.value),
@@ -36,22 +36,22 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _kind(node: ast.Assign) -> re.Pattern[str] | None:
-    """Return what a list is of, from its name: `self.optimizers`, `schedulers`."""
+    """Return the kind of a list's items, from its name: `self.optimizers`, `schedulers`."""
     if len(node.targets) != 1:
         return None
     name = identifier(node.targets[0])
     return next((kind for kind in _KINDS if kind.search(name) and name.endswith("s")), None)
 
 
-def _made(listed: ast.Assign, kind: re.Pattern[str], module: Module) -> Iterator[str]:
+def _created_names(listed: ast.Assign, kind: re.Pattern[str], module: Module) -> Iterator[str]:
     """Yield the names of the same kind that calls are assigned to in the same function."""
     function = module.function_of(listed)
     for node in module.every(ast.Assign):
         target = node.targets[0]
         name = identifier(target) if isinstance(target, ast.Name | ast.Attribute) else ""
-        made = isinstance(node.value, ast.Call) and node.lineno < listed.lineno
-        here = made and module.function_of(node) is function
-        if here and kind.search(name) and not name.endswith("s"):
+        is_earlier_call = isinstance(node.value, ast.Call) and node.lineno < listed.lineno
+        is_in_function = is_earlier_call and module.function_of(node) is function
+        if is_in_function and kind.search(name) and not name.endswith("s"):
             yield module.text(target)
 
 

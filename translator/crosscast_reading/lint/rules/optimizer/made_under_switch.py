@@ -30,15 +30,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         module = call.module
         match module.parent(call.node):
-            case ast.Assign(targets=[ast.Name(id=bound)], value=value) as made if (
+            case ast.Assign(targets=[ast.Name(id=bound)], value=value) as assignment if (
                 value is call.node
             ):
-                switch = module.parent(made)
+                switch = module.parent(assignment)
             case _:
                 continue
         if not isinstance(switch, ast.If) or switch.orelse or not _is_switch(switch.test, module):
             continue
-        scope = module.scope_of(made).lookup(bound)
+        scope = module.scope_of(assignment).lookup(bound)
         if scope is None or not _only_under(switch, bound, scope, module):
             continue
         used = _used_without(switch, bound, scope, module)
@@ -48,7 +48,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 message=f"{bound} is made only if {module.text(switch.test)}: without it this line "
                 "raises an exception",
                 hint=f"set `{bound} = None` before, or use it under the same condition",
-                related=(module.span(made),),
+                related=(module.span(assignment),),
             )
 
 
@@ -85,14 +85,14 @@ def _only_under(switch: ast.If, name: str, scope: Scope, module: Module) -> bool
 
 def _may_give(star: str, name: str, importer: Module) -> bool:
     """Whether `from star import *` may bind a name."""
-    found = importer.program.find_module(star, importer)
-    if found is None:
+    imported = importer.program.find_module(star, importer)
+    if imported is None:
         return True
-    for node in found.tree.body:
+    for node in imported.tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
                 return any(getattr(each, "value", name) == name for each in listed)
-    return bool(found.stars) or name in found.scope.bindings
+    return bool(imported.stars) or name in imported.scope.bindings
 
 
 def _used_without(switch: ast.If, name: str, scope: Scope, module: Module) -> ast.Name | None:
@@ -116,7 +116,7 @@ def _is_reached(use: ast.AST, switched: Switched, uses: list[ast.Name], module: 
     A chain of conditions does not matter if every branch of it uses the name, nor does a loop
     whose head has nothing to do with the setting: that of the training runs.
     """
-    here, around = use, module.parent(use)
+    node, around = use, module.parent(use)
     block = module.parent(switched.switch)
     while around is not None and around is not block:
         match around:
@@ -125,15 +125,15 @@ def _is_reached(use: ast.AST, switched: Switched, uses: list[ast.Name], module: 
             case ast.Lambda() | ast.FunctionDef() | ast.ClassDef() | ast.match_case():
                 return False
             case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head) if (
-                here is not head and switched.decides(head)
+                node is not head and switched.decides(head)
             ):
                 return False
-            case ast.If(test=test) if here is not test:
+            case ast.If(test=test) if node is not test:
                 top = _top(around, module)
                 if not _all_use(top, uses, module):
                     return False
                 around = top
-        here, around = around, module.parent(around)
+        node, around = around, module.parent(around)
     return around is block
 
 

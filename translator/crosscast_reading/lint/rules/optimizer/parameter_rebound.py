@@ -110,15 +110,15 @@ def _is_read(name: str, bound: ast.AST, loop: ast.For, module: Module) -> bool:
 
 def _is_renewed(node: ast.Name, loop: ast.For, module: Module) -> bool:
     """Whether another loop, or a comprehension, has bound the name again before it is read."""
-    here: ast.AST | None = node
-    while here is not None:
-        targets = [here.target] if isinstance(here, ast.For) and here is not loop else []
-        if isinstance(here, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-            targets = [part.target for part in here.generators]
+    parent: ast.AST | None = node
+    while parent is not None:
+        targets = [parent.target] if isinstance(parent, ast.For) and parent is not loop else []
+        if isinstance(parent, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+            targets = [part.target for part in parent.generators]
         words = (each for target in targets for each in ast.walk(target))
         if any(isinstance(each, ast.Name) and each.id == node.id for each in words):
             return True
-        here = module.parent(here)
+        parent = module.parent(parent)
     return False
 
 

@@ -35,8 +35,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     for call in program.calls():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue
-        made = evaluate(call.receiver, call.module)
-        maker = canonical(made.made_by) if isinstance(made, Instance) else ""
+        value = evaluate(call.receiver, call.module)
+        maker = canonical(value.made_by) if isinstance(value, Instance) else ""
         if not has_role(maker, "optimizer", "scaler"):
             continue
         near = difflib.get_close_matches(call.method, _METHODS, n=1, cutoff=_CLOSE)

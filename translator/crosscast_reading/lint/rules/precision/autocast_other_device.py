@@ -51,8 +51,8 @@ def _only_cpu(subject: Subject) -> bool:
     program = subject.program
     if any(_ELSEWHERE.search(module.code) for module in program.modules):
         return False
-    made = [call for module in program.modules for call in module.calls]
-    devices = [call for call in made if call.name == "torch.device"]
+    calls = [call for module in program.modules for call in module.calls]
+    devices = [call for call in calls if call.name == "torch.device"]
     return bool(devices) and all(_is_cpu(device) for device in devices)
 
 

@@ -18,10 +18,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         for event in step.of("backward", "step"):
             context = event.context("autocast")
             if context is not None and is_on(context) and "functional" not in event.detail:
-                what = "the backward pass" if event.kind == "backward" else "the update"
+                action = "the backward pass" if event.kind == "backward" else "the update"
                 yield Finding(
                     span=event.span,
-                    message=f"{what} runs within autocast",
+                    message=f"{action} runs within autocast",
                     hint="end the block after the loss is computed",
                     related=(event.module.owner_of(context.node).span(context.node),),
                 )

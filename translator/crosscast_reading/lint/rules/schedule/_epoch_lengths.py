@@ -63,9 +63,9 @@ def _lengths(
 def _of_lambdas(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the numbers that the functions of LambdaLR divide their argument by."""
     for call in program.calls("torch.optim.lr_scheduler.LambdaLR"):
-        given = call.bound().get("lr_lambda")
-        made = definitions(given, call.module) if given is not None else ()
-        for function in (given, *(binding.node for binding in made)):
+        functions = call.bound().get("lr_lambda")
+        bindings = definitions(functions, call.module) if functions is not None else ()
+        for function in (functions, *(binding.node for binding in bindings)):
             match function:
                 case (
                     ast.Lambda(args=ast.arguments(args=arguments))
@@ -76,7 +76,7 @@ def _of_lambdas(program: Program) -> Iterator[tuple[Call, ast.expr]]:
 
 
 def _divisors(function: ast.AST, names: set[str]) -> Iterator[ast.expr]:
-    """Yield what divides any of some names."""
+    """Yield the divisors of any of some names."""
     for node in ast.walk(function):
         match node:
             case ast.BinOp(left=left, op=ast.Div(), right=right) if names & names_in(left):
@@ -122,7 +122,7 @@ def _goes_on(loop: Loop, event: Event, length: str) -> bool:
     return loop.role == "epoch" and named is not None
 
 
-def moves_with_count(event: Event, made: Call) -> bool:
+def moves_with_count(event: Event, maker: Call) -> bool:
     """Whether a schedule of a known class is set to a count that every batch raises by one.
 
     The only condition may be that it is of that class, as where several are to choose from.
@@ -133,7 +133,7 @@ def moves_with_count(event: Event, made: Call) -> bool:
             tests = [guard.node for guard in event.guards if guard.holds]
             if len(tests) < len(event.guards) or event.window is not None:
                 return False
-            text, name = ast.unparse(schedule), last(made.name)
+            text, name = ast.unparse(schedule), last(maker.name)
             of_class = all(_asks_class(test, text, name) for test in tests)
             counted = not node.args or _is_raised(node.args[0], event)
             return of_class and counted and "by_hand" not in event.detail
@@ -162,29 +162,29 @@ def told_otherwise(program: Program) -> Iterator[tuple[Call, ast.expr, Call, ast
     for module in program.modules:
         fits = [call for call in module.calls if call.method == "fit"]
         if len(fits) == 1:
-            yield from _told(fits[0])
+            yield from _epoch_arguments(fits[0])
 
 
-def _told(fit: Call) -> Iterator[tuple[Call, ast.expr, Call, ast.expr]]:
+def _epoch_arguments(fit: Call) -> Iterator[tuple[Call, ast.expr, Call, ast.expr]]:
     match fit.node:
         case ast.Call(func=ast.Attribute(value=running), args=[trained, *_]):
             trainer, model = evaluate(running, fit.module), evaluate(trained, fit.module)
         case _:
             return
     match trainer, model:
-        case Instance(made_by=name, call=Call() as runner), Instance(call=Call() as made):
+        case Instance(made_by=name, call=Call() as runner), Instance(call=Call() as maker):
             runs = keyword(runner.node, "max_epochs") if _TRAINER.fullmatch(name) else None
         case _:
             return
     if runs is None:
         return
-    for told in made.node.keywords:
-        if _EPOCHS.fullmatch(told.arg or "") and _differ(told.value, made, runs, runner):
-            yield made, told.value, runner, runs
+    for epochs in maker.node.keywords:
+        if _EPOCHS.fullmatch(epochs.arg or "") and _differ(epochs.value, maker, runs, runner):
+            yield maker, epochs.value, runner, runs
 
 
-def _differ(node: ast.expr, call: Call, other: ast.expr, there: Call) -> bool:
-    match fixed(value_of(node, call.module)), fixed(value_of(other, there.module)):
+def _differ(node: ast.expr, call: Call, other: ast.expr, other_call: Call) -> bool:
+    match fixed(value_of(node, call.module)), fixed(value_of(other, other_call.module)):
         case (int() | float()) as number, (int() | float()) as another:
             return number != another and min(number, another) > 0
     return False

@@ -33,13 +33,13 @@ def lengths_of_loops(
             continue
         where = step.module.owner_of(bound)
         rounds = _forms(bound, where)
-        for call, length in (*makers(program), *_own(program)):
+        for call, length in (*makers(program), *_own_schedules(program)):
             if rounds & _forms(length, call.module):
                 yield call, length, bound, where
 
 
 def _bound(loop: Loop, step: TrainingStep) -> ast.expr | None:
-    """Return what a loop counts micro-batches up to: of `range(n)`, `while step < n`."""
+    """Return the bound to which a loop counts micro-batches: of `range(n)`, `while step < n`."""
     windows = {event.window.counter for event in step.inside("step") if event.window is not None}
     match loop.node:
         case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[bound])):
@@ -58,7 +58,7 @@ def _forms(node: ast.expr, module: Module) -> set[str]:
 
     A parameter is what the calls give for it.
     """
-    return {where.text(here) for here, where in chase(node, module) if _means_one(here, where)}
+    return {where.text(part) for part, where in chase(node, module) if _means_one(part, where)}
 
 
 def _means_one(node: ast.expr, module: Module) -> bool:
@@ -78,20 +78,20 @@ def _means_one(node: ast.expr, module: Module) -> bool:
             case ast.Name(id=name):
                 scope = module.scope_of(part).lookup(name)
                 bindings = scope.bindings.get(name, ()) if scope is not None else ()
-                given = isinstance(module.parent(part), ast.Attribute)  # `args` of `args.steps`
+                is_owner = isinstance(module.parent(part), ast.Attribute)  # `args` of `args.steps`
                 if len(bindings) > 1 or (
-                    not given and any(binding.kind == "parameter" for binding in bindings)
+                    not is_owner and any(binding.kind == "parameter" for binding in bindings)
                 ):
                     return False
     return True
 
 
-def _own(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+def _own_schedules(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the calls of schedules whose class is the program's own, with their lengths."""
     for module in program.modules:
         for call in module.calls:
             scope = program.class_named(call.name) if ":" in call.name else None
             if scope is not None and "lr_scheduler" in program.library_base(scope):
-                for name, given in call.bound().items():
+                for name, argument in call.bound().items():
                     if _OWN_LENGTH.fullmatch(name):
-                        yield call, given
+                        yield call, argument

@@ -27,22 +27,22 @@ def warmups_in_epochs(program: Program) -> Iterator[tuple[Call, ast.expr, ast.ex
     """
     for module in program.modules:
         for call in module.calls:
-            given = call.bound()
-            warm = next((node for name, node in given.items() if _OF_STEPS.search(name)), None)
+            arguments = call.bound()
+            warm = next((node for name, node in arguments.items() if _OF_STEPS.search(name)), None)
             if not isinstance(warm, ast.Name | ast.Attribute) or converts(call):
                 continue
             whole = [
                 node
-                for name, node in given.items()
+                for name, node in arguments.items()
                 if node is not warm and _COUNTS_STEPS.search(name)
             ]
-            told = _told(warm, module)
-            if told and len(whole) == 1 and _is_in_steps(whole[0], module):
-                yield call, warm, whole[0], told
+            evidence = _epoch_evidence(warm, module)
+            if evidence and len(whole) == 1 and _is_in_steps(whole[0], module):
+                yield call, warm, whole[0], evidence
 
 
-def _told(node: ast.Name | ast.Attribute, module: Module) -> str:
-    """Return what says that a value is a number of epochs, and is not changed: name or help."""
+def _epoch_evidence(node: ast.Name | ast.Attribute, module: Module) -> str:
+    """Return the evidence that a value counts epochs, and is not changed: its name or help."""
     name = identifier(node)
     if _COUNTS_STEPS.search(name) or _is_set(name, module):
         return ""

@@ -48,16 +48,16 @@ _BETTER = {"min": "less", "max": "more"}
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules of a known mode whose metric certainly gets better the other way."""
     program = subject.program
-    for made, given, module in _metrics(program):
-        mode = _mode(made)
-        better = _direction(given, module)
+    for maker, metric, module in _metrics(program):
+        mode = _mode(maker)
+        better = _direction(metric, module)
         if better and mode and better != _BETTER[mode]:
             yield Finding(
-                span=module.span(given),
-                message=f'the schedule has mode "{mode}", but {better} of {module.text(given)} is '
+                span=module.span(metric),
+                message=f'the schedule has mode "{mode}", but {better} of {module.text(metric)} is '
                 "better: the rate falls while the model improves",
                 hint=f'set `mode="{"max" if mode == "min" else "min"}"`',
-                related=(made.module.span(made.node),),
+                related=(maker.module.span(maker.node),),
             )
 
 
@@ -66,23 +66,23 @@ def _metrics(program: Program) -> Iterator[tuple[Call, ast.expr, Module]]:
     for module in program.modules:
         for call in module.calls:
             match call.node:
-                case ast.Call(func=ast.Attribute(value=schedule, attr="step"), args=[given]):
+                case ast.Call(func=ast.Attribute(value=schedule, attr="step"), args=[metric]):
                     pass
                 case ast.Call(
                     func=ast.Attribute(value=schedule, attr="step"),
                     args=[],
-                    keywords=[ast.keyword(arg="metrics", value=given)],
+                    keywords=[ast.keyword(arg="metrics", value=metric)],
                 ):
                     pass
                 case _:
                     continue
-            yield from ((made, given, module) for made in _made(schedule, module))
+            yield from ((maker, metric, module) for maker in _plateau_makers(schedule, module))
         for node in module.nodes:  # what a module of Lightning returns
             if isinstance(node, ast.Dict):
                 entries = {k.value: v for k, v in _entries(node)}
                 if isinstance(entries.get("monitor"), ast.Constant) and "scheduler" in entries:
-                    for made in _made(entries["scheduler"], module):
-                        yield made, entries["monitor"], module
+                    for maker in _plateau_makers(entries["scheduler"], module):
+                        yield maker, entries["monitor"], module
     for name, call in calls_of(program):
         monitor = call.bound().get("monitor") if name == _CALLBACK else None
         if isinstance(monitor, ast.Constant):
@@ -95,7 +95,7 @@ def _entries(node: ast.Dict) -> Iterator[tuple[ast.Constant, ast.expr]]:
             yield key, value
 
 
-def _made(schedule: ast.expr, module: Module) -> Iterator[Call]:
+def _plateau_makers(schedule: ast.expr, module: Module) -> Iterator[Call]:
     """Yield the calls that made a schedule that is or may be one that waits for a plateau."""
     value = evaluate(schedule, module)
     for each in [option for _, option in value.options] if isinstance(value, Choice) else [value]:
@@ -103,28 +103,28 @@ def _made(schedule: ast.expr, module: Module) -> Iterator[Call]:
             yield each.call
 
 
-def _mode(made: Call) -> str:
+def _mode(maker: Call) -> str:
     """Return min or max; empty if it is not certain."""
-    node = made.bound().get("mode")
-    if made.has_star:
+    node = maker.bound().get("mode")
+    if maker.has_star:
         return ""
     if node is None:
-        return "min" if made.name in _STEPPED else ""
-    value = evaluate(node, made.module)
+        return "min" if maker.name in _STEPPED else ""
+    value = evaluate(node, maker.module)
     text = value.value if isinstance(value, Known) and not value.flag else None
     return text if isinstance(text, str) and text in _BETTER else ""
 
 
-def _direction(given: ast.expr, module: Module) -> str:
+def _direction(expression: ast.expr, module: Module) -> str:
     """Return whether more or less of a metric is better; empty if nothing says it surely."""
-    metric = _bare(given)
-    told = _compared(metric, module)
-    if len(told) > 1:
+    metric = _bare(expression)
+    compared = _compared(metric, module)
+    if len(compared) > 1:
         return ""
-    named = _named(metric, module)
-    if told and named and named not in told:
+    named = _named_direction(metric, module)
+    if compared and named and named not in compared:
         return ""
-    return next(iter(told), named)
+    return next(iter(compared), named)
 
 
 def _bare(node: ast.expr) -> ast.expr:
@@ -141,7 +141,7 @@ def _bare(node: ast.expr) -> ast.expr:
     return node
 
 
-def _named(metric: ast.expr, module: Module) -> str:
+def _named_direction(metric: ast.expr, module: Module) -> str:
     match metric:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             pass
@@ -164,12 +164,12 @@ def _is_loss(metric: ast.expr, module: Module) -> bool:
         for node, where in flow_of(metric, module, _hands_on)
         if isinstance(node, ast.Call)
     ]
-    names = [name for call in calls for name in (call.method, *map(_called, call.names))]
+    names = [name for call in calls for name in (call.method, *map(_called_name, call.names))]
     texts = [call.module.text(call.node.func) for call in calls if not call.method]
     return any(parts_of(name) & _LESS for name in (*names, *texts))
 
 
-def _called(name: str) -> str:
+def _called_name(name: str) -> str:
     return last(name.removesuffix(".__call__"))
 
 
@@ -190,7 +190,7 @@ def _is_turned(metric: ast.expr, module: Module) -> bool:
 
 def _compared(metric: ast.expr, module: Module) -> set[str]:
     """Return how a metric becomes the best one: `if metric > best: best = metric`."""
-    text, found = module.text(metric), set[str]()
+    text, directions = module.text(metric), set[str]()
     around = module.function_of(metric) or module.tree
     for node in walk(around):
         match node:
@@ -200,10 +200,10 @@ def _compared(metric: ast.expr, module: Module) -> set[str]:
                     greater = isinstance(op, ast.Gt | ast.GtE) == (sides[0] == text)
                     best = sides[1 - sides.index(text)]
                     if _keeps(node.body, best, text, module):
-                        found.add("more" if greater else "less")
+                        directions.add("more" if greater else "less")
                     if _keeps(node.orelse, best, text, module):
-                        found.add("less" if greater else "more")
-    return found
+                        directions.add("less" if greater else "more")
+    return directions
 
 
 def _keeps(body: list[ast.stmt], best: str, text: str, module: Module) -> bool:

@@ -71,9 +71,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         ticks = [event for event in step.inside("schedule") if _per_update(event)]
         if not length or not ticks:
             continue
-        told: set[Span] = set()
+        reported: set[Span] = set()
         for call, node, bound, where in lengths_of_loops(step, ticks, program):
-            told.add(call.module.span(node))
+            reported.add(call.module.span(node))
             yield Finding(
                 span=call.module.span(node),
                 message=f"the loop takes a micro-batch a round, up to {where.text(bound)}, but "
@@ -85,18 +85,18 @@ def check(subject: Subject) -> Iterator[Finding]:
             text = spelled_out(node, call.module)
             multiplied = times_window(node, call.module)
             if not multiplied:
-                counted = _ROWS.sub(lambda found: _batches(found, program), text)
+                counted = _ROWS.sub(lambda match: _batches(match, program), text)
                 if not _counts_batches(counted) or ACCUMULATES.search(text):
                     continue
                 if any(name in text for name in names):
                     continue
-            given, module = given_for(node, call.module)
-            if module.span(given) in told:
+            argument, module = given_for(node, call.module)
+            if module.span(argument) in reported:
                 continue  # another branch takes the same length
-            told.add(module.span(given))
+            reported.add(module.span(argument))
             yield Finding(
-                span=module.span(given),
-                message=f"{module.text(given)} counts batches, but the schedule advances "
+                span=module.span(argument),
+                message=f"{module.text(argument)} counts batches, but the schedule advances "
                 f"once in {length}",
                 hint="count updates: do not multiply by the number of micro-batches per window"
                 if multiplied
@@ -129,10 +129,10 @@ def _of_keras(program: Program) -> Iterator[Finding]:
 
 def _of_lightning(program: Program) -> Iterator[Finding]:
     """Find modules whose number of epochs is not that of the Trainer that runs them."""
-    for call, told, trainer, runs in told_otherwise(program):
+    for call, epochs, trainer, runs in told_otherwise(program):
         yield Finding(
-            span=call.module.span(told),
-            message=f"the module counts {call.module.text(told)} epochs, but the Trainer runs "
+            span=call.module.span(epochs),
+            message=f"the module counts {call.module.text(epochs)} epochs, but the Trainer runs "
             f"{trainer.module.text(runs)}",
             hint="give both the same number, or take `trainer.max_epochs` in the module",
             related=(trainer.module.span(runs),),
@@ -141,10 +141,10 @@ def _of_lightning(program: Program) -> Iterator[Finding]:
 
 def _of_warmups(program: Program) -> Iterator[Finding]:
     """Find warm-ups in epochs of schedules whose whole length is in steps."""
-    for call, warm, whole, told in warmups_in_epochs(program):
+    for call, warm, whole, unit in warmups_in_epochs(program):
         yield Finding(
             span=call.module.span(warm),
-            message=f"{call.module.text(warm)} counts epochs, {told}, but the schedule takes it "
+            message=f"{call.module.text(warm)} counts epochs, {unit}, but the schedule takes it "
             f"for steps, as {call.module.text(whole)}",
             hint="multiply by the updates per epoch",
         )
@@ -155,8 +155,8 @@ def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
     around = [event for event in step.around("schedule") if _is_plain(event, late=True)]
     every = [(event, _is_plain(event)) for event in step.inside("schedule")]
     for call, node, name, epochs in _in_units(program):
-        mine = [e for e, plain in every if _same(e, name) if plain or moves_with_count(e, call)]
-        ends = [event for event in around if _same(event, name)]
+        mine = [e for e, plain in every if _is_named(e, name) if plain or moves_with_count(e, call)]
+        ends = [event for event in around if _is_named(event, name)]
         text = call.module.text(node) if mine or ends else ""
         if mine and not ends and epochs and _run_over(mine, text):
             yield Finding(
@@ -198,7 +198,9 @@ def _of_updates(step: TrainingStep, program: Program) -> Iterator[Finding]:
     ]
     window = ends[0][1].steps_text
     for call, node in makers(program):
-        mine = [e for e in every if _same(e, target_of(call.node, call.module).rpartition(".")[2])]
+        mine = [
+            e for e in every if _is_named(e, target_of(call.node, call.module).rpartition(".")[2])
+        ]
         if mine and _in_updates(spelled_out(node, call.module), window):
             yield Finding(
                 span=call.module.span(node),
@@ -232,7 +234,7 @@ def _begins(guard: Guard) -> bool:
     return False
 
 
-def _same(event: Event, name: str) -> bool:
+def _is_named(event: Event, name: str) -> bool:
     return bool(name) and event.subject.rpartition(".")[2] == name
 
 

@@ -35,25 +35,29 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if not any(has_role(name, "optimizer") for name, _ in calls_of(program)):
         return  # what another file makes may have a schedule of its own
-    made = [
+    calls = [
         (call, main.function_of(call.node))
         for name, call in calls_of(program)
         if has_role(name, "schedule")
     ]
-    functions = [function for _, function in made if function is not None]
-    if not made or len(functions) != len(made) or any(call.module is not main for call, _ in made):
+    functions = [function for _, function in calls if function is not None]
+    if (
+        not calls
+        or len(functions) != len(calls)
+        or any(call.module is not main for call, _ in calls)
+    ):
         return
     makers = list(dict.fromkeys(functions))
     if not all(_is_unused(function, main, program) for function in makers):
         return
-    trained = [c for c in main.calls if c.method in _TRAINS and not _within(c, makers)]
+    trained = [c for c in main.calls if c.method in _TRAINS and not _is_within(c, makers)]
     reads = all(_reads_settings(function) for function in makers)
     if not trained or not reads or _has_other(makers, program):
         return
     names = " and ".join(function.name for function in makers)
     one = len(makers) == 1
     yield Finding(
-        span=main.span(made[0][0].node),
+        span=main.span(calls[0][0].node),
         message=f"nothing calls {names}, which {'makes' if one else 'make'} the only "
         f"{'schedule' if one else 'schedules'}: the learning rate stays the same, whatever the "
         "settings of the schedule are",
@@ -112,14 +116,14 @@ def _has_other(makers: Sequence[Function], program: Program) -> bool:
                     return True
                 case ast.Assign(targets=[ast.Attribute(attr="lr" | "learning_rate")]):
                     return True
-                case ast.Call(func=ast.Attribute(attr="set_value" | "assign"), args=[*given]):
-                    texts = [module.text(part) for part in (node.func, *given)]
+                case ast.Call(func=ast.Attribute(attr="set_value" | "assign"), args=[*arguments]):
+                    texts = [module.text(part) for part in (node.func, *arguments)]
                     if any(re.search(r"\blr\b|learning_rate", text) for text in texts):
                         return True
     return False
 
 
-def _within(call: Call, makers: Sequence[Function]) -> bool:
+def _is_within(call: Call, makers: Sequence[Function]) -> bool:
     return call.module.function_of(call.node) in makers
 
 

@@ -90,8 +90,8 @@ def _processes_in(node: ast.expr, module: Module, depth: int = 0) -> set[str]:
             turned = {_INVERSE.get(word, word) for word in inside}
             return _processes_in(left, module, depth + 1) | turned
         case ast.BinOp(left=left, right=right):
-            found = _processes_in(left, module, depth + 1)
-            return found | _processes_in(right, module, depth + 1)
+            ways = _processes_in(left, module, depth + 1)
+            return ways | _processes_in(right, module, depth + 1)
         case ast.Call(args=arguments):
             return {word for one in arguments for word in _processes_in(one, module, depth + 1)}
         case ast.Name() | ast.Attribute():
@@ -101,7 +101,7 @@ def _processes_in(node: ast.expr, module: Module, depth: int = 0) -> set[str]:
 
 
 def _values(binding: Binding) -> Iterable[tuple[ast.expr, Module]]:
-    """Return what a name is assigned, or what calls give for a parameter."""
+    """Return the value assigned to a name, or the arguments of calls for a parameter."""
     program = binding.module.program
     if binding.kind == "parameter":
         return program.arguments_for(binding)

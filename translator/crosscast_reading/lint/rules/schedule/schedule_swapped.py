@@ -27,9 +27,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         for call in module.calls:
             if not _passes_warmup(call.node):
                 continue
-            given = call.bound()
-            warm = next((n for p, n in given.items() if _WARM.search(p)), None)
-            whole = next((n for p, n in given.items() if _WHOLE.match(p)), None)
+            arguments = call.bound()
+            warm = next((n for p, n in arguments.items() if _WARM.search(p)), None)
+            whole = next((n for p, n in arguments.items() if _WHOLE.match(p)), None)
             if warm is None or whole is None:
                 continue
             if _WHOLE.match(identifier(warm)) and _WARM.search(identifier(whole)):
@@ -43,8 +43,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _passes_warmup(node: ast.Call) -> bool:
     """Whether an argument is named after a warm-up: without one, nothing can be swapped."""
-    given = (*node.args, *(k.value for k in node.keywords))
-    return any(_WARM.search(identifier(argument)) for argument in given)
+    arguments = (*node.args, *(k.value for k in node.keywords))
+    return any(_WARM.search(identifier(argument)) for argument in arguments)
 
 
 _RIGHT = """\

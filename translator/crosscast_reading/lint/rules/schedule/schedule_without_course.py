@@ -70,8 +70,8 @@ def _above_the_start(first: ast.expr, end: str, call: Call) -> Iterator[Finding]
 
 def _has_more(call: Call) -> bool:
     """Whether a call has arguments that are not written out."""
-    given = (*call.node.args, *call.node.keywords)
-    return any(isinstance(each, ast.Starred) or _is_unpacked(each) for each in given)
+    arguments = (*call.node.args, *call.node.keywords)
+    return any(isinstance(each, ast.Starred) or _is_unpacked(each) for each in arguments)
 
 
 def _is_unpacked(node: ast.AST) -> bool:
@@ -94,10 +94,10 @@ def _setting(node: ast.expr, module: Module) -> tuple[Module, str] | None:
             case ast.Attribute():
                 return module, module.text(node)
             case ast.Name():
-                made = definitions(node, module)
+                bindings = definitions(node, module)
             case _:
                 return None
-        match made:
+        match bindings:
             case [Binding(assigned=ast.expr() as value, module=where)]:
                 node, module = value, where
             case [] | [_]:

@@ -87,8 +87,8 @@ def _makers(call: Call) -> list[Call]:
     """Return the calls that may have created the optimizer of an update; none if others may."""
     assert call.receiver is not None
     bound = definitions(call.receiver, call.module)
-    made = [b.module.call(b.assigned) for b in bound if isinstance(b.assigned, ast.Call)]
-    return made if len(made) == len(bound) else []
+    makers = [b.module.call(b.assigned) for b in bound if isinstance(b.assigned, ast.Call)]
+    return makers if len(makers) == len(bound) else []
 
 
 def _can_meet(maker: ast.Call, added: ast.Call, module: Module) -> bool:
@@ -102,7 +102,7 @@ def _can_meet(maker: ast.Call, added: ast.Call, module: Module) -> bool:
 
 
 def _equal_to(holding: dict[str, bool]) -> Iterator[tuple[str, str]]:
-    """Yield what is equal to something, and that."""
+    """Yield the names that are equal to a value, with the value."""
     for text, holds in holding.items():
         name, sign, value = text.partition(" == ")
         if sign and holds:

@@ -20,10 +20,10 @@ _LEAST = {"steps": 100, "epochs": 3}
 def check(subject: Subject) -> Iterator[Finding]:
     """Find warm-ups and runs whose lengths are both stated, and in the same unit."""
     warm = _only(subject.profile, "schedule.warmup")
-    told = _LENGTH.fullmatch(str(warm.value)) if warm is not None else None
-    if warm is None or told is None:
+    match = _LENGTH.fullmatch(str(warm.value)) if warm is not None else None
+    if warm is None or match is None:
         return
-    steps, unit = int(told[1]), told[2]
+    steps, unit = int(match[1]), match[2]
     whole = _only(subject.profile, _TOTALS[unit])
     if whole is None or not isinstance(whole.value, int | float):
         return
@@ -52,14 +52,14 @@ def _are_of_one_run(subject: Subject, *facts: Fact) -> bool:
 
 
 def _only(profile: Profile, field: str) -> Fact | None:
-    """Return what is stated of a field, by more than its name, if nothing else is said of it."""
-    found = [fact for fact in profile.all(field) if fact.layer is not Layer.LIBRARY]
+    """Return the only statement about a field, if it rests on more than its name."""
+    stated = [fact for fact in profile.all(field) if fact.layer is not Layer.LIBRARY]
     sure = [
         fact
-        for fact in found
+        for fact in stated
         if fact.known and fact.places and not fact.under and fact.confidence != "guess"
     ]
-    alone = len({fact.value for fact in found}) == 1 and len(sure) == len(found)
+    alone = len({fact.value for fact in stated}) == 1 and len(sure) == len(stated)
     return sure[0] if alone else None
 
 

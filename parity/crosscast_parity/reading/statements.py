@@ -40,7 +40,7 @@ HALF = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Statement:
     """The value of a field, and who says it."""
 
     path: str
@@ -48,16 +48,16 @@ class Told:
     why: str
 
 
-def told(evidence: Evidence, recipe: Recipe) -> dict[str, Told]:
-    """Return what the run tells of fields of a recipe, by path."""
-    found: dict[str, Told] = {}
+def statements(evidence: Evidence, recipe: Recipe) -> dict[str, Statement]:
+    """Return the statements of a run about fields of a recipe, by path."""
+    by_path: dict[str, Statement] = {}
     if not evidence.recording.attempts:
-        return found
+        return by_path
     sections = (_optimizer, _clipping, _counts, _scaling, _precision, _loss, _rows)
     for section in sections:
         for path, value, why in section(evidence, recipe):
-            found[path] = Told(path=path, value=value, why=why)
-    return found
+            by_path[path] = Statement(path=path, value=value, why=why)
+    return by_path
 
 
 Entry = tuple[str, Any, str]
@@ -88,38 +88,38 @@ def _optimizer(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
     attempt, family = _last(evidence), family_of(evidence)
     if not family or evidence.optimizers > 1:
         return
-    said = f"the optimizer is {attempt.cls}"
+    reason = f"the optimizer is {attempt.cls}"
     own, decays = recipe.optimizer.name, _decays(attempt)
     same = {own, family} <= {"adam", "adamw"} and not decays and not recipe.optimizer.weight_decay
-    yield "optimizer.name", own if same else family, said
+    yield "optimizer.name", own if same else family, reason
     for name in SETTINGS.get(family, ()):
         values = attempt.setting(name)
         if name == "bias_correction" and not values:
             values = attempt.setting("correct_bias")
         if values and all(value == values[0] for value in values) and values[0] is not None:
-            yield f"optimizer.{name}", values[0], f"{said} with {name} {_plain(values[0])}"
+            yield f"optimizer.{name}", values[0], f"{reason} with {name} {_value_text(values[0])}"
     if not evidence.parameters:
         values = attempt.setting("weight_decay")
         if values and len(set(values)) == 1 and values[0] is not None:
-            yield "optimizer.weight_decay", float(values[0]), f"{said} with decay {values[0]:g}"
+            yield "optimizer.weight_decay", float(values[0]), f"{reason} with decay {values[0]:g}"
 
 
 def _decays(attempt: RecordedAttempt) -> bool:
     return any(settings.get("weight_decay") for settings in attempt.settings)
 
 
-def _plain(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value))
+        return ", ".join(map(_value_text, value))
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
 def _clipping(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
     updates = evidence.recording.updates
-    found = {tuple((clip.kind, clip.limit) for clip in attempt.clips) for attempt in updates}
-    if len(found) != 1:
+    clippings = {tuple((clip.kind, clip.limit) for clip in attempt.clips) for attempt in updates}
+    if len(clippings) != 1:
         return
-    clips = [clip for clip in found.pop() if clip[1] < float("inf")]
+    clips = [clip for clip in clippings.pop() if clip[1] < float("inf")]
     if not clips:
         if recipe.clipping.kind == "none":
             yield from _clipped_by_hand(evidence)
@@ -157,7 +157,7 @@ def _counts(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
 
 
 def _scaling(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
-    scaler = evidence.told.get("scaler")
+    scaler = evidence.facts.get("scaler")
     if not evidence.recording.scaled:
         if recipe.loss_scaling.mode == "none":
             yield "loss_scaling.mode", "none", "no scaler makes a step"
@@ -178,22 +178,24 @@ def _scaling(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
 
 def _precision(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
     """Half precision, where it shows; without a GPU a program may leave it out."""
-    autocasts = [name for name in evidence.told.get("autocasts", ()) if name in HALF]
-    weights = [name for name in evidence.told.get("weights", ()) if name in HALF]
+    autocasts = [name for name in evidence.facts.get("autocasts", ()) if name in HALF]
+    weights = [name for name in evidence.facts.get("weights", ()) if name in HALF]
     types = [name for name in evidence.recording.types if name in HALF]
-    found = autocasts or types
-    mode = evidence.told.get("mode")  # of a stand-in, which keeps its weights in float32
+    dtypes = autocasts or types
+    mode = evidence.facts.get("mode")  # of a stand-in, which keeps its weights in float32
     if mode == "full":
         yield "precision.mode", mode, "the level of amp has half weights"
         yield "precision.compute_dtype", "float16", "the level of amp has half weights"
     elif weights:
         yield "precision.mode", "full", f"weights are {weights[0]}"
         yield "precision.compute_dtype", weights[0], f"weights are {weights[0]}"
-    elif len(found) == 1:
-        why = f"it asks for autocast to {found[0]}" if autocasts else f"modules compute {found[0]}"
+    elif len(dtypes) == 1:
+        why = (
+            f"it asks for autocast to {dtypes[0]}" if autocasts else f"modules compute {dtypes[0]}"
+        )
         yield "precision.mode", "mixed", why
-        yield "precision.compute_dtype", found[0], why
-    elif not found and recipe.precision.mode == "none" and evidence.recording.types:
+        yield "precision.compute_dtype", dtypes[0], why
+    elif not dtypes and recipe.precision.mode == "none" and evidence.recording.types:
         why = "modules compute in float32, and it asks for no autocast"
         yield "precision.mode", "none", why
         yield "precision.compute_dtype", "float32", why
@@ -202,9 +204,9 @@ def _precision(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
 def _loss(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
     parts = [part for attempt in evidence.recording.attempts for part in attempt.micro]
     losses = [[loss for loss in part["losses"] if _reached(loss)] for part in parts]
-    if not losses or any(len(found) != 1 for found in losses):
+    if not losses or any(len(of_backward) != 1 for of_backward in losses):
         return
-    kinds = {found[0]["kind"] for found in losses}
+    kinds = {of_backward[0]["kind"] for of_backward in losses}
     if len(kinds) != 1:
         return
     kind, first = kinds.pop(), losses[0][0]
@@ -224,10 +226,10 @@ def _reached(loss: Mapping[str, Any]) -> bool:
 
 
 def _rows(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
-    if "seed" in evidence.told:
-        seed = evidence.told["seed"]
+    if "seed" in evidence.facts:
+        seed = evidence.facts["seed"]
         yield "seed", seed, f"the seed is set to {seed}"
-    if "shuffle" in evidence.told:
-        shuffled = evidence.told["shuffle"]
+    if "shuffle" in evidence.facts:
+        shuffled = evidence.facts["shuffle"]
         why = "the loader of rows shuffles them" if shuffled else "rows are loaded in their order"
         yield "data.shuffle", shuffled, why
