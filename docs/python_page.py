@@ -115,8 +115,8 @@ def python_page() -> str:
     lines = [
         "# Python reference",
         "",
-        "Generated from signatures and docstrings; do not edit. [From Python](python.md) is the",
-        "introduction.",
+        "Generated from signatures, descriptions of arguments and docstrings; do not edit.",
+        "[From Python](python.md) is the introduction.",
         "",
         "`Paths` is a path or a list of paths, `Words` a list of words or words separated by",
         "commas, `Texts` a text or a list of texts, `RecipeLike` a `LoadedRecipe` or the path of a",

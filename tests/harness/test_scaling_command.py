@@ -77,7 +77,7 @@ def test_a_target_that_cannot_express_a_shape_is_not_tested(
             found = Diagnostic(code="CC300", path="distributed.strategy", message="one process")
             raise DiagnosticError(found)
 
-    monkeypatch.setattr("crosscast.api.scaling.compile_to_folders", _then(refuse))
+    monkeypatch.setattr("crosscast.emit.folders.compile_to_folders", _then(refuse))
     assert command(tmp_path, plain(), "--to", "torch", "--json") == 3
     (target,) = json.loads(capsys.readouterr().out)["targets"]
     assert (target["verdict"], target["code"]) == ("NOT TESTED", "CC300")
