@@ -60,10 +60,11 @@ def _loads(value: Any) -> bool:
 
 def last_layer(tables: ModelTables, model: LayerObject, attribute: str) -> LayerObject | None:
     """Return the last layer of a model, if an attribute is that."""
-    row, reading = _row(tables, model.settings), tables.reading
-    if reading is None or attribute != row.head:
+    row = _row(tables, model.settings)
+    layers = tables.reading.layers.values() if tables.reading is not None else ()
+    linear = next((layer for layer in layers if layer.kind == "linear"), None)
+    if linear is None or attribute != row.head:
         return None
-    linear = next(row for row in reading.layers.values() if row.kind == "linear")
     return LayerObject(linear, {"inputs": row.features})
 
 
