@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check unit probes drift fuzz mutants causes kills \
+.PHONY: help demo test test-all check unit rule template level probes drift fuzz mutants causes kills \
   false-alarms nightly self-test package release-check generate docs bench slurm clean
 
 help: ## List the targets
@@ -72,6 +72,15 @@ check: $(VENV)/.dev ## Lint, format, types, unused code
 
 unit: $(VENV)/.dev ## The tests of `make test` that need no framework
 	$(BIN)/pytest tests/unit $(QUICK)
+
+rule: $(VENV)/.dev ## Examples, readings and tests of one rule: make rule RULE=CL523
+	PYTHONPATH=tests $(BIN)/python -m short_loop rule $(RULE)
+
+template: $(VENV)/.dev ## Kept files of one template and their style: make template T=paddle/scaler.j2
+	PYTHONPATH=tests $(BIN)/python -m short_loop template $(T)
+
+level: $(VENV)/.dev ## Tests of one level of the comparison, with stand-ins: make level LEVEL=L3
+	PYTHONPATH=tests $(BIN)/python -m short_loop level $(LEVEL)
 
 probes: $(VENV)/.dev ## The probes behind the tables, all of them
 	$(BIN)/pytest tests/probes $(PARALLEL)

@@ -61,6 +61,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
         {"clipping": NORM | {"eps": 0.0}},
         {"clipping": NORM | {"eps": 1e-3}},
         {"clipping": {"kind": "value", "max_value": 1e-20}},
+        {"clipping": NORM | {"kind": "per_param_norm", "exempt": ["layer_norm"]}},
     ],
     "optimizer": [
         {"optimizer": {"name": "sgd", "learning_rate": 0.1}},
@@ -74,6 +75,9 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
         {"optimizer": ADAMW | {"no_decay": ["embedding"]}},
         {"optimizer": ADAMW | {"no_decay": ["bias"]}},
         {"optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.5, "no_decay": ROLES}},
+        {"optimizer": {"name": "lamb", "learning_rate": 1e-3, "always_adapt": False}},
+        {"optimizer": {"name": "lion", "learning_rate": 1e-3, "weight_decay": 0.1}},
+        {"optimizer": {"name": "adafactor", "learning_rate": 1e-3, "weight_decay": 0.1}},
     ],
     "schedule": [
         {"schedule": {"name": name, "total_steps": 20, **more}}
@@ -85,6 +89,8 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
             ("linear", {"warmup_steps": 20}),
             ("cosine", {}),
             ("cosine", {"warmup_steps": 20, "tick": "attempt"}),
+            ("polynomial", {"power": 2.0, "decay_from": "start"}),
+            ("inverse_sqrt", {"warmup_steps": 3}),
         )
     ],
     "accumulation": [
@@ -95,6 +101,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
     ],
     "model": [
         {},
+        {"activation_checkpointing": True},
         {"model": TINY["model"] | {"dropout": 0.1}, "data": TINY["data"] | {"shuffle": False}},
         {"data": {"source": "synthetic"}, "model": TINY["model"] | {"max_positions": 64}},
         {
@@ -133,6 +140,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
             )
         ),
     ],
+    "ema": [{}, {"ema": {"decay": 0.999}}],
     "distributed": [
         {},
         {},
@@ -162,6 +170,8 @@ def sampled(count: int) -> list[tuple[Recipe, Form]]:
         sections: dict[str, Any] = {}
         for column in columns.values():
             sections |= column[number]
+        if "activation_checkpointing" in sections:
+            form = "script"  # a step contains no model
         if set(sections.get("overrides", {})) - set(program_names()):
             del sections["overrides"]
         if form == "step" and "torch" in sections.get("overrides", {}):

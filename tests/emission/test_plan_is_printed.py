@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import frame_of
 from crosscast.emit.printer import PlanPrinter
-from crosscast.emit.render import render
+from crosscast.emit.render import render, template_root
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.operations import OPS, Accumulate, Autocast, Group, Op, Plan
 from crosscast.recipe import optimizer as optimizers
@@ -42,6 +44,31 @@ FIXED_BY_FLEET = {
     ("step", "rate_in_momentum"): "rate in momentum",
 }
 """Fields that have a single value in static graphs, with a base of another value."""
+SCRIPT = "train.py"
+FLAGS = frozenset(
+    {
+        ("autocast", "compute_dtype"),
+        *(
+            ("update_scale", name)
+            for name in ("backoff_factor", "growth_factor", "growth_interval")
+        ),
+        *(("update_scale", name) for name in ("hysteresis", "init_scale", "mode")),
+    }
+)
+WEIGHTS = frozenset({("autocast", "weights")})
+PROCESSES = frozenset({("all_reduce", "processes")})
+OPTIMIZER = frozenset({("step", "optimizer")})
+REPEATED: dict[str, dict[str, frozenset[tuple[str, str]]]] = {
+    "paddle": {"launch.sh": FLAGS, "model.py": WEIGHTS},
+    "paddle@dygraph2": {"launch.sh": FLAGS, "model.py": WEIGHTS},
+    "paddle@fleet": {"model.py": WEIGHTS | {("autocast", "compute_dtype")}},
+    "tensorflow": {"launch.sh": PROCESSES, "model.py": WEIGHTS},
+    "tensorflow@keras2": {"launch.sh": PROCESSES, "model.py": WEIGHTS},
+    "tensorflow@graph-rewrite": {"launch.sh": PROCESSES},
+    # Adafactor needs a later version, which these name.
+    "torch": dict.fromkeys(("launch.sh", "model.py", "requirements.txt"), OPTIMIZER),
+}
+"""Fields that other files than the script show, too, by file."""
 REFUSED = {
     "paddle@fleet": {
         *(("accumulate", "dtype"), ("all_reduce", "processes"), ("ema", "decay")),
@@ -58,10 +85,13 @@ FALLING = ("linear", "cosine", "polynomial")
 
 @dataclass(frozen=True)
 class Counts:
-    """Fields of operations by what a target does with them."""
+    """Which file of a target shows which field of an operation, in every base where it acts."""
 
-    shown: frozenset[tuple[str, str]]
+    shown: dict[str, frozenset[tuple[str, str]]]
+    partly: frozenset[tuple[str, str]]
+    """Those that some file shows in one base and not in another one."""
     hidden: frozenset[tuple[str, str]]
+    """Those that some base shows in no file."""
     refused: frozenset[tuple[str, str]]
 
 
@@ -181,13 +211,16 @@ def every_field() -> set[tuple[str, str]]:
     return {(kind, field.name) for kind, cls in classes for field in fields(cls)}
 
 
-def printed(target: str, plan: Plan, recipe: Recipe) -> dict[str, str]:
+def printed(
+    target: str, plan: Plan, recipe: Recipe, templates: Path | None = None
+) -> dict[str, str]:
     """Return the text of a target's files for a plan that need not be the recipe's."""
     found = find_target(target)
     assert isinstance(found.backend, PlanPrinter)
     adapted = replace(plan, adapted=adaptations(judge(recipe, found.rows, plan)))
     files = found.backend.print_plan(adapted, frame_of(recipe), found.dialect, "script")
-    return {file.path: render(found.backend.templates, file.template, file.view) for file in files}
+    root = templates or found.backend.templates
+    return {file.path: render(root, file.template, file.view) for file in files}
 
 
 @cache
@@ -195,36 +228,71 @@ def base(name: str) -> Recipe:
     return tiny_recipe(**BASES[name])
 
 
-@cache
-def counts(target: str) -> Counts:
-    """Return which fields show in the files of a target, in every base where they act.
+def expected(target: str, field: tuple[str, str]) -> set[str]:
+    """Return which files of a target should show a field: no further values are tried then."""
+    repeated = REPEATED.get(target, {})
+    return {SCRIPT, *(path for path, fields in repeated.items() if field in fields)}
 
-    A field shows if some other value of it changes the text.
-    """
-    shown, hidden = set(), set()
-    for name in BASES:
+
+def counts(target: str, bases: Iterable[str] = BASES, templates: Path | None = None) -> Counts:
+    """Return which files show which fields: some other value changes their text."""
+    acting: Counter[tuple[str, str]] = Counter()
+    showing: Counter[tuple[str, tuple[str, str]]] = Counter()
+    hidden: set[tuple[str, str]] = set()
+    for name in bases:
         try:
             (compiled,) = compile_recipe(base(name), [target])
         except DiagnosticError:
             continue
-        before = {path: file.text for path, file in compiled.files.items()}
-        plans = [found for found in mutations(compiled.plan) if possible(found[2])]
-        changed: set[tuple[str, str]] = set()
-        for kind, field, plan in plans:
-            if (kind, field) not in changed and printed(target, plan, base(name)) != before:
-                changed.add((kind, field))
-        shown |= changed
-        hidden |= {(kind, field) for kind, field, _ in plans} - changed
-    refused = every_field() - shown - hidden
-    return Counts(frozenset(shown - hidden), frozenset(hidden), frozenset(refused))
+        before = printed(target, compiled.plan, base(name), templates)
+        changed: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for kind, field, plan in mutations(compiled.plan):
+            if possible(plan) and not expected(target, (kind, field)) <= changed[kind, field]:
+                now = printed(target, plan, base(name), templates)
+                changed[kind, field] |= {path for path in before if now.get(path) != before[path]}
+        acting.update(changed.keys())
+        showing.update((path, field) for field, paths in changed.items() for path in paths)
+        hidden |= {field for field, paths in changed.items() if not paths}
+    shown: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for (path, found), times in showing.items():
+        if times == acting[found]:
+            shown[path].add(found)
+    return Counts(
+        {path: frozenset(fields) for path, fields in shown.items()},
+        frozenset(found for (_, found), times in showing.items() if times < acting[found]),
+        frozenset(hidden),
+        frozenset(every_field() - acting.keys()),
+    )
 
 
 @pytest.mark.parametrize("target", cases(TARGETS, QUICK, "older dialects"))
 def test_every_field_of_an_operation_shows_in_the_script(target: str) -> None:
+    """And in every other file that shows it anywhere: a constant in one template is seen."""
     fixed = FIXED_BY_FLEET if target == FLEET else {}
     found = counts(target)
     assert found.hidden == ONLY_REFERENCE.keys() | fixed.keys()
+    assert found.partly <= fixed.keys()
     assert found.refused == REFUSED.get(target, set())
+    script = every_field() - found.hidden - found.refused
+    assert found.shown == {SCRIPT: script} | REPEATED.get(target, {})
+
+
+PLANTED = "INIT_SCALE = {{ view.scaling.op.init_scale | py }}"
+
+
+def test_a_constant_in_a_template_is_seen_although_another_file_shows_the_field(
+    tmp_path: Path,
+) -> None:
+    """Paddle's launch.sh repeats the scale as a flag."""
+    shutil.copytree(find_target("paddle").backend.templates, tmp_path, dirs_exist_ok=True)
+    template = "_shared/scaling_constants.j2"
+    text = (template_root() / template).read_text(encoding="utf-8")
+    assert PLANTED in text
+    (tmp_path / "_shared").mkdir(exist_ok=True)
+    (tmp_path / template).write_text(text.replace(PLANTED, "INIT_SCALE = 65536.0"), "utf-8")
+    right, wrong = (counts("paddle", ["float16"], templates) for templates in (None, tmp_path))
+    assert right.shown["launch.sh"] == wrong.shown["launch.sh"] == FLAGS
+    assert right.shown[SCRIPT] - wrong.shown[SCRIPT] == {("update_scale", "init_scale")}
 
 
 @pytest.mark.parametrize("name", FIXED_BY_FLEET.values())

@@ -16,6 +16,7 @@ from crosscast.targets.backend import Form
 from crosscast.targets.neutral_rows import neutral_rows
 from crosscast_tensorflow.target import BACKEND
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
+from tiers import exhaustive
 
 FULL = {"mode": "full", "compute_dtype": "float16"}
 BERT: dict[str, Any] = TINY["model"]
@@ -113,6 +114,7 @@ def assert_clean(folder: Path) -> None:
         assert done.returncode == 0, done.stdout[:3000]
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_files_are_what_ruff_would_write(tmp_path: Path) -> None:
     combinations = itertools.product(
         FORMS, TAILS, SCHEDULES, OPTIMIZERS, CLIPPINGS, SCALINGS, MODELS
@@ -155,6 +157,7 @@ def test_the_launcher_is_clean_shell(tmp_path: Path) -> None:
 OPS = ("matmul", "pointwise", "reductions", "embeddings", "losses")
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_models_are_what_ruff_would_write(tmp_path: Path) -> None:
     number = 0
     for chosen in itertools.product(("compute", "float32"), repeat=len(OPS)):

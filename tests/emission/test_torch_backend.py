@@ -17,6 +17,7 @@ from crosscast.targets.backend import Form, find_target
 from crosscast.targets.capability import Evidence
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
+from tiers import exhaustive
 
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14, "growth_interval": 100}
 NORM = {"kind": "global_norm", "max_norm": 1.0}
@@ -304,6 +305,7 @@ MODELS: tuple[dict[str, Any], ...] = (
 )
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_files_are_what_ruff_would_write(tmp_path: Path) -> None:
     targets = itertools.cycle(("torch", "torch@2.1", "torch@1.8"))
     forms: itertools.cycle[Form] = itertools.cycle(("script", "script", "step"))

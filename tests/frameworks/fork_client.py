@@ -18,9 +18,10 @@ FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
 def main(python: str, place: str, executable: str, words: list[str]) -> None:
     """Ask the server for a fork, forward signals to it, and end as it ends."""
-    command, warnings, unbuffered = words, [], False
-    while command[:1] in (["-u"], ["-W"]):
+    command, warnings, unbuffered, safe_path = words, [], False, False
+    while command[:1] in (["-u"], ["-W"], ["-P"]):
         unbuffered |= command[0] == "-u"
+        safe_path |= command[0] == "-P"
         warnings += command[1:2] if command[0] == "-W" else []
         command = command[1 + (command[0] == "-W") :]
     module = command[:1] == ["-m"]
@@ -44,6 +45,7 @@ def main(python: str, place: str, executable: str, words: list[str]) -> None:
         "command": command,
         "module": module,
         "unbuffered": unbuffered,
+        "safe_path": safe_path,
         "warnings": warnings,
         "executable": executable,
         "folder": os.getcwd(),  # noqa: PTH109

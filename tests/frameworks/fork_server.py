@@ -183,7 +183,8 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int], own: Sequenc
     os.chdir(request["folder"])
     command = request["command"]
     first = str(Path.cwd()) if request["module"] else str(Path(command[0]).resolve().parent)
-    sys.path[:] = [first, *_paths(os.environ), *(path for path in sys.path[1:] if path not in own)]
+    placed = [] if request["safe_path"] else [first]
+    sys.path[:] = [*placed, *_paths(os.environ), *(p for p in sys.path[1:] if p not in own)]
     sys.warnoptions.extend(request["warnings"])
     warnings._processoptions(request["warnings"])  # type: ignore[attr-defined]
     sys.argv, sys.executable = command, request["executable"]

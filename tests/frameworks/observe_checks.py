@@ -27,7 +27,7 @@ from frameworks.observe_runs import (
     windows,
 )
 from frameworks.subprocesses import run_python
-from tiers import cases, exhaustive, with_exhaustive
+from tiers import cases, with_exhaustive
 
 JOB = Path(__file__).parent / "observe_job.py"
 PLANS = (
@@ -69,11 +69,28 @@ EVALUATED = (
 AGAIN = "observed in more types and recipes"
 
 
-def of_tier(*values: Any, more: Collection[str] = MORE) -> list[Any]:
-    """Return names of runs, or tuples that begin with one, each in its tier."""
-    runs = [value if isinstance(value, str) else value[0] for value in values]
-    quick = [value for value, run in zip(values, runs, strict=True) if run not in more]
-    return cases(values, quick=quick, reason=AGAIN)
+NATIVE = "without emulation"
+ARGUMENTS = ("run", "name", "dtype", "autocast")
+LOOKED_AT: dict[str, tuple[Any, ...]] = {
+    "test_no_bit_of_the_run_changes": ("half-plain", "float-plain"),
+    "test_nothing_leaks_into_the_next_run": ("half-after",),
+    "test_no_bit_changes_if_some_windows_are_recorded": ("half-gaps",),
+    "test_its_updates_are_replayed": ("half-gaps", "lamb-gaps", *SEEN),
+    "test_a_short_window_after_a_gap_is_whole": ("half-gaps", "lamb-gaps"),
+    "test_windows_are_a_chain": SEEN,
+    "test_after_the_last_window_are_the_final_weights": ("full-seen",),
+    "test_applied_is_the_total_unscaled_and_clipped": SEEN,
+    "test_without_half_precision_they_show_none": ("float-seen",),
+    "test_half_weights_deliver_half_gradients": ("full-seen",),
+    "test_averages_are_recorded": ("lamb-seen",),
+    "test_the_manifest": MANIFESTS,
+    "test_softmax_in_half_shows": ("softmax",),
+    "test_a_loss_in_half_shows": ("loss",),
+    "test_the_evaluation_computes_in_the_types_of_the_recipe": EVALUATED,
+    "test_an_evaluation_in_another_type_is_seen": tuple(EVALUATIONS),
+    "test_without_emulation": (NATIVE,),
+}
+"""Which runs a test looks at, each with further arguments of the test, if there are any."""
 
 
 def on_half_grid(array: np.ndarray) -> float:
@@ -111,22 +128,31 @@ class Observation:
         plans = [plan for plan in PLANS if with_exhaustive(request) or plan.name not in cls.more]
         return observe_runs.session(cls.framework, scripts, plans, emulate=True)
 
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Parametrize the tests by the runs they look at, each in its tier for the framework."""
+        runs = LOOKED_AT.get(metafunc.function.__name__, ())
+        if not runs:
+            return
+        values = [value if isinstance(value, tuple) else (value,) for value in runs]
+        quick = [value for value in values if value[0] not in self.more]
+        plain = [value if len(value) > 1 else value[0] for value in quick]
+        names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
+        metafunc.parametrize(names, cases(values, quick=plain, reason=AGAIN))
+
     def seen(self, runs: Path, name: str) -> list[Window]:
         return windows(runs / name / "observed")
 
-    @pytest.mark.parametrize("kind", cases(["half", "float"], quick=["half"], reason=AGAIN))
-    def test_no_bit_of_the_run_changes(self, runs: Path, kind: str) -> None:
-        same_results(runs / f"{kind}-plain", runs / f"{kind}-seen")
+    def test_no_bit_of_the_run_changes(self, runs: Path, run: str) -> None:
+        same_results(runs / run, runs / run.replace("plain", "seen"))
 
-    def test_nothing_leaks_into_the_next_run(self, runs: Path) -> None:
-        same_results(runs / "half-plain", runs / "half-after")
-        assert not (runs / "half-after" / "observed").exists()
+    def test_nothing_leaks_into_the_next_run(self, runs: Path, run: str) -> None:
+        same_results(runs / "half-plain", runs / run)
+        assert not (runs / run / "observed").exists()
 
-    def test_no_bit_changes_if_some_windows_are_recorded(self, runs: Path) -> None:
-        same_results(runs / "half-plain", runs / "half-gaps")
-        assert [window.facts["window"] for window in self.seen(runs, "half-gaps")] == [0, 5]
+    def test_no_bit_changes_if_some_windows_are_recorded(self, runs: Path, run: str) -> None:
+        same_results(runs / "half-plain", runs / run)
+        assert [window.facts["window"] for window in self.seen(runs, run)] == [0, 5]
 
-    @pytest.mark.parametrize("run", of_tier("half-gaps", "lamb-gaps", *SEEN))
     def test_its_updates_are_replayed(self, runs: Path, run: str) -> None:
         found = read_observation(runs / run / "observed")
         name = run.partition("-")[0]
@@ -135,14 +161,13 @@ class Observation:
         assert ("average" in checks) == (name == "lamb")
         assert {check.result for check in checks.values()} == {"pass"}
 
-    @pytest.mark.parametrize("name", cases(["half", "lamb"], quick=["half"], reason=AGAIN))
-    def test_a_short_window_after_a_gap_is_whole(self, runs: Path, name: str) -> None:
+    def test_a_short_window_after_a_gap_is_whole(self, runs: Path, run: str) -> None:
         """Its graphs were traced in a window that was not recorded."""
-        last = self.seen(runs, f"{name}-gaps")[-1]
+        last = self.seen(runs, run)[-1]
         assert last.facts["window"] == 5
         assert last.facts["micro_rows"] == [4, 4, 2]
         assert {group for group in GROUPS if last.group(group)} == set(GROUPS)
-        final = load_file(runs / f"{name}-gaps" / "model.safetensors")
+        final = load_file(runs / run / "model.safetensors")
         assert all(np.array_equal(last.group("after")[n], final[n]) for n in final)
 
     def test_it_reads_as_an_observation(self, runs: Path) -> None:
@@ -150,7 +175,6 @@ class Observation:
         assert [window.window for window in found.windows] == [0, 1, 2, 3]
         assert found.manifest is not None
 
-    @pytest.mark.parametrize("run", SEEN)
     def test_windows_are_a_chain(self, runs: Path, run: str) -> None:
         found = self.seen(runs, run)
         for window, next_one in itertools.pairwise(found):
@@ -160,9 +184,9 @@ class Observation:
             moved = any((window.group("before")[n] != after[n]).any() for n in after)
             assert moved == (not window.facts["row"]["skipped"] and window.facts["row"]["lr"] > 0)
 
-    def test_after_the_last_window_are_the_final_weights(self, runs: Path) -> None:
-        last = self.seen(runs, "full-seen")[-1].group("after")
-        final = load_file(runs / "full-seen" / "model.safetensors")
+    def test_after_the_last_window_are_the_final_weights(self, runs: Path, run: str) -> None:
+        last = self.seen(runs, run)[-1].group("after")
+        final = load_file(runs / run / "model.safetensors")
         assert last.keys() == final.keys()
         assert all(np.array_equal(last[name], final[name]) for name in final)
 
@@ -182,7 +206,6 @@ class Observation:
         assert [w.facts["row"]["skipped"] for w in found] == [False, True, False, False]
         assert [loss is None for loss in found[1].facts["losses"]] == [True, False, False, False]
 
-    @pytest.mark.parametrize("run", SEEN)
     def test_applied_is_the_total_unscaled_and_clipped(self, runs: Path, run: str) -> None:
         for window in self.seen(runs, run):
             row, total = window.facts["row"], window.group("total")
@@ -212,12 +235,12 @@ class Observation:
         sums = [on_half_grid(half.group("total")[name]) for name in first]
         assert np.median(sums) < 0.9, "they were not summed in float32"
 
-    def test_without_half_precision_they_show_none(self, runs: Path) -> None:
-        plain = self.seen(runs, "float-seen")[0].group("first")
+    def test_without_half_precision_they_show_none(self, runs: Path, run: str) -> None:
+        plain = self.seen(runs, run)[0].group("first")
         assert all(on_half_grid(a) < 0.3 for n, a in plain.items() if n.endswith(DENSE))
 
-    def test_half_weights_deliver_half_gradients(self, runs: Path) -> None:
-        window, last = self.seen(runs, "full-seen")
+    def test_half_weights_deliver_half_gradients(self, runs: Path, run: str) -> None:
+        window, last = self.seen(runs, run)
         for name, dtype in window.facts["gradient_dtypes"].items():
             norm = "LayerNorm" in name
             assert dtype == ("float32" if norm else "float16"), name
@@ -225,17 +248,16 @@ class Observation:
                 assert on_half_grid(window.group("first")[name]) == 1.0, name
                 assert on_half_grid(last.group("after")[name]) < 0.5, "these are not the masters"
 
-    def test_averages_are_recorded(self, runs: Path) -> None:
-        folder = runs / "lamb-seen" / "observed"
-        average: dict[str, Any] = self.seen(runs, "lamb-seen")[0].group("before")
-        for window in self.seen(runs, "lamb-seen"):
+    def test_averages_are_recorded(self, runs: Path, run: str) -> None:
+        folder = runs / run / "observed"
+        average: dict[str, Any] = self.seen(runs, run)[0].group("before")
+        for window in self.seen(runs, run):
             stored = load_file(folder / f"average-{window.facts['window']:04d}.safetensors")
             after = window.group("after")
             average = {name: 0.5 * average[name] + 0.5 * after[name] for name in average}
             for name, array in stored.items():
                 np.testing.assert_allclose(array, average[name], rtol=1e-5, atol=1e-8)
 
-    @pytest.mark.parametrize(("run", "dtype", "autocast"), of_tier(*MANIFESTS))
     def test_the_manifest(self, runs: Path, run: str, dtype: str, autocast: str | None) -> None:
         self.check_manifest(runs / run / "observed", dtype, autocast)
 
@@ -262,31 +284,28 @@ class Observation:
         }
         assert list(counts.values()) == [1, 1, 1, 3, 3, 1], counts
 
-    @exhaustive(AGAIN)
-    def test_softmax_in_half_shows(self, runs: Path) -> None:
-        found = observe_runs.manifest(runs / "softmax" / "observed")
+    def test_softmax_in_half_shows(self, runs: Path, run: str) -> None:
+        found = observe_runs.manifest(runs / run / "observed")
         assert types(found, "reductions")["softmax"] == {"float16"}
         assert types(found, "losses")["cross_entropy"] == {"float32"}
 
-    def test_a_loss_in_half_shows(self, runs: Path) -> None:
-        found = observe_runs.manifest(runs / "loss" / "observed")
+    def test_a_loss_in_half_shows(self, runs: Path, run: str) -> None:
+        found = observe_runs.manifest(runs / run / "observed")
         assert types(found, "losses")["cross_entropy"] == {"float16"}
         assert types(found, "reductions")["softmax"] == {"float32"}
-        assert not list((runs / "loss" / "observed").glob("window-*"))
+        assert not list((runs / run / "observed").glob("window-*"))
 
-    @pytest.mark.parametrize(("run", "name"), of_tier(*EVALUATED))
     def test_the_evaluation_computes_in_the_types_of_the_recipe(
         self, runs: Path, run: str, name: str
     ) -> None:
         check = self.evaluated(runs, run, name)
         assert check.result == ("fail" if run == "loss" and self.one_loss else "pass"), check
 
-    @pytest.mark.parametrize("bug", of_tier(*EVALUATIONS))
-    def test_an_evaluation_in_another_type_is_seen(self, runs: Path, bug: str) -> None:
-        check = self.evaluated(runs, bug, "half")
+    def test_an_evaluation_in_another_type_is_seen(self, runs: Path, run: str) -> None:
+        check = self.evaluated(runs, run, "half")
         assert check.result == "fail"
-        assert f"computed in {EVALUATIONS[bug]}, not float16" in check.wording
-        found = read_observation(runs / bug / "observed").manifest
+        assert f"computed in {EVALUATIONS[run]}, not float16" in check.wording
+        found = read_observation(runs / run / "observed").manifest
         assert found is not None
         assert {operation.output for operation in found.operations["matmul"]} == {"float16"}
 
@@ -295,7 +314,8 @@ class Observation:
         checks = check_dtypes(observe_runs.recipe(name), found, emulated=True)
         return next(check for check in checks if check.name == "operations of the evaluation")
 
-    def test_without_emulation(self, scripts: Path) -> None:
+    def test_without_emulation(self, scripts: Path, run: str) -> None:
+        assert run == NATIVE
         kind, dtype = ("half", "float16") if self.native else ("float", "float32")
         plans = (
             Plan("plain", kind, 2),

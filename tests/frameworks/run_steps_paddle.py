@@ -95,7 +95,7 @@ def import_step(folder: Path) -> ModuleType:
     return module
 
 
-def drive(folder: Path) -> list[dict[str, Any]]:
+def drive(folder: Path) -> dict[str, Any]:
     step = import_step(folder)
     dtype, start, windows = load_toy(folder)
     model, loss = ToyModel(start), make_loss(dtype)
@@ -112,7 +112,7 @@ def drive(folder: Path) -> list[dict[str, Any]]:
     last = seen[-1]  # a moment may begin with the first update
     arrays = {key: np.stack([step.get(key, 0 * last[key]) for step in seen]) for key in last}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
-    return rows
+    return {"rows": rows}
 
 
 def snapshot(model: ToyModel, state: Any) -> dict[str, np.ndarray]:

@@ -97,7 +97,6 @@ IMPORTS = {
 """What the servers import, by framework."""
 
 
-@cache
 def warm(framework: str, *, harness: bool = True) -> str:
     """Return an executable that behaves as Python and has imported a framework already.
 
@@ -106,12 +105,14 @@ def warm(framework: str, *, harness: bool = True) -> str:
         harness: whether it is for processes that the parity harness starts: TensorFlow is imported
             with other variables there.
     """
-    variables = environment(framework)
-    if harness and framework in ("tensorflow", "tf_keras"):
-        return warm_python(
-            IMPORTS[framework], variables | child_environment(threads=1, device="cpu")
-        )
-    return warm_python(IMPORTS[framework], variables)
+    return _warm(framework, harness and framework in ("tensorflow", "tf_keras"))
+
+
+@cache
+def _warm(framework: str, as_child: bool) -> str:
+    """One server each: what imports a framework takes seconds."""
+    child = child_environment(threads=1, device="cpu") if as_child else {}
+    return warm_python(IMPORTS[framework], environment(framework) | child)
 
 
 def pythons(*targets: str) -> dict[str, str]:

@@ -16,8 +16,9 @@ import pytest
 
 from ended_processes import gone
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
+from frameworks.own_state_models import MODEL, SOURCES
 from frameworks.script_runs import Run, apart
-from frameworks.subprocesses import environment, interpreter, kill, require
+from frameworks.subprocesses import environment, kill, require, warm
 from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
@@ -29,18 +30,21 @@ STARTING = 600.0
 
 
 class Lab:
-    """A script whose windows can be held up, and its undisturbed run."""
+    """A script of a small model, whose windows can be held up, and its undisturbed run."""
 
     def __init__(self, folder: Path, framework: str) -> None:
         require(framework)
         self.folder, self.framework = folder, framework
-        recipe = tiny_recipe(schedule={"name": "linear", "warmup_steps": 3, "total_steps": 400})
+        schedule = {"name": "linear", "warmup_steps": 3, "total_steps": 400}
+        recipe = tiny_recipe(schedule=schedule, **MODEL)
         self.script = emit(recipe, framework, folder / "script") / "train.py"
+        self.script.with_name("net.py").write_text(SOURCES[framework])
         rows = write_rows(folder / "rows.npz", 44)
         self.data: tuple[object, ...] = ("--train", rows, "--eval", rows, *FLAGS)
 
     def start(self, output: Path, *flags: object) -> subprocess.Popen[str]:
-        command = [interpreter(self.framework), self.script, "--output", output]
+        python = warm(self.framework, harness=False)
+        command = [python, self.script, "--output", output]
         return subprocess.Popen(
             [*map(str, (*command, *self.data, *flags))],
             cwd=self.script.parent,
@@ -85,6 +89,11 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
         process.communicate()
 
 
+def holder(output: Path) -> int:
+    """The process that holds an output folder: a fork, which has another number than its client."""
+    return int((output / "lock").read_text().split()[1])
+
+
 def files_of(output: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in output.iterdir() if path.is_file()}
 
@@ -99,18 +108,19 @@ def test_a_second_run_is_refused(
     first = lab.start(output, "--windows", 100_000, *flags)
     started.append(first)
     until(first, lambda: rows_of(output) > 5)
-    os.kill(first.pid, signal.SIGSTOP)
+    trains = holder(output)
+    os.kill(trains, signal.SIGSTOP)
     try:
         before = files_of(output)
         for more in ((), ("--resume",), ("--auto-resume",)):
             refused = lab.run(output, "--windows", 100_000, *more)
-            refused.refused(str(output), f"process {first.pid} of ", "another --output")
+            refused.refused(str(output), f"process {trains} of ", "another --output")
         assert files_of(output) == before
     finally:
-        os.kill(first.pid, signal.SIGCONT)
-    workers = [child.pid for child in psutil.Process(first.pid).children(recursive=True)]
+        os.kill(trains, signal.SIGCONT)
+    workers = [child.pid for child in psutil.Process(trains).children(recursive=True)]
     assert bool(workers) == (lab.framework != "tensorflow")
-    first.kill()
+    os.kill(trains, signal.SIGKILL)
     first.wait()
     trained = rows_of(output)
     resumed = lab.run(output, "--windows", trained + 5, "--resume")  # while workers may live
@@ -136,8 +146,8 @@ def test_an_interrupted_run_goes_on_exactly(
     first = lab.start(output, "--windows", 400, "--checkpoint-every", 400, "--workers", 2)
     started.append(first)
     until(first, lambda: rows_of(output) > 2)
-    os.kill(first.pid, number)
-    os.kill(first.pid, number)
+    for _ in range(2):
+        os.kill(holder(output), number)
     _, stderr = first.communicate(timeout=STARTING)
     assert first.returncode == 130, stderr
     done = rows_of(output)
@@ -184,7 +194,7 @@ def test_a_signal_at_any_moment(
         process = lab.start(output, "--windows", 400, "--checkpoint-every", 400)
         started.append(process)
         until(process, here.exists)
-        os.kill(process.pid, signal.SIGTERM)
+        os.kill(holder(output), signal.SIGTERM)
         _, stderr = process.communicate(timeout=STARTING)
     finally:
         path.write_text(text)
@@ -213,8 +223,9 @@ def test_workers_end_with_the_run(
     process = lab.start(output, "--windows", 100_000, "--workers", 3)
     started.append(process)
     until(process, lambda: rows_of(output) > 3)
-    workers = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-    process.kill()
+    trains = holder(output)
+    workers = [child.pid for child in psutil.Process(trains).children(recursive=True)]
+    os.kill(trains, signal.SIGKILL)
     process.wait()
     assert len(workers) == (0 if lab.framework == "tensorflow" else 3)
     assert [pid for pid in workers if not gone(pid)] == []

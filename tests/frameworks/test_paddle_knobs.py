@@ -16,6 +16,7 @@ from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks import paddle_cases as cases
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 from frameworks.paddle_lab import DYNAMIC, Lab, finished, same
+from frameworks.step_cases import ADAMW, EPS_HAT, INSIDE, NORM, TOKENS
 
 pytestmark = pytest.mark.paddle
 
@@ -41,9 +42,9 @@ def lab(tmp_path: Path) -> Lab:
 RESUMED: dict[str, dict[str, Any]] = {
     "lion with average": {"optimizer": cases.LION | SLOW | GROUPS, **cases.EMA, **DROPOUT},
     "adafactor": {"optimizer": cases.ADAFACTOR | {"learning_rate": 0.01}, **RECOMPUTED},
-    "epsilon hat": {"optimizer": cases.ADAMW | SLOW | cases.EPS_HAT | GROUPS},
-    "lamb": {"optimizer": cases.LAMB | GROUPS, "clipping": cases.NORM | cases.BUT_BIAS},
-    "rate inside": {"optimizer": cases.RATE_INSIDE, "accumulation": cases.TOKENS},
+    "epsilon hat": {"optimizer": ADAMW | SLOW | EPS_HAT | GROUPS},
+    "lamb": {"optimizer": cases.LAMB | GROUPS, "clipping": NORM | cases.BUT_BIAS},
+    "rate inside": {"optimizer": INSIDE, "accumulation": TOKENS},
 }
 
 
@@ -144,7 +145,7 @@ def test_half_is_not_pretended_on_cpu(lab: Lab, ops: dict[str, Any]) -> None:
 TWO: dict[str, Any] = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
 BATCH: dict[str, Any] = {"batch": {"micro_batch_size": 2, "global_batch_size": 16}}
 SHARED: dict[str, dict[str, Any]] = {
-    "recomputed": RECOMPUTED | {"accumulation": cases.TOKENS, **cases.EMA},
+    "recomputed": RECOMPUTED | {"accumulation": TOKENS, **cases.EMA},
     "half weights": {"precision": {"mode": "full", "compute_dtype": "bfloat16"}},
 }
 
@@ -199,7 +200,7 @@ def test_processes_begin_with_the_weights_of_the_first_one(lab: Lab) -> None:
     tiers.cases(SHARED, quick=[], reason="two processes; see test_paddle_launch"),
 )
 def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
-    sections = SHARED[name] | {"clipping": cases.NORM | {"max_norm": 0.3} | cases.BUT_BIAS}
+    sections = SHARED[name] | {"clipping": NORM | {"max_norm": 0.3} | cases.BUT_BIAS}
     flag = ("--use_bf16=false",) if "precision" in sections else ()
     model = tiny_recipe().model
     assert isinstance(model, BertModel)

@@ -13,6 +13,7 @@ from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.self_test.mutation import Mutation
+from frameworks.subprocesses import warm
 from mutants.emitted import compile_to
 from mutants.shared_resumed import SCALER
 from mutants.spelling import runtime
@@ -36,14 +37,12 @@ FRAMEWORKS = ("torch", "tensorflow", "paddle")
 def test_a_lost_count_of_overflows_is_named(tmp_path: Path, framework: str) -> None:
     """Two overflows lower the scale here, so that a resume can be between them."""
     recipe = changed(load_recipe(), {"loss_scaling.hysteresis": 2})
-    quick = make_stages(recipe, "quick", windows=24, twins=0)[0]
+    quick = make_stages(recipe, "quick", windows=12, twins=0)[0]
     stage = replace(quick, parts=frozenset({"gate", "faults"}))
     plant = Plant(LOST_HYSTERESIS)
+    clean = Contestant(name="clean", target=framework, recipe=recipe, python=warm(framework))
     report = compare(
-        [
-            Contestant(name="clean", target=framework, recipe=recipe),
-            Contestant(name="bug", target=framework, recipe=recipe, edits=(plant,)),
-        ],
+        [clean, replace(clean, name="bug", edits=(plant,))],
         options=make_options(tmp_path, reference="clean", jobs=1),
         compile_to=compile_to,
         stages=[stage],

@@ -53,7 +53,7 @@ OWN: dict[str, dict[str, Any]] = {
 }
 
 
-QUICK = "adamw-float16"
+QUICK = "form-float16"
 """The recipe of `make test`, in a ring of pairs: each framework is source and target once."""
 RING = list(zip(FRAMEWORKS, (*FRAMEWORKS[1:], FRAMEWORKS[0]), strict=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from frameworks.state_runs import ADAMW, COMMON, HALF_TYPE
-from frameworks.subprocesses import run_python
+from frameworks.subprocesses import run_python, warm
 from tiers import cases, exhaustive
 
 HERE = Path(__file__).parent
@@ -26,6 +27,12 @@ SCALED: dict[str, Any] = {
     "loss_scaling": {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 7},
 }
 pytestmark = [pytest.mark.torch]
+
+
+@pytest.fixture(autouse=True)
+def _files_are_read_in_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """crosscast reads such a file in a process that imports torch."""
+    monkeypatch.setattr(sys, "executable", warm("torch"))
 
 
 def trained(folder: Path, *, within: bool = False, **fields: Any) -> tuple[Path, list[float]]:

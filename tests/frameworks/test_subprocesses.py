@@ -67,6 +67,7 @@ def test_a_fork_is_what_a_new_process_of_python_is(tmp_path: Path) -> None:
         [str(program), "said", "-u", "a b"],
         ["-m", "program", "said"],
         ["-W", "error", str(program), "said"],
+        ["-P", str(program), "said"],
         *([str(program), "exits", code] for code in ("0", "3", "-1", "256")),
         *([str(program), word] for word in ("words", "raises", "dies", "ends")),
         ["-c", "print(1)"],

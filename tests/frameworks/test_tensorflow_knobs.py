@@ -195,7 +195,7 @@ def test_evaluation_rounds_its_losses_as_training_does(ran: Mapping[str, Run]) -
     assert not (20 * exact * 2**10).is_integer()
 
 
-@exhaustive("a script for Keras 2 with groups; `make test` has test_tensorflow_step")
+@exhaustive("a script for Keras 2 with groups; `make test` has test_steps")
 def test_a_group_without_a_rate_stays(ran: Mapping[str, Run]) -> None:
     run = ran["keras2"]
     initial = load_file(run.output.parent / "initial.safetensors")

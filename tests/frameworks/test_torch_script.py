@@ -114,7 +114,7 @@ def test_a_loss_scale_that_starts_too_high(lab: Lab, name: str) -> None:
     assert run.status["updates"] == sum(not row["skipped"] for row in rows)
 
 
-@exhaustive("bfloat16; `make test` has its steps in test_torch_step")
+@exhaustive("bfloat16; `make test` has its steps in test_steps")
 def test_bfloat16_trains(lab: Lab) -> None:
     (run,) = lab.ended(lab.script("run", **HALF), ("out",))
     rows = run.trace

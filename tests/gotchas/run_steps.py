@@ -38,7 +38,7 @@ def report(driver: Any, folder: Path) -> dict[str, Any]:
         found = driver.drive(folder)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    return {"rows": found if isinstance(found, list) else found["rows"]}
+    return {"rows": found["rows"]}
 
 
 if __name__ == "__main__":
