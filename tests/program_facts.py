@@ -65,8 +65,3 @@ def values_of(text: str, *others: tuple[str, str], launch: Command | None = None
         key = f"{field}/{subject}" if subject else field
         found[key] = fact.value if fact.known else f"?{fact.expression}"
     return found
-
-
-def lines(text: str, field: str) -> list[int]:
-    """Return the lines that a field is said to stand at."""
-    return sorted({p.line for f in facts(text) if f.field == field for p in f.places})

@@ -20,6 +20,8 @@ blocks whose info strings end in their names, and a block `text` with what is sa
     accumulation.steps = 4 | constant | 3, 9
     ```
 
+A block `findings` in place of `text` has what lint says and no facts: the case is about a rule.
+
 A block `diff` may follow with variations: after `@@` and a title the change, whose lines must stand
 in exactly one place, and after `!` what is said of the changed program and not of the one above, or
 no longer. Whatever else is said above is also said of the variation, of the same statements. `@@`

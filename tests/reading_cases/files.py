@@ -38,14 +38,16 @@ class Case:
     said: str
     span: tuple[int, int]
     """Where `said` stands in the text of the file."""
+    facts: bool
+    """Whether it is also said what lift says."""
     variations: tuple[Variation, ...] = ()
 
     def said_now(self, variation: Variation | None = None) -> str:
         """Return what is said of the files, or what a variation changes in it."""
         if variation is None:
-            return reading(self.sources)
+            return reading(self.sources, facts=self.facts)
         after, lines = applied(variation.hunks, self.sources)
-        return difference(self.sources, after, lines)
+        return difference(self.sources, after, lines, facts=self.facts)
 
 
 def cases_of(path: Path) -> list[Case]:
@@ -67,10 +69,12 @@ def _case(text: str, heading: re.Match[str], end: int) -> Case:
             variations += _variations(text, *block.span(3))
         else:
             assert said is None, f"{heading[1]}: two blocks without a name"
+            assert block[1] in ("text", "findings"), block[1]
             said = block
     assert sources, f"{heading[1]}: no files"
     assert said is not None, f"{heading[1]}: no block says what is read"
-    return Case(heading[1], tuple(sources), said[3], said.span(3), tuple(variations))
+    facts = said[1] == "text"
+    return Case(heading[1], tuple(sources), said[3], said.span(3), facts, tuple(variations))
 
 
 def _variations(text: str, start: int, end: int) -> Iterator[Variation]:

@@ -21,20 +21,28 @@ from .changes import Lines
 Place = Callable[[Span], str]
 
 
-def reading(sources: Sequence[Source]) -> str:
-    """Return all findings, problems and facts about the files of a user, a line or two each."""
+def reading(sources: Sequence[Source], *, facts: bool = True) -> str:
+    """Return all findings about the files of a user, a line or two each.
+
+    Args:
+        sources: the files.
+        facts: also return what lift says: problems, and a line for each fact.
+    """
     place = _place_in(sources)
-    lines = dict.fromkeys(_line(each, place) for each in _statements(tuple(sources)))
+    lines = dict.fromkeys(_line(each, place) for each in _statements(tuple(sources), facts))
     return "".join(f"{line}\n" for line in lines)
 
 
-def difference(before: Sequence[Source], after: Sequence[Source], lines: Lines) -> str:
+def difference(
+    before: Sequence[Source], after: Sequence[Source], lines: Lines, *, facts: bool = True
+) -> str:
     """Return what is only said of changed files, and what is no longer said of them.
 
     Args:
         before: the files of a user.
         after: the same with a change.
         lines: where the lines that stay are after it.
+        facts: see `reading`.
     """
     place = _place_in(after)
 
@@ -42,28 +50,30 @@ def difference(before: Sequence[Source], after: Sequence[Source], lines: Lines) 
         line = lines.get((span.file, span.line))
         return "gone" if line is None else place(Span(span.file, line, span.column))
 
-    old = {_line(each, moved): each for each in _statements(tuple(before))}
-    new = {_line(each, place): each for each in _statements(tuple(after))}
+    old = {_line(each, moved): each for each in _statements(tuple(before), facts)}
+    new = {_line(each, place): each for each in _statements(tuple(after), facts)}
     come = {line: each for line, each in new.items() if line not in old}
     gone = [each for line, each in old.items() if line not in new]
     only = {name for name, number in Counter(map(_name, old.values())).items() if number == 1}
     changed = only & {_name(each) for each in come.values() if isinstance(each, Fact)}
     lost = [_short(each, _place_in(before)) for each in gone if _name(each) not in changed]
-    return "".join(f"{line}\n" for line in (*come, *(f"no longer {each}" for each in lost)))
+    last = [f"no longer {'; '.join(lost)}"] if lost else []
+    return "".join(f"{line}\n" for line in (*come, *last))
 
 
 @lru_cache(maxsize=8)
-def _statements(sources: tuple[Source, ...]) -> tuple[Result | Fact, ...]:
+def _statements(sources: tuple[Source, ...], facts: bool) -> tuple[Result | Fact, ...]:
     subject, failures = subject_of(sources)
+    trains = any(map(may_train, sources))
+    found = tuple(lint_subject(subject, failures)) if trains else ()
+    if not facts:
+        return found
     analysis = analyse_subject(subject, failures)
     profile = analysis.subject.profile
     check_words(list(profile))
     check_once(profile)
-    return (
-        *(lint_subject(subject, failures) if any(map(may_train, sources)) else ()),
-        *map(of_diagnostic, analysis.diagnostics),
-        *sorted(profile, key=lambda fact: (fact.field, fact.subject)),
-    )
+    told = sorted(profile, key=lambda fact: (fact.field, fact.subject))
+    return (*found, *map(of_diagnostic, analysis.diagnostics), *told)
 
 
 def _place_in(sources: Sequence[Source]) -> Place:

@@ -77,7 +77,7 @@ def test_what_is_said_is_written(tmp_path: Path) -> None:
     path.write_text(FILE, encoding="utf-8")
     (case,) = cases_of(path)
     for variation in (None, *case.variations):
-        accept(path, case.title, variation and variation.title, case.said_now(variation))
+        accept(path, case.title, variation.title if variation else None, case.said_now(variation))
     (case,) = cases_of(path)
     assert case.said.startswith("6 CL107 error: ")
     assert case.said == case.said_now()

@@ -157,12 +157,6 @@ def test_variables_of_wrappers_reach_the_program() -> None:
     assert {f.expression: f.value for f in found} == {"A": "1", "C": "2", "D": None}
 
 
-def test_configurations_are_mentioned() -> None:
-    text = "deepspeed --config_file a.yml t.py --deepspeed ds.json --config x.yaml --cfg big v.txt"
-    found = shell(f"{text}\npython -m pkg.x --seed=1 conf/y.py $C --config_path a.txt\n")
-    assert {*found.mentions} == {"t.py", "ds.json", "x.yaml", "a.yml", "conf/y.py"}
-
-
 def test_functions_that_call_each_other_end() -> None:
     assert shell("f() { g; }\ng() { f; python t.py; }\nf\n").commands
 

@@ -31,7 +31,7 @@ VARIATIONS = [
 def test_all_that_is_said_of_a_program(path: Path, case: Case, variation: Variation | None) -> None:
     said = case.said_now(variation)
     if os.environ.get("CROSSCAST_WRITE_GOLDENS"):
-        accept(path, case.title, variation and variation.title, said)
+        accept(path, case.title, variation.title if variation else None, said)
     else:
         assert said == (variation or case).said, "CROSSCAST_WRITE_GOLDENS=1 accepts it"
 
