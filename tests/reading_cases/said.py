@@ -14,7 +14,7 @@ from crosscast_reading.lint.engine import lint_subject
 from crosscast_reading.lint.result import Result, of_diagnostic
 from crosscast_reading.sources.prefilter import may_train
 from crosscast_reading.sources.subject_builder import subject_of
-from vocabulary_check import check_once, check_words
+from reading_helpers.vocabulary_check import check_once, check_words
 
 from .changes import Lines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .lint_results import codes, swap
+from reading_helpers.lint_results import codes, swap
 
 SWITCHED = """import torch
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast_reading.lint.rules import _examples as examples
-
-from .lint_results import codes, repaired, swap
+from reading_helpers.lint_results import codes, repaired, swap
 
 ACCUMULATION, AMP, DDP = examples.ACCUMULATION, examples.AMP, examples.DDP
 Changes = tuple[tuple[str, str], ...]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from crosscast_reading.lint.rules import _examples as examples
-
-from .lint_results import swap
+from reading_helpers.lint_results import swap
 
 ACCUMULATION, EPOCHS = examples.ACCUMULATION, examples.EPOCHS
 

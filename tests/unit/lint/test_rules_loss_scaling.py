@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .lint_results import code_lines, codes, swap
+from reading_helpers.lint_results import code_lines, codes, swap
 
 # ---- CL201, CL202, CL203
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
-
-from .lint_results import codes, swap
+from reading_helpers.lint_results import codes, swap
 
 
 def test_in_paddle() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast_tensorflow.reading.keras import READER as KERAS
-from torch_programs import read_by
+from reading_helpers.torch_programs import read_by
 
 POLICY = """\
 import os

@@ -11,7 +11,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast_reading.readers.config.deepspeed_json import READER
 from crosscast_reading.readers.protocol import Reading
-from reader_texts import codes, read, value_of
+from reading_helpers.reader_texts import codes, read, value_of
 
 BASE = {"train_micro_batch_size_per_gpu": 4}
 

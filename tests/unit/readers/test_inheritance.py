@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.sources.grouping import group
-from inherited_files import places, sources
+from reading_helpers.inherited_files import places, sources
 
 SCHEDULE = """optimizer = dict(type='SGD', lr=0.02, momentum=0.9, weight_decay=0.0001)
 optimizer_config = dict(grad_clip=dict(max_norm=35, norm_type=2))

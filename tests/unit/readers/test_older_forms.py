@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_torch.reading.apex import READER as APEX
-from torch_programs import read_by
+from reading_helpers.torch_programs import read_by
 
 METHODS = """
 class Trainer:

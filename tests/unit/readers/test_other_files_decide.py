@@ -10,8 +10,8 @@ from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.python import mmengine as py_mmengine
 from crosscast_reading.trainstep.steps.search import training_steps
 from crosscast_torch.reading import schedules as py_torch_schedules
-from reader_texts import shown
-from torch_programs import read_by
+from reading_helpers.reader_texts import shown
+from reading_helpers.torch_programs import read_by
 
 EPOCHS = """
 for epoch in range(9):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_paddle.reading import paddle_yaml
-from reader_texts import read, value_of
+from reading_helpers.reader_texts import read, value_of
 
 TEXT = """\
 Global:

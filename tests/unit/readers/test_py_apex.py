@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_torch.reading.apex import READER
-from torch_programs import read_by
+from reading_helpers.torch_programs import read_by
 
 
 def test_a_step_alone_leaves_it_to_its_caller() -> None:

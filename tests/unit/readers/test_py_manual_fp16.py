@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast_torch.reading.manual_fp16 import READER
-from torch_programs import read_by
+from reading_helpers.torch_programs import read_by
 
 LOOP = """
 import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast_reading.facts.command import Command
 from crosscast_reading.facts.fact import Fact
-from program_facts import values_of
+from reading_helpers.program_facts import values_of
 
 CALLER = """
 import argparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program_facts import values_of
+from reading_helpers.program_facts import values_of
 
 BY_HAND = """
     import argparse, math

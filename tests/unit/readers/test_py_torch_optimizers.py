@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_torch.reading.optimizers import READER
-from torch_programs import STEP, facts_of, read_by
+from reading_helpers.torch_programs import STEP, facts_of, read_by
 
 ARGS = """
 import argparse

@@ -12,7 +12,7 @@ from crosscast_reading.pysource.values.arithmetic import NoValueError
 from crosscast_reading.readers.python.curve_fit import Curve, fit
 from crosscast_reading.readers.python.rate_curves import RateCurve, curve_of_function
 from crosscast_torch.reading.schedules import READER
-from torch_programs import STEP, facts_of
+from reading_helpers.torch_programs import STEP, facts_of
 
 HEAD = (
     "import math\nimport numpy as np\nimport torch\nfrom torch.optim.lr_scheduler import LambdaLR\n"

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.readers.shell.reader import READER
-from reader_texts import command, flags, shell, shown
+from reading_helpers.reader_texts import command, flags, shell, shown
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.python.accumulation import READER as LOOPS
-from program_facts import values_of
+from reading_helpers.program_facts import values_of
 
 LOOP = """
 import tensorflow as tf

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from crosscast_reading.readers.usual_names import snake
-from reader_texts import told
+from reading_helpers.reader_texts import told
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from told_facts import facts, words
+from reading_helpers.loop_facts import facts, words
 
 
 def test_a_plain_loop_says_nothing_about_windows() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from told_facts import HEAD, facts, words
+from reading_helpers.loop_facts import HEAD, facts, words
 
 CHUNKS = """
 for x, y in loader:

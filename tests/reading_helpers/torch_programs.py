@@ -10,7 +10,7 @@ from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.profile import profile_of
 from crosscast_reading.lift.precedence import settle
 from crosscast_reading.pysource.project import read_program
-from vocabulary_check import check_words
+from reading_helpers.vocabulary_check import check_words
 
 STEP = """
 for inputs, labels in loader:

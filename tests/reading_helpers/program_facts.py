@@ -23,7 +23,7 @@ from crosscast_tensorflow.reading import keras_optimizers as py_keras_optimizers
 from crosscast_tensorflow.reading import loops as py_tf_loops
 from crosscast_tensorflow.reading import optimizers as py_tf_optimizers
 from crosscast_tensorflow.reading import rewrite as py_tf_rewrite
-from vocabulary_check import check_words
+from reading_helpers.vocabulary_check import check_words
 
 READERS = (
     py_frameworks.READER,
