@@ -10,7 +10,7 @@ from crosscast.messages.source import Source
 from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.drafting import lift
 from crosscast_reading.lift.recipe_draft import Filled
-from reading_cases import cases_of
+from reading_cases.files import cases_of
 
 CASES = {
     case.title: case.sources

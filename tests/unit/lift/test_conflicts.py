@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from crosscast_reading.facts.fact import Layer
 from crosscast_reading.lift.conflicts import conflicts
-from lift_facts import analysis, fact
+from reading_helpers.lift_facts import analysis, fact
 
 
 def test_two_files_that_state_different_values_contradict() -> None:

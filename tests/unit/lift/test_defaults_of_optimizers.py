@@ -9,7 +9,7 @@ from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.annotated_yaml import comment
 from crosscast_reading.lift.drafting import lift
 from crosscast_reading.lift.recipe_draft import Filled
-from torch_loops import lifted
+from reading_helpers.torch_loops import lifted
 
 KERAS = """\
 import tensorflow as tf

@@ -12,7 +12,7 @@ from crosscast_reading.facts.command import Command
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.lift.drafting import Lifted, lift, slug
 from crosscast_reading.lift.run_sections import warmup_length
-from lift_facts import HALF, PLAIN, analysis, fact, open_fact
+from reading_helpers.lift_facts import HALF, PLAIN, analysis, fact, open_fact
 
 
 def lifted(*facts: Fact) -> Lifted:

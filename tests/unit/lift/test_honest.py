@@ -10,7 +10,7 @@ from crosscast_reading.lift.drafting import NAMES, lift
 from crosscast_reading.lift.effective_fields import meaning
 from crosscast_reading.lift.flat_recipe import flat
 from crosscast_reading.lift.recipe_draft import KINDS, Filled
-from torch_loops import lifted, program
+from reading_helpers.torch_loops import lifted, program
 
 
 def line_of(text: str, part: str) -> int:

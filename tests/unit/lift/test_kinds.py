@@ -11,9 +11,9 @@ from crosscast.recipe.load import load
 from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.completion import completed
 from crosscast_reading.lift.drafting import NAMES, fill, lift
-from lift_facts import PLAIN, analysis, fact
 from lift_round_trip import emitted
-from torch_loops import lifted, program
+from reading_helpers.lift_facts import PLAIN, analysis, fact
+from reading_helpers.torch_loops import lifted, program
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

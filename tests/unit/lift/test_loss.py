@@ -6,7 +6,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.recipe.document import CrossEntropy, MeanSquaredError
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.lift.drafting import Lifted, lift
-from lift_facts import PLAIN, analysis, fact, open_fact
+from reading_helpers.lift_facts import PLAIN, analysis, fact, open_fact
 
 
 def lifted(*facts: Fact) -> Lifted:

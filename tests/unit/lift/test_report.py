@@ -14,7 +14,7 @@ from crosscast.messages.source import Source
 from crosscast_reading.lift.drafting import lift
 from crosscast_reading.lift.report import lost, report
 from crosscast_reading.lift.schema import lift_schema, schema_text
-from lift_facts import HALF, PLAIN, analysis, fact, open_fact
+from reading_helpers.lift_facts import HALF, PLAIN, analysis, fact, open_fact
 
 COMMITTED = Path(__file__).parents[3] / "schema" / "lift-v1.json"
 

@@ -5,7 +5,7 @@ import pytest
 from crosscast_reading.facts.fact import Fact, Layer
 from crosscast_reading.facts.profile import profile_of
 from crosscast_reading.lift.precedence import Settled, settle
-from lift_facts import fact, open_fact
+from reading_helpers.lift_facts import fact, open_fact
 
 
 def settled(*facts: Fact, field: str = "clipping.kind", subject: str = "") -> Settled:

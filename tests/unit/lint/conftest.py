@@ -10,7 +10,7 @@ import pytest
 from crosscast_reading.lint.registry import all_rules
 from crosscast_reading.lint.rule import Rule
 from crosscast_reading.sources.subject import Subject
-from lint_runs import find_bad, make_rule
+from reading_helpers.lint_runs import find_bad, make_rule
 
 
 @pytest.fixture

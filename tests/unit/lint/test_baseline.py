@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crosscast_reading.lint.rule import Rule
-from lint_runs import run
+from reading_helpers.lint_runs import run
 
 HEAD = "optimizer = 1\n"
 

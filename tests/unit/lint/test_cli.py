@@ -22,7 +22,7 @@ from crosscast_reading.lint.parallel import lint_groups
 from crosscast_reading.lint.registry import all_rules
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
-from lint_runs import run
+from reading_helpers.lint_runs import run
 
 AddRule = Callable[..., Rule]
 HEAD = "optimizer = 1\n"

@@ -13,7 +13,7 @@ from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.lint.registry import all_rules
 from crosscast_reading.lint.rule import Rule
 from crosscast_reading.sources.prefilter import may_train
-from reading_cases import cases_of
+from reading_cases.files import cases_of
 
 COMPANION = '''\
 """Names of types and of what others do: bfloat16, no_sync, zero_grad, GradScaler, set_epoch."""

@@ -20,7 +20,7 @@ from crosscast_reading.lint.fix import MAX_ROUNDS, choose, diff_of, repair
 from crosscast_reading.lint.result import Result
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
-from lint_runs import run
+from reading_helpers.lint_runs import run
 
 AddRule = Callable[..., Rule]
 HEAD = "optimizer = 1\n"

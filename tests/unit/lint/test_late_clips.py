@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .lint_results import codes
+from reading_helpers.lint_results import codes
 
 GRAPH = """
 import paddle.fluid as fluid

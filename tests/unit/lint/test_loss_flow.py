@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from crosscast_reading.readers.python.accumulation import READER
-from torch_programs import read_by
-
-from .lint_results import codes
+from reading_helpers.lint_results import codes
+from reading_helpers.torch_programs import read_by
 
 
 def losses(text: str) -> dict[str, Any]:

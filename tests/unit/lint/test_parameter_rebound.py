@@ -6,8 +6,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
-
-from .lint_results import codes
+from reading_helpers.lint_results import codes
 
 LOOP = """
 import paddle

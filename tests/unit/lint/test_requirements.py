@@ -9,7 +9,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.sources.requirements import is_requirements, pinned
-from lint_runs import run
+from reading_helpers.lint_runs import run
 
 PROGRAM = """\
 import torch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -24,6 +25,7 @@ RULES = list(all_rules().values())
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.code))
 
 
+@cache
 def results(rule: Rule, text: str) -> list[Result]:
     """Return what all rules say to an example."""
     beside = [Source(name, content) for name, content in rule.beside]

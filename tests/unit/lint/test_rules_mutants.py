@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .lint_results import code_lines, repaired, swap
+from reading_helpers.lint_results import code_lines, repaired, swap
 
 SCRIPT = """\
 import argparse

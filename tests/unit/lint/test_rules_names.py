@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast_tensorflow.answers.keras import LOOP
-
-from .lint_results import codes, swap
+from reading_helpers.lint_results import codes, swap
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
 from crosscast_reading.lint.options import Options
 from crosscast_reading.lint.rules._examples import ACCUMULATION, EPOCHS, PLAIN
-from lint_runs import run
-
-from .lint_results import swap
+from reading_helpers.lint_results import swap
+from reading_helpers.lint_runs import run
 
 UNKNOWN = swap(ACCUMULATION, ("criterion(model(inputs), targets) / steps", "compute(inputs)"))
 CALLER = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reader_texts import flags
+from reading_helpers.reader_texts import flags
 
 SCRIPTS = (
     "python t.py --a 1 \\\n --b '2 3'\\\n --c",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast_reading.sources.grouping import group
-from inherited_files import sources, told
+from reading_helpers.inherited_files import sources, told
 
 RCNN = """MODEL:
   META_ARCHITECTURE: "GeneralizedRCNN"

@@ -18,7 +18,7 @@ from crosscast_reading.readers.config import (
 from crosscast_reading.readers.config.yaml_format import YamlFormat
 from crosscast_reading.readers.python import config_dicts, mmengine
 from crosscast_tensorflow.reading import model_garden_yaml
-from reader_texts import read, shell, value_of
+from reading_helpers.reader_texts import read, shell, value_of
 
 from . import yaml_cases as cases
 

@@ -11,59 +11,13 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast_reading.readers.config.deepspeed_json import READER
 from crosscast_reading.readers.protocol import Reading
-from reader_texts import codes, line_of, read, shell, value_of, values_of
+from reading_helpers.reader_texts import codes, read, value_of
 
 BASE = {"train_micro_batch_size_per_gpu": 4}
 
 
 def ds(**config: Any) -> Reading:
     return read(READER, json.dumps({**BASE, **config}, indent=1), "ds.json")
-
-
-def test_a_whole_configuration() -> None:
-    text = """{
-  "train_batch_size": 256,
-  "train_micro_batch_size_per_gpu": 8,
-  "gradient_accumulation_steps": 4,
-  "gradient_clipping": 0.5,
-  "fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 12,
-           "loss_scale_window": 500, "hysteresis": 3, "min_loss_scale": 2},
-  "optimizer": {"type": "AdamW", "params": {"lr": 3e-4, "betas": [0.8, 0.99], "eps": 1e-7,
-                "weight_decay": 0.1}},
-  "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "total_num_steps": 99}},
-  "zero_optimization": {"stage": 2}
-}"""
-    found = read(READER, text, "ds.json")
-    expected = {
-        "framework": "pytorch",
-        "precision.enabled": "always",
-        "precision.compute_dtype": "float16",
-        "loss_scaling.mode": "dynamic",
-        "loss_scaling.init_scale": 4096.0,
-        "loss_scaling.growth_interval": 500,
-        "loss_scaling.hysteresis": 3,
-        "loss_scaling.min_scale": 2,
-        "accumulation.steps": 4,
-        "accumulation.present": "yes",
-        "batch.micro_batch_size": 8,
-        "batch.global_batch_size": 256,
-        "clipping.kind": "global_norm",
-        "clipping.value": 0.5,
-        "optimizer.name": "adamw",
-        "optimizer.learning_rate": 3e-4,
-        "optimizer.betas.0": 0.8,
-        "optimizer.betas.1": 0.99,
-        "optimizer.eps": 1e-7,
-        "optimizer.weight_decay": 0.1,
-        "schedule.name": "linear",
-        "schedule.warmup": "10 steps",
-        "schedule.total_steps": 99,
-        "schedule.on_skip": "guarded",
-        "parallel.kind": "deepspeed_zero2",
-    }
-    assert {field: value_of(found, field) for field in expected} == expected
-    assert line_of(found, "loss_scaling.growth_interval") == 7
-    assert codes(found) == []
 
 
 def test_defaults_come_from_the_library() -> None:
@@ -105,12 +59,6 @@ def test_nothing_about_precision_is_float32() -> None:
     found = ds()
     assert value_of(found, "precision.enabled") == "never"
     assert value_of(found, "precision.compute_dtype") == "float32"
-
-
-def test_accumulation_from_the_batch_sizes() -> None:
-    found = read(READER, '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8}', "ds.json")
-    assert value_of(found, "accumulation.steps") == 8
-    assert "processes" in next(f for f in found.facts if f.field == "accumulation.steps").expression
 
 
 def test_batch_sizes_that_do_not_fit() -> None:
@@ -181,19 +129,6 @@ def test_what_deepspeed_refuses_is_an_error() -> None:
 )
 def test_other_json_is_nobodys(text: str) -> None:
     assert not READER.sniff(Source("c.json", text))
-
-
-def test_a_configuration_in_a_here_document() -> None:
-    text = (
-        "MICRO=4\nSTAGE=$1\ncat <<EOT > ds.json\n{\n"
-        '  "train_micro_batch_size_per_gpu": $MICRO,\n  "zero_optimization": {"stage": $STAGE},\n'
-        '  "fp16": {"enabled": true, "loss_scale": 64}\n}\nEOT\ndeepspeed t.py\n'
-    )
-    found = shell(text)
-    assert value_of(found, "batch.micro_batch_size") == 4
-    assert value_of(found, "loss_scaling.scale") == 64
-    assert line_of(found, "loss_scaling.scale") == 7
-    assert values_of(found, "parallel.kind") >= {"deepspeed"}
 
 
 def test_long_texts_are_not_parsed_to_see_whose_they_are() -> None:

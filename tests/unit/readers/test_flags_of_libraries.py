@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reader_texts import codes, shell, shown, values_of
+from reading_helpers.reader_texts import codes, shell, shown, values_of
 
 TRAINER = "--do_train --overwrite_output_dir --per_device_train_batch_size 4 --save_steps 10 "
 MEGATRON = (

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from crosscast.messages.source import Source
-from crosscast_reading.lift.precedence import settle
 from crosscast_reading.pysource.values.value import Known, Unknown
 from crosscast_reading.readers.config.gin_bindings import gin_bindings
 from crosscast_reading.sources.grouping import group
-from crosscast_reading.sources.subject_builder import subject_of
 
 PROGRAM = """
 import gin
@@ -43,58 +37,6 @@ RATE = 3e-4  # a macro
 train.lr = %RATE
 train.dtype = "bfloat16"
 """
-
-
-def told(program: str, bindings: str | None = None) -> dict[str, Any]:
-    sources = [Source("train.py", program)]
-    sources += [Source("a.gin", bindings)] if bindings is not None else []
-    settled = settle(subject_of(sources)[0].profile)
-    return {
-        field: (found.fact.value if found.fact.known else "?", found.fact.origin)
-        for (field, _), found in settled.items()
-    }
-
-
-def test_a_binding_decides() -> None:
-    found = told(PROGRAM, BINDINGS)
-    assert found["optimizer.learning_rate"] == (3e-4, "config")
-    assert found["clipping.value"] == (1.0, "config")
-    assert found["precision.compute_dtype"][0] == "bfloat16"
-    assert found["precision.enabled"][0] == "config"
-
-
-def test_without_one_the_default_does() -> None:
-    found = told(PROGRAM)
-    assert found["optimizer.learning_rate"] == (1e-3, "config")
-    assert found["precision.compute_dtype"][0] == "float32"
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("@gin.configurable\n", "@gin.configurable('train')\n"),
-        ("@gin.configurable\n", "@gin.configurable(denylist=['clip'])\n"),
-        ("@gin.configurable\n", "@gin.configurable(name='train', module='a.b')\n"),
-    ],
-)
-def test_forms_of_the_decorator(old: str, new: str) -> None:
-    assert told(PROGRAM.replace(old, new), BINDINGS)["optimizer.learning_rate"][0] == 3e-4
-
-
-@pytest.mark.parametrize(
-    ("program", "bindings", "rate"),
-    [
-        (PROGRAM.replace("@gin.configurable\n", ""), BINDINGS, 1e-3),
-        (PROGRAM.replace("@gin.configurable", "@mine.configurable"), BINDINGS, 1e-3),
-        (PROGRAM.replace("    train()", "    train(lr=0.5)"), BINDINGS, 0.5),
-        (PROGRAM, BINDINGS.replace("train.lr", "test.lr"), 1e-3),
-        (PROGRAM, BINDINGS.replace("train.lr", "warm/train.lr"), "?"),
-        (PROGRAM, "train.lr = @schedule()\n", "?"),
-        (PROGRAM, "train.lr = %ELSEWHERE\n", "?"),
-    ],
-)
-def test_other_values(program: str, bindings: str, rate: object) -> None:
-    assert told(program, bindings)["optimizer.learning_rate"][0] == rate
 
 
 def test_bindings_of_a_file() -> None:

@@ -9,8 +9,8 @@ import pytest
 from crosscast_reading.readers.config.hf_arguments_json import READER as JSON
 from crosscast_trainers.reading.lightning import READER as LIGHTNING
 from crosscast_trainers.reading.transformers import READER as TRANSFORMERS
-from reader_texts import command, read, shell, value_of
-from torch_programs import read_by
+from reading_helpers.reader_texts import command, read, shell, value_of
+from reading_helpers.torch_programs import read_by
 
 MODULE = """
 import torch

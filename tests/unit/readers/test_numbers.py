@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from crosscast.messages.numbers import nearby, shortest
-from torch_loops import lifted
+from reading_helpers.torch_loops import lifted
 
 
 @pytest.mark.parametrize("written", [0.01, 6e-4, 0.1, 1e-8, 0.999, 65536.0, 3.0, 1e-38, 0.0, -0.3])

@@ -11,7 +11,7 @@ from crosscast.messages.source import Source
 from crosscast_paddle.reading import paddle_json
 from crosscast_reading.readers.config import hf_arguments_json
 from crosscast_reading.readers.shell import dockerfile
-from reader_texts import codes, line_of, read, value_of, values_of
+from reading_helpers.reader_texts import codes, line_of, read, value_of, values_of
 
 ERNIE = {
     "model": {

@@ -1,11 +1,9 @@
-"""Configurations of Paddle's engines: sections for half precision, the schedule and the clip."""
+"""What configurations of Paddle's engines do not say."""
 
 from __future__ import annotations
 
-import pytest
-
 from crosscast_paddle.reading import paddle_yaml
-from reader_texts import read, value_of
+from reading_helpers.reader_texts import read, value_of
 
 TEXT = """\
 Global:
@@ -29,31 +27,6 @@ Optimizer:
     name: ClipGradByGlobalNorm
     clip_norm: 2.0
 """
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("precision.enabled", "always"),
-        ("precision.compute_dtype", "float16"),
-        ("loss_scaling.mode", "dynamic"),
-        ("loss_scaling.init_scale", 1024.0),
-        ("accumulation.steps", 2),
-        ("accumulation.present", "yes"),
-        ("schedule.name", "cosine"),
-        ("schedule.stepped_per", "step"),
-        ("schedule.has_warmup", "yes"),
-        ("optimizer.learning_rate", 0.002),
-        ("optimizer.betas.0", 0.8),
-        ("optimizer.betas.1", 0.99),
-        ("clipping.kind", "global_norm"),
-        ("clipping.value", 2.0),
-        ("parallel.kind", "paddle_dp"),
-    ],
-)
-def test_what_an_engine_is_told(field: str, value: object) -> None:
-    reading = read(paddle_yaml.READER, TEXT, "run.yaml")
-    assert value_of(reading, field) == value
 
 
 def test_what_an_engine_is_not_told() -> None:

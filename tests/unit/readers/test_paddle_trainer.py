@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.readers.config import hf_arguments_json, llama_factory_yaml
-from reader_texts import read, shell, value_of, values_of
+from reading_helpers.reader_texts import read, shell, value_of, values_of
 
 COMMON = """\
 model_name_or_path: some/model

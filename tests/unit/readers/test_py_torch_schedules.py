@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast_torch.reading.schedules import READER
-from torch_programs import STEP, facts_of, lines, read_by
+from reading_helpers.torch_programs import STEP, facts_of, lines, read_by
 
 HEAD = "import math\nimport torch\nfrom torch.optim.lr_scheduler import *\n"
 

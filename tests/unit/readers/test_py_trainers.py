@@ -6,7 +6,7 @@ import pytest
 
 from crosscast_trainers.reading.lightning import READER as LIGHTNING
 from crosscast_trainers.reading.transformers import READER
-from torch_programs import facts_of, lines, read_by
+from reading_helpers.torch_programs import facts_of, lines, read_by
 
 CALL = """
 import argparse

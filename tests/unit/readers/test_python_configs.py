@@ -13,7 +13,7 @@ from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.python import config_dicts as py_config_dicts
 from crosscast_reading.readers.python import mmengine as py_mmengine
 from crosscast_reading.readers.python.config_tree import assigned
-from reader_texts import shown
+from reading_helpers.reader_texts import shown
 
 ENGINE = """_base_ = ['./base.py']
 rate = 1e-3

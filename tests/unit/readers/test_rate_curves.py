@@ -12,22 +12,10 @@ from crosscast_reading.pysource.values.arithmetic import NoValueError
 from crosscast_reading.readers.python.curve_fit import Curve, fit
 from crosscast_reading.readers.python.rate_curves import RateCurve, curve_of_function
 from crosscast_torch.reading.schedules import READER
-from torch_programs import STEP, facts_of
+from reading_helpers.torch_programs import STEP, facts_of
 
 HEAD = (
     "import math\nimport numpy as np\nimport torch\nfrom torch.optim.lr_scheduler import LambdaLR\n"
-)
-ARRAY = (
-    "def cosine_scheduler(base, final, epochs, per_epoch, warmup_epochs=0, start=0):\n"
-    "    warm = np.array([])\n"
-    "    count = warmup_epochs * per_epoch\n"
-    "    if warmup_epochs > 0:\n"
-    "        warm = np.linspace(start, base, count)\n"
-    "    iters = np.arange(epochs * per_epoch - count)\n"
-    "    rest = final + 0.5 * (base - final) * (1 + np.cos(np.pi * iters / len(iters)))\n"
-    "    rates = np.concatenate((warm, rest))\n"
-    "    assert len(rates) == epochs * per_epoch\n"
-    "    return rates\n"
 )
 
 
@@ -135,140 +123,6 @@ def test_lengths_that_are_not_known_are_not_said() -> None:
     found = curve_of("lambda s: max(0.0, 1 - s / total_steps)")
     assert found is not None
     assert (found.name, found.total, found.end) == ("linear", None, 0)
-
-
-def test_a_closure_over_arguments() -> None:
-    text = (
-        "def schedule(optimizer, warmup, total, cycles=0.5):\n"
-        "    def factor(step):\n"
-        "        if step < warmup:\n"
-        "            return float(step) / float(max(1, warmup))\n"
-        "        progress = float(step - warmup) / float(max(1, total - warmup))\n"
-        "        return max(0.0, 0.5 * (1.0 + math.cos(math.pi * cycles * 2.0 * progress)))\n"
-        "    return LambdaLR(optimizer, factor, -1)\n"
-        "scheduler = schedule(optimizer, 40, 400)\n"
-    )
-    found = said(text + STEP)
-    assert (found["name"], found["warmup"], found["total_steps"]) == ("cosine", 40, 400)
-    assert found["end_factor"] == 0
-    assert "peak" not in found
-
-
-def test_an_array_handed_to_another_module() -> None:
-    engine = (
-        "def train_one_epoch(model, loader, optimizer, rates, epoch):\n"
-        "    for it, (inputs, labels) in enumerate(loader):\n"
-        "        it = len(loader) * epoch + it\n"
-        "        for i, group in enumerate(optimizer.param_groups):\n"
-        "            group['lr'] = rates[it]\n"
-        "        loss = model(inputs, labels)\n        loss.backward()\n        optimizer.step()\n"
-    )
-    text = ARRAY + (
-        "from engine import train_one_epoch\n"
-        "rates = cosine_scheduler(0.004, 1e-4, 30, len(train_loader), warmup_epochs=5)\n"
-        "for epoch in range(30):\n"
-        "    train_one_epoch(model, train_loader, optimizer, rates, epoch)\n"
-    )
-    found = said(text, ("engine.py", engine))
-    assert found["name"] == "cosine"
-    assert found["warmup"] == "5 epochs"
-    assert found["total_steps"] == "?"
-    assert found["peak"] == 0.004
-    assert found["end_factor"] == 0.025
-    assert found["warmup_start"] == "early"  # `linspace` reaches its end with the last step
-
-
-def test_another_array_at_the_same_place_is_no_schedule() -> None:
-    text = ARRAY + (
-        "decays = cosine_scheduler(0.04, 0.4, 30, 100)\n"
-        "for epoch in range(30):\n"
-        "    for it, (inputs, labels) in enumerate(train_loader):\n"
-        "        for group in optimizer.param_groups:\n"
-        "            group['weight_decay'] = decays[it]\n"
-        "        model(inputs, labels).backward()\n        optimizer.step()\n"
-    )
-    assert "name" not in said(text)
-
-
-def test_a_function_of_a_global_step() -> None:
-    text = (
-        "learning_rate, warmup_iters, decay_iters, min_lr = 6e-4, 20, 600, 6e-5\n"
-        "decay_lr = True\n"
-        "def get_lr(it):\n"
-        "    if it < warmup_iters:\n        return learning_rate * (it + 1) / (warmup_iters + 1)\n"
-        "    if it > decay_iters:\n        return min_lr\n"
-        "    ratio = (it - warmup_iters) / (decay_iters - warmup_iters)\n"
-        "    assert 0 <= ratio <= 1\n"
-        "    return min_lr + 0.5 * (1 + math.cos(math.pi * ratio)) * (learning_rate - min_lr)\n"
-        "iter_num = 0\n"
-        "while True:\n"
-        "    lr = get_lr(iter_num) if decay_lr else learning_rate\n"
-        "    for group in optimizer.param_groups:\n        group['lr'] = lr\n"
-        "    loss = model(x)\n    loss.backward()\n    optimizer.step()\n"
-        "    iter_num += 1\n"
-    )
-    found = said(text)
-    assert (found["name"], found["warmup"], found["total_steps"]) == ("cosine", 20, 600)
-    assert (found["peak"], found["end_factor"]) == (6e-4, 0.1)
-    assert found["warmup_start"] == "above_zero"
-    assert said(text.replace("decay_lr = True", "decay_lr = False"))["name"] == "constant"
-
-
-def test_drops_by_epoch_with_a_warm_up_by_step() -> None:
-    text = (
-        "def adjust(optimizer, epoch, step, per_epoch):\n"
-        "    factor = epoch // 30\n"
-        "    if epoch >= 80:\n        factor = factor + 1\n"
-        "    lr = 0.4 * (0.1 ** factor)\n"
-        "    if epoch < 5:\n"
-        "        lr = lr * float(1 + step + epoch * per_epoch) / (5. * per_epoch)\n"
-        "    for group in optimizer.param_groups:\n        group['lr'] = lr\n"
-        "def train(loader, epoch):\n"
-        "    i = 0\n"
-        "    while True:\n"
-        "        i += 1\n"
-        "        adjust(optimizer, epoch, i, len(loader))\n"
-        "        model(x).backward()\n        optimizer.step()\n"
-        "for epoch in range(0, 90):\n    train(train_loader, epoch)\n"
-    )
-    found = said(text)
-    assert (found["name"], found["has_warmup"], found["warmup"]) == (
-        "step_custom",
-        "yes",
-        "5 epochs",
-    )
-    assert found["warmup_start"] == "above_zero"
-
-
-def test_a_factor_of_the_rates_that_groups_were_made_with() -> None:
-    text = (
-        "for step in range(1000):\n"
-        "    factor = min(1.0, step / 100)\n"
-        "    for group in optimizer.param_groups:\n"
-        "        group['lr'] = group['initial_lr'] * factor\n"
-        "    model(x).backward()\n    optimizer.step()\n"
-    )
-    found = said(text)
-    assert (found["name"], found["warmup"]) == ("constant", 100)
-    assert "peak" not in found
-
-
-def test_a_schedule_class_of_the_program() -> None:
-    text = (
-        "class RampPolicyLR(torch.optim.lr_scheduler._LRScheduler):\n"
-        "    def __init__(self, optimizer, warmup, total):\n"
-        "        self.warmup = warmup\n        self.total = total\n"
-        "        super().__init__(optimizer)\n"
-        "    def get_lr(self):\n"
-        "        step = self.last_epoch\n"
-        "        if step < self.warmup:\n"
-        "            return [base * step / self.warmup for base in self.base_lrs]\n"
-        "        left = (self.total - step) / (self.total - self.warmup)\n"
-        "        return [base * left for base in self.base_lrs]\n"
-        "scheduler = RampPolicyLR(optimizer, 10, 100)\n"
-    )
-    found = said(text + STEP)
-    assert (found["name"], found["warmup"], found["total_steps"]) == ("linear", 10, 100)
 
 
 def test_the_fit_of_values_that_end() -> None:

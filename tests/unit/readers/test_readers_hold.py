@@ -21,7 +21,7 @@ from crosscast_reading.readers.python import config_dicts as py_config_dicts
 from crosscast_reading.readers.python import mmengine as py_mmengine
 from crosscast_reading.readers.shell.reader import root_of
 from property_settings import examples
-from vocabulary_check import check_words
+from reading_helpers.vocabulary_check import check_words
 
 ROOT = Path(__file__).parents[3]
 PLACES = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from program_facts import values_of
+from reading_helpers.program_facts import values_of
 
 TF = "import tensorflow as tf\nmodel.compile(tf.keras.optimizers.Adam(1e-3), loss='mse')\n"
 KERAS = "import keras\nmodel.compile(keras.optimizers.Adam(1e-3), loss='mse')\n"

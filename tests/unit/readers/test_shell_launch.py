@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.readers.shell.reader import READER
-from reader_texts import command, flags, shell, shown
+from reading_helpers.reader_texts import command, flags, shell, shown
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,6 @@ def test_variables_of_wrappers_reach_the_program() -> None:
         "mpirun -np 2 -x A=1 -x B docker run -e C=2 --env D=$Q img python t.py"
     ).environment
     assert {f.expression: f.value for f in found} == {"A": "1", "C": "2", "D": None}
-
-
-def test_configurations_are_mentioned() -> None:
-    text = "deepspeed --config_file a.yml t.py --deepspeed ds.json --config x.yaml --cfg big v.txt"
-    found = shell(f"{text}\npython -m pkg.x --seed=1 conf/y.py $C --config_path a.txt\n")
-    assert {*found.mentions} == {"t.py", "ds.json", "x.yaml", "a.yml", "conf/y.py"}
 
 
 def test_functions_that_call_each_other_end() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reader_texts import codes, command, flags, shell
+from reading_helpers.reader_texts import codes, command, flags, shell
 
 LONG = "x" * 60_000
 

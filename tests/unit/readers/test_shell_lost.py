@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reader_texts import codes, command, flags, shell
+from reading_helpers.reader_texts import codes, command, flags, shell
 
 COMMENT = (
     "python classify.py \\\n  --task pairs \\\n  --use_fp16=true \\ #<- new line\n"

@@ -11,7 +11,7 @@ from crosscast_reading.readers.config import (
     llama_factory_yaml,
     neox_yaml,
 )
-from reader_texts import read, value_of
+from reading_helpers.reader_texts import read, value_of
 
 TRL = """\
 model_name_or_path: some/model

@@ -24,7 +24,7 @@ from crosscast_reading.readers.config import (
 from crosscast_reading.readers.config.yaml_format import YamlFormat
 from crosscast_reading.readers.protocol import Reading
 from crosscast_tensorflow.reading import model_garden_yaml
-from reader_texts import codes, line_of, read, shown, value_of, values_of
+from reading_helpers.reader_texts import codes, line_of, read, shown, value_of, values_of
 
 from .yaml_cases import AXOLOTL, CASES, CLAS, DETECTION, FACTORY, NEMO
 

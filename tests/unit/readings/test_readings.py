@@ -10,28 +10,36 @@ from pathlib import Path
 
 import pytest
 
-from reading_cases import accept, cases_of, reading
+from reading_cases.files import Case, Variation, accept, cases_of
 
 FOLDER = Path(__file__).parent
-FILES = sorted(FOLDER.glob("*.md"))
+FILES = {path: cases_of(path) for path in sorted(FOLDER.glob("*.md"))}
 CASES = [
-    pytest.param(path, case.title, id=f"{path.stem}: {case.title}")
-    for path in FILES
-    for case in cases_of(path)
+    pytest.param(path, case, None, id=f"{path.stem}: {case.title}")
+    for path, cases in FILES.items()
+    for case in cases
+]
+VARIATIONS = [
+    pytest.param(path, case, each, id=f"{path.stem}: {case.title}: {each.title}")
+    for path, cases in FILES.items()
+    for case in cases
+    for each in case.variations
 ]
 
 
-@pytest.mark.parametrize(("path", "title"), CASES)
-def test_all_that_is_said_of_a_program(path: Path, title: str) -> None:
-    case = next(each for each in cases_of(path) if each.title == title)
-    said = reading(case.sources)
+@pytest.mark.parametrize(("path", "case", "variation"), [*CASES, *VARIATIONS])
+def test_all_that_is_said_of_a_program(path: Path, case: Case, variation: Variation | None) -> None:
+    said = case.said_now(variation)
     if os.environ.get("CROSSCAST_WRITE_GOLDENS"):
-        accept(path, {title: said})
+        accept(path, case.title, variation.title if variation else None, said)
     else:
-        assert said == case.said, "CROSSCAST_WRITE_GOLDENS=1 accepts it"
+        assert said == (variation or case).said, "CROSSCAST_WRITE_GOLDENS=1 accepts it"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_titles_name_one_case_each(path: Path) -> None:
-    titles = [case.title for case in cases_of(path)]
-    assert len(titles) == len({*titles})
+    cases = FILES[path]
+    assert len({case.title for case in cases}) == len(cases)
+    for case in cases:
+        titles = [each.title for each in case.variations]
+        assert len({*titles}) == len(titles), case.title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from told_facts import facts, words
+from reading_helpers.loop_facts import facts, words
 
 LOOP = """
 def train():

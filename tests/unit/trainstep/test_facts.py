@@ -4,44 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from told_facts import facts, words
-
-ACCUMULATED = """
-for epoch in range(3):
-    for i, x in enumerate(loader):
-        with autocast():
-            loss = model(x) / args.accum
-        scaler.scale(loss).backward()
-        if (i + 1) % args.accum == 0:
-            scaler.unscale_(opt)
-            torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)
-            scaler.step(opt)
-            scaler.update()
-            sched.step()
-            opt.zero_grad()
-"""
-
-
-def test_a_loop_with_everything() -> None:
-    profile = facts(ACCUMULATED)
-    assert words(profile) == {
-        "accumulation.present": "yes",
-        "accumulation.steps": 4,
-        "accumulation.loss_divided": "yes",
-        "accumulation.tail": "leak",
-        "zero_grad.where": "after_step",
-        "clipping.kind": "global_norm",
-        "clipping.value": 1.0,
-        "clipping.unscaled_first": "yes",
-        "clipping.per": "step",
-        "scaler_update.status": "ok",
-        "schedule.stepped_per": "step",
-        "schedule.on_skip": "steps",
-    }
-    steps = profile.best("accumulation.steps")
-    assert steps is not None
-    assert (steps.expression, steps.origin) == ("args.accum", "flag")
-    assert {place.file for fact in profile for place in fact.places} == {"train.py"}
+from reading_helpers.loop_facts import facts, words
 
 
 def test_a_plain_loop_says_nothing_about_windows() -> None:
@@ -49,10 +12,6 @@ def test_a_plain_loop_says_nothing_about_windows() -> None:
         facts("for x in loader:\n    opt.zero_grad()\n    model(x).backward()\n    opt.step()\n")
     )
     assert found == {"zero_grad.where": "before_forward"}
-
-
-def test_nothing_is_said_without_training() -> None:
-    assert not facts("for x in loader:\n    y = model(x)\n").facts
 
 
 @pytest.mark.parametrize(
@@ -90,68 +49,6 @@ def test_clearing_at_the_start_of_a_window() -> None:
     assert found["accumulation.steps"] == 4
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "tail"),
-    [
-        ("== 0:", "== 0 or i + 1 == len(loader):", "stepped"),
-        ("    for i, x", "    opt.zero_grad()\n    for i, x", "dropped"),
-        ("enumerate(loader)", "enumerate(islice(loader, 40))", "not_consumed"),
-        (
-            "        with autocast():",
-            "        if i >= len(loader) // args.accum * args.accum:\n            break\n"
-            "        with autocast():",
-            "not_consumed",
-        ),
-        ("enumerate(loader)", "enumerate(cycle(loader))", "carried_over"),
-    ],
-)
-def test_short_last_windows(old: str, new: str, tail: str) -> None:
-    assert old in ACCUMULATED
-    assert words(facts(ACCUMULATED.replace(old, new)))["accumulation.tail"] == tail
-
-
-def test_a_counter_that_runs_on() -> None:
-    text = ACCUMULATED.replace("for epoch in", "n = 0\nfor epoch in")
-    text = text.replace("(i + 1) %", "n %").replace(
-        "        with auto", "        n += 1\n        with auto"
-    )
-    assert words(facts(text))["accumulation.tail"] == "carried_over"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "word"),
-    [
-        (" / args.accum\n", "\n", "no"),
-        ("model(x) / args.accum", "model(x) / num_tokens", "token_normalised"),
-        (
-            " / args.accum\n",
-            "\n        for p in model.parameters():\n            p.grad /= args.accum\n",
-            "yes",
-        ),
-    ],
-)
-def test_divisions(old: str, new: str, word: str) -> None:
-    text = ACCUMULATED.replace(old, new)
-    assert words(facts(text))["accumulation.loss_divided"] == word
-
-
-@pytest.mark.parametrize(
-    ("old", "field", "word"),
-    [
-        ("            scaler.unscale_(opt)\n", "clipping.unscaled_first", "no"),
-        ("            scaler.update()\n", "scaler_update.status", "missing"),
-    ],
-)
-def test_what_is_left_out(old: str, field: str, word: str) -> None:
-    assert words(facts(ACCUMULATED.replace(old, "")))[field] == word
-
-
-def test_updates_of_the_scale_for_every_micro_batch() -> None:
-    text = ACCUMULATED.replace("            scaler.update()\n", "")
-    text = text.replace("        if (i", "        scaler.update()\n        if (i")
-    assert words(facts(text))["scaler_update.status"] == "per_micro"
-
-
 def test_updates_of_the_scale_for_every_optimizer() -> None:
     text = """
     opt_d = torch.optim.Adam(a); opt_g = torch.optim.Adam(b)
@@ -164,49 +61,6 @@ def test_updates_of_the_scale_for_every_optimizer() -> None:
         scaler.update()
     """
     assert words(facts(text))["scaler_update.status"] == "per_optimizer"
-
-
-def test_a_schedule_once_an_epoch() -> None:
-    text = ACCUMULATED.replace("            sched.step()\n", "") + "    sched.step()\n"
-    found = words(facts(text))
-    assert found["schedule.stepped_per"] == "epoch"
-    assert "schedule.on_skip" not in found
-
-
-def test_a_schedule_for_every_micro_batch() -> None:
-    text = ACCUMULATED.replace("            sched.step()\n", "") + "        sched.step()\n"
-    assert words(facts(text))["schedule.stepped_per"] == "micro"
-
-
-def test_a_schedule_that_waits_for_updates() -> None:
-    text = ACCUMULATED.replace(
-        "            sched.step()\n",
-        "            skipped = before > scaler.get_scale()\n"
-        "            if not skipped:\n                sched.step()\n",
-    )
-    assert words(facts(text))["schedule.on_skip"] == "guarded"
-
-
-def test_accelerate_does_it() -> None:
-    text = """
-    from accelerate import Accelerator
-    accelerator = Accelerator(gradient_accumulation_steps=args.accum)
-    for x in loader:
-        with accelerator.accumulate(model):
-            loss = model(x)
-            accelerator.backward(loss)
-            accelerator.clip_grad_norm_(model.parameters(), 1.0)
-            opt.step()
-            sched.step()
-            opt.zero_grad()
-    """
-    found = words(facts(text))
-    assert found["accumulation.steps"] == 4
-    for field in ("loss_divided", "tail", "no_sync"):
-        assert found[f"accumulation.{field}"] == "library"
-    assert found["clipping.unscaled_first"] == "library"
-    assert found["scaler_update.status"] == "library"
-    assert found["schedule.stepped_per"] == "library"
 
 
 def test_accumulate_without_steps_is_no_accumulation() -> None:
@@ -242,14 +96,6 @@ for i, x in enumerate(loader):
         opt.zero_grad()
 """
     assert words(facts(text))["accumulation.no_sync"] == word
-
-
-def test_the_main_loop_speaks_first() -> None:
-    text = "for _ in range(3):\n    opt.zero_grad()\n    model(x).backward()\n    opt.step()\n"
-    found = facts(text + ACCUMULATED)
-    assert words(found)["accumulation.present"] == "yes"
-    assert words(found)["zero_grad.where"] == "after_step"
-    assert len(found.all("zero_grad.where")) == 1
 
 
 ONE_PASS = """
@@ -367,11 +213,3 @@ def test_slices_of_a_batch_of_known_size_by_their_share(size: str, divided: str 
         "    opt.step()\n"
     )
     assert words(facts(text)).get("accumulation.loss_divided") == divided
-
-
-def test_the_first_batch_is_not_the_last() -> None:
-    test = "(i + 1) % args.accum == 0"
-    last = ACCUMULATED.replace(test, f"{test} or num_steps == i + 1")
-    assert words(facts(last))["accumulation.tail"] == "stepped"
-    first = ACCUMULATED.replace(test, f"{test} or num_steps == 0")
-    assert words(facts(first)).get("accumulation.tail") != "stepped"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from told_facts import HEAD, facts, words
+from reading_helpers.loop_facts import HEAD, facts, words
 
 CHUNKS = """
 for x, y in loader:
@@ -79,25 +79,6 @@ def test_an_entry_that_counts_is_no_flag() -> None:
     assert words(facts("import lightning\n" + HELD))["accumulation.no_sync"] == "yes"
 
 
-@pytest.mark.parametrize(
-    ("rate", "word"), [("rate", None), ("rate * 0.9 ** step", "step")], ids=["kept", "falls"]
-)
-def test_a_rate_that_no_round_changes_is_no_schedule(rate: str, word: str | None) -> None:
-    text = f"""
-    rate = args.clip
-    if args.accum > 9:
-        rate = args.accum
-    for step, batch in enumerate(loader):
-        for group in opt.param_groups:
-            group["lr"] = {rate}
-        opt.zero_grad()
-        model(batch).backward()
-        opt.step()
-    """
-    head = HEAD.replace("sched = torch.optim.lr_scheduler.StepLR(opt, 10)\n", "")
-    assert words(facts(text, head)).get("schedule.stepped_per") == word
-
-
 ROUNDS = """
 for x, y in loader:
     opt.zero_grad()
@@ -143,56 +124,3 @@ class Trainer:
 )
 def test_a_limit_that_is_none_by_default(limit: str, kind: str | None) -> None:
     assert words(facts(LIMITED.replace("{limit}", limit))).get("clipping.kind") == kind
-
-
-TOWERS = """
-import tensorflow as tf
-opt = tf.train.AdamOptimizer(1e-3)
-parts = []
-for i in range(4):
-    with {where}:
-        loss = network(inputs[i])
-        parts.append(opt.compute_gradients(loss))
-train = opt.apply_gradients(combined(parts))
-"""
-
-
-@pytest.mark.parametrize(
-    ("where", "summed"),
-    [
-        ("tf.device('/gpu:%d' % i)", False),
-        ("tf.device(devices[i])", False),
-        ("tf.device('/gpu:0')", True),
-        ("tf.name_scope('part%d' % i)", True),
-    ],
-)
-def test_a_loop_over_devices_is_no_window(where: str, summed: bool) -> None:
-    found = words(facts(TOWERS.format(where=where), head=""))
-    assert (found.get("accumulation.present") == "yes") is summed
-
-
-@pytest.mark.parametrize(
-    ("call", "limit"),
-    [
-        ("clip_grads_by_norm(grads, 2.0)", 2.0),
-        ("adaptive_clip_grad(model.trainable_variables, grads, clip_factor=0.01)", None),
-        ("my_clip_gradients(variables, grads)", None),
-    ],
-)
-def test_limits_of_functions_of_other_files(call: str, limit: float | None) -> None:
-    found = facts(
-        f"""
-        import tensorflow as tf
-        from clipping import *
-        opt = tf.keras.optimizers.Adam(1e-3)
-        for x in data:
-            with tf.GradientTape() as tape:
-                loss = model(x)
-            grads = tape.gradient(loss, model.trainable_variables)
-            grads = {call}
-            opt.apply_gradients(zip(grads, model.trainable_variables))
-        """,
-        head="",
-    )
-    limits = [fact.value for fact in found.facts if fact.field == "clipping.value"]
-    assert limits == ([] if limit is None else [limit])

@@ -51,21 +51,31 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     """
     from crosscast_reading.sources.subject_builder import subject_of
 
-    subject, diagnostics_of_reading = subject_of(sources, versions)
+    return analyse_subject(*subject_of(sources, versions))
+
+
+def analyse_subject(subject: Subject, failures: Sequence[Diagnostic]) -> Analysis:
+    """Return all that was read from sources, as `analyse` does.
+
+    Args:
+        subject: what was read.
+        failures: what failed while it was read.
+    """
+    diagnostics = [*failures]
     facts = (*_of_reached(launched(subject), subject), *assumptions(subject))
     subject = replace(subject, profile=profile_of(without_filled_in(facts)))
     profile, warnings = trained_apart(subject)
     subject = replace(subject, profile=profile)
     recipe = None
     marks: tuple[Mark, ...] = ()
-    for source in sources:
+    for source in subject.sources:
         if kind_of(source) == "config" and recipe is None:
-            recipe = _recipe(source, diagnostics_of_reading)
+            recipe = _recipe(source, diagnostics)
             marks = _marks(source) if recipe is not None else ()
     return Analysis(
         subject=subject,
         settled=settle(subject.profile),
-        diagnostics=tuple(dict.fromkeys((*subject.unread, *diagnostics_of_reading, *warnings))),
+        diagnostics=tuple(dict.fromkeys((*subject.unread, *diagnostics, *warnings))),
         recipe=recipe,
         marks=marks,
     )

@@ -37,8 +37,21 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
         return []
     from crosscast_reading.sources.subject_builder import subject_of
 
+    return lint_subject(*subject_of(sources, options.versions), options)
+
+
+def lint_subject(
+    subject: Subject, failures: Sequence[Diagnostic], options: Options = EVERYTHING
+) -> list[Result]:
+    """Return the results for sources that were read, as `lint_sources` does.
+
+    Args:
+        subject: what was read.
+        failures: what failed while it was read.
+        options: the rules to apply.
+    """
+    sources = subject.sources
     rules = options.rules()
-    subject, failures = subject_of(sources, options.versions)
     results = [of_diagnostic(failure) for failure in (*failures, *rule_problems())]
     for rule in rules:
         results += _apply(rule, subject)
