@@ -23,6 +23,7 @@ from crosscast_reading.pysource.evaluation.calls import of_call
 from crosscast_reading.pysource.evaluation.conditions import truth
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values import arithmetic
+from crosscast_reading.pysource.values.budget import NoValueError
 from crosscast_reading.pysource.values.combine import plain, spread
 from crosscast_reading.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
@@ -181,7 +182,7 @@ def _text(node: ast.JoinedStr, module: Module) -> Value:
 
 def _shown(part: object) -> str:
     if not isinstance(part, str | int | float | None) or len(text := str(part)) > 2000:
-        raise arithmetic.NoValueError
+        raise NoValueError
     return text
 
 
