@@ -83,7 +83,7 @@ PYSOURCE = {
     "names": "syntax values libraries programs",
     "flags": "values programs names",
     "machine": "syntax values programs",
-    "evaluation": "syntax values programs names flags",
+    "evaluation": "syntax values programs names flags machine",
     "project": "syntax values programs names flags evaluation",
 }
 TRAINSTEP = {
