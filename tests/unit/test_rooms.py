@@ -82,9 +82,9 @@ PYSOURCE = {
     "programs": "syntax values libraries",
     "names": "syntax values libraries programs",
     "flags": "values programs names",
-    "evaluation": "syntax values programs names flags",
+    "machine": "syntax values programs",
+    "evaluation": "syntax values programs names flags machine",
     "project": "syntax values programs names flags evaluation",
-    "computing": "syntax values programs",
 }
 TRAINSTEP = {
     "events": "",

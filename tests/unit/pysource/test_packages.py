@@ -28,7 +28,7 @@ _OTHER_QUESTIONS = {
     "lift/plan_comparison.py": "words for who computes gradients",
     "lint/answers/loop.py": "words for who computes gradients",
     "lint/rule.py": "topics of rules",
-    "pysource/computing/functions.py": "packages whose functions of numbers mean the same",
+    "pysource/machine/functions.py": "packages whose functions of numbers mean the same",
     "readers/python/seeds.py": "frameworks whose seeds are read",
     "trainstep/walk/assignments.py": "words for who computes gradients",
 }

@@ -8,7 +8,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_reading.pysource.project import read_program
-from crosscast_reading.pysource.values.arithmetic import NoValueError
+from crosscast_reading.pysource.values.budget import NoValueError
 from crosscast_reading.readers.python.curve_fit import Curve, fit
 from crosscast_reading.readers.python.rate_curves import RateCurve, curve_of_function
 from crosscast_torch.reading.schedules import READER

@@ -11,12 +11,13 @@ from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Tensor
 from crosscast_migrate.models.tensor_calls import of_row, of_tensor, part_of_tensor
 from crosscast_reading.pysource.libraries.packages import is_of_framework
+from crosscast_reading.pysource.machine.frames import Variables
 from crosscast_reading.pysource.syntax.nodes import names_in, walk
 from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_reading.readers.python.loss_kinds import loss_of_call
 
 if TYPE_CHECKING:
-    from crosscast_migrate.models.machine import Machine
+    from crosscast_migrate.models.machine import ModelMachine
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.trainstep.events import TrainingStep
 
@@ -49,7 +50,7 @@ def computations(
 
 
 def applied(
-    machine: Machine, output: Tensor, found: Sequence[Computed], module: Module
+    machine: ModelMachine, output: Tensor, found: Sequence[Computed], module: Module
 ) -> tuple[Tensor, bool]:
     """Return what a loss takes, as part of the model, and whether it takes all labels as rows.
 
@@ -69,7 +70,7 @@ def applied(
     return output, False
 
 
-def _applied(machine: Machine, output: Tensor, node: Computed, module: Module) -> Tensor:
+def _applied(machine: ModelMachine, output: Tensor, node: Computed, module: Module) -> Tensor:
     try:
         found = _operation(machine, output, node, module)
     except UnreadableError:
@@ -80,19 +81,20 @@ def _applied(machine: Machine, output: Tensor, node: Computed, module: Module) -
     return found
 
 
-def _operation(machine: Machine, output: Tensor, node: Computed, module: Module) -> object:
+def _operation(machine: ModelMachine, output: Tensor, node: Computed, module: Module) -> object:
     """Return the value of an operation on an output; None for one that is not in the tables."""
     match node:
         case ast.Subscript():
-            return part_of_tensor(machine, output, node, module, {})
+            return part_of_tensor(machine, output, node, Variables(module))
         case ast.Call(func=function, args=args, keywords=keywords):
-            given = [machine.certain(argument, module, {}) for argument in args[1:]]
-            named = {k.arg: machine.certain(k.value, module, {}) for k in keywords if k.arg}
+            frame = Variables(module)
+            given = [machine.certain(argument, frame) for argument in args[1:]]
+            named = {k.arg: machine.certain(k.value, frame) for k in keywords if k.arg}
             row = machine.tables.functions.get(canonical(module.call(node).name))
             if row is not None and row.inputs == 1 and args:
                 return of_row(machine, row, [output, *given], named, module.span(node))
             if isinstance(function, ast.Attribute) and row is None:
-                given = [machine.certain(argument, module, {}) for argument in args]
+                given = [machine.certain(argument, frame) for argument in args]
                 return of_tensor(machine, output, function.attr, given, named, node, module)
     return None
 

@@ -14,7 +14,6 @@ from crosscast_migrate.models.objects import (
     MODULES,
     ClassObject,
     FunctionalModel,
-    FunctionObject,
     Initializer,
     LayerObject,
     Library,
@@ -27,14 +26,14 @@ from crosscast_migrate.models.objects import (
 )
 from crosscast_migrate.models.operations import operation
 from crosscast_migrate.models.settings import bound
-from crosscast_migrate.models.statements import iterated
 from crosscast_migrate.models.tensor_calls import certain, of_row, of_tensor
-from crosscast_reading.pysource.computing import functions
-from crosscast_reading.pysource.values.arithmetic import NoValueError
+from crosscast_reading.pysource.machine import functions
+from crosscast_reading.pysource.machine.frames import Closure, Variables
+from crosscast_reading.pysource.values import builtins
+from crosscast_reading.pysource.values.budget import NoValueError
 
 if TYPE_CHECKING:
-    from crosscast_migrate.models.machine import Machine, Names
-    from crosscast_reading.pysource.programs.module import Module
+    from crosscast_migrate.models.machine import ModelMachine
 
 _SAME = frozenset(
     {
@@ -56,32 +55,32 @@ _READS = frozenset(
 """Functions and methods that leave what a layer computes as it is, or are told elsewhere."""
 
 
-def of_call(machine: Machine, node: ast.Call, module: Module, names: Names) -> Any:
+def of_call(machine: ModelMachine, node: ast.Call, frame: Variables) -> Any:
     """Return the value of a call."""
     function = node.func
     if isinstance(function, ast.Attribute):
         if _is_super(function.value):
-            return _of_base(machine, node, function.attr, module, names)
-        held = machine.value(function.value, module, names)
+            return _of_base(machine, node, function.attr, frame)
+        held = machine.value(function.value, frame)
         if isinstance(held, Opaque):
-            return held if held.is_cause else machine.outside(node, module)
+            return held if held.is_cause else machine.outside(node, frame.module)
         if not isinstance(held, Library | ModuleObject | ClassObject):
-            given, named = arguments(machine, node, module, names)
-            return _of_method(machine, held, function.attr, given, named, node, module)
+            given, named = machine.arguments(node, frame)
+            return _of_method(machine, held, function.attr, given, named, node, frame)
         if isinstance(held, ModuleObject):
-            own = machine.attribute(held, function.attr, function, module)
-            given, named = arguments(machine, node, module, names)
+            own = machine.attribute_of(held, function.attr, function, frame.module)
+            given, named = machine.arguments(node, frame)
             if isinstance(own, Opaque) and function.attr in held.attributes:
                 return own
             if isinstance(own, Opaque):
-                return _of_method(machine, held, function.attr, given, named, node, module)
-            return called(machine, own, given, named, node, module)
-    callee = machine.value(function, module, names)
+                return _of_method(machine, held, function.attr, given, named, node, frame)
+            return called(machine, own, given, named, node, frame)
+    callee = machine.value(function, frame)
     if isinstance(callee, Opaque):
-        is_told = callee.is_cause or machine.is_inside
-        return callee if is_told else machine.opaque(node, module)
-    given, named = arguments(machine, node, module, names)
-    return called(machine, callee, given, named, node, module)
+        is_told = callee.is_cause or machine.budget.is_inside
+        return callee if is_told else machine.unknown(node, frame)
+    given, named = machine.arguments(node, frame)
+    return called(machine, callee, given, named, node, frame)
 
 
 def _is_super(node: ast.expr) -> bool:
@@ -90,73 +89,66 @@ def _is_super(node: ast.expr) -> bool:
     )
 
 
-def _of_base(machine: Machine, node: ast.Call, name: str, module: Module, names: Names) -> Any:
+def _of_base(machine: ModelMachine, node: ast.Call, name: str, frame: Variables) -> Any:
     """Call a method of a base; what a library's constructor does is known."""
+    module = frame.module
     owner = module.class_of(node)
     scope = module.scopes.get(owner) if owner is not None else None
-    held = next((v for v in names.values() if isinstance(v, ModuleObject)), None)
+    held = _first_module(frame)
     if scope is not None and held is not None:
         for base in machine.bases(scope):
             method = machine.method(base, name)
             if method is not None:
-                given, named = arguments(machine, node, module, names)
-                bound_method = FunctionObject(method.node, method.module, held)
-                return machine.run(bound_method, given, named)
+                given, named = machine.arguments(node, frame)
+                return machine.run_function(method, [held, *given], named)
     if name == "__init__":
         return None
-    raise UnreadableError(f"super().{name}() is not carried", module.span(node))
+    raise UnreadableError(f"super().{name}() is not carried", frame.module.span(node))
 
 
-def arguments(
-    machine: Machine, node: ast.Call, module: Module, names: Names
-) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a call by place and by name."""
-    given: list[Any] = []
-    for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            given += iterated(machine, argument.value, module, names)
-        else:
-            given.append(machine.value(argument, module, names))
-    named: dict[str, Any] = {}
-    for keyword in node.keywords:
-        value = machine.value(keyword.value, module, names)
-        if keyword.arg is not None:
-            named[keyword.arg] = value
-        elif isinstance(value, dict):
-            named.update(value)
-        else:
-            raise UnreadableError("** of something that is not known", module.span(node))
-    return given, named
+def _first_module(frame: Variables) -> ModuleObject | None:
+    """Return `self` of the method around a place."""
+    here: Variables | None = frame
+    while here is not None:
+        for value in here.names.values():
+            if isinstance(value, ModuleObject):
+                return value
+        here = here.parent
+    return None
 
 
 def called(
-    machine: Machine,
+    machine: ModelMachine,
     callee: Any,
     given: Sequence[Any],
     named: Mapping[str, Any],
     node: ast.Call,
-    module: Module,
+    frame: Variables,
 ) -> Any:
     """Return what calling something returns."""
-    span = module.span(node)
+    span = frame.module.span(node)
     match callee:
-        case FunctionObject():
-            return machine.run(callee, given, named)
+        case Closure():
+            return machine.run_function(callee, given, named)
         case ClassObject(scope=scope):
             made = ModuleObject(scope)
             start = machine.method(scope, "__init__")
             if start is not None:
-                machine.run(FunctionObject(start.node, start.module, made), given, named)
+                machine.run_function(start, [made, *given], named)
             return made
         case LayerObject() | SequenceObject() | ModuleObject() | FunctionalModel():
             return forward(machine, callee, given, named, span)
         case Library(name=name):
-            return _of_library(machine, name, given, named, node, module)
-    return machine.opaque(node, module)
+            return _of_library(machine, name, given, named, node, frame)
+    return machine.unknown(node, frame)
 
 
 def forward(
-    machine: Machine, held: Any, given: Sequence[Any], named: Mapping[str, Any], span: Span | None
+    machine: ModelMachine,
+    held: Any,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    span: Span | None,
 ) -> Any:
     """Return the value of a model or a layer for its inputs."""
     match held:
@@ -175,9 +167,7 @@ def forward(
             for name in (machine.tables.forward, "__call__"):
                 method = machine.method(scope, name)
                 if method is not None:
-                    return machine.run(
-                        FunctionObject(method.node, method.module, held), given, named
-                    )
+                    return machine.run_function(method, [held, *given], named)
             raise UnreadableError(f"{scope.qualname} has no {machine.tables.forward}", span)
     if isinstance(held, Opaque):
         raise UnreadableError(held.text, held.span)
@@ -185,7 +175,7 @@ def forward(
 
 
 def _of_layer(
-    machine: Machine,
+    machine: ModelMachine,
     layer: LayerObject,
     given: Sequence[Any],
     named: Mapping[str, Any],
@@ -211,7 +201,7 @@ def _of_layer(
     return activated(machine, activation, value, span)
 
 
-def activated(machine: Machine, activation: Any, value: Tensor, span: Span | None) -> Any:
+def activated(machine: ModelMachine, activation: Any, value: Tensor, span: Span | None) -> Any:
     """Return the activation of a value, by its name, its function or its layer."""
     match activation:
         case str(name) if name in machine.tables.activations:
@@ -227,26 +217,28 @@ def activated(machine: Machine, activation: Any, value: Tensor, span: Span | Non
 
 
 def _of_method(
-    machine: Machine,
+    machine: ModelMachine,
     held: Any,
     name: str,
     given: Sequence[Any],
     named: Mapping[str, Any],
     node: ast.Call,
-    module: Module,
+    frame: Variables,
 ) -> Any:
     """Return what a method of a layer, a container or a value returns."""
-    span = module.span(node)
+    span = frame.module.span(node)
     if isinstance(held, Tensor):
-        return of_tensor(machine, held, name, given, named, node, module)
-    if isinstance(held, SequenceObject | list | dict | str):
-        found = containers.method(held, name, given, named)
+        return of_tensor(machine, held, name, given, named, node, frame.module)
+    if isinstance(held, list | dict | str):
+        return machine.call_method(held, name, (given, named), node, frame)
+    if isinstance(held, SequenceObject):
+        found = containers.method(held, name, given)
         if found is not containers.NO_METHOD:
             return found
     if isinstance(held, MODULES):
         if name in ("forward", "call", "__call__"):
             return forward(machine, held, given, named, span)
-        if name == "eval" and machine.is_inside:
+        if name == "eval" and machine.budget.is_inside:
             raise UnreadableError("a part of the model that always evaluates", span)
         if name in _SAME:
             return held
@@ -255,12 +247,12 @@ def _of_method(
         if name in ("modules", "children", "sublayers"):
             return containers.modules_of(held)
     if isinstance(held, Weight):
-        return _filled(machine, held, name, given, named, node, module)
-    return _unknown(machine, name, [held], node, module)
+        return _filled(machine, held, name, given, named, node, frame)
+    return _unknown(machine, name, [held], node, frame)
 
 
 def _unknown(
-    machine: Machine, name: str, parts: Sequence[Any], node: ast.Call, module: Module
+    machine: ModelMachine, name: str, parts: Sequence[Any], node: ast.Call, frame: Variables
 ) -> Opaque:
     """Return what a call returns that is not known.
 
@@ -271,33 +263,35 @@ def _unknown(
     if told is not None:
         return told
     word = name.rpartition(".")[2]
-    changes = word.startswith(_HOOKS) or (machine.is_inside and word not in _READS)
+    changes = word.startswith(_HOOKS) or (machine.budget.is_inside and word not in _READS)
     for part in parts if changes else ():
         if isinstance(part, Weight):
             part.layer.drawn[part.name] = None
         elif isinstance(part, LayerObject | SequenceObject) or word.startswith(_HOOKS):
-            text = module.text(node.func)[:60]
-            raise UnreadableError(f"what {text} does to a layer is not known", module.span(node))
-    return machine.opaque(node, module)
+            text = frame.module.text(node.func)[:60]
+            raise UnreadableError(
+                f"what {text} does to a layer is not known", frame.module.span(node)
+            )
+    return machine.unknown(node, frame)
 
 
-def _applied(machine: Machine, held: Any, given: Sequence[Any], span: Span | None) -> Any:
+def _applied(machine: ModelMachine, held: Any, given: Sequence[Any], span: Span | None) -> Any:
     """Call a function with every layer of a model, as `model.apply` does."""
-    if len(given) != 1 or not isinstance(given[0], FunctionObject):
+    if len(given) != 1 or not isinstance(given[0], Closure):
         raise UnreadableError("apply() of something that is not known", span)
     for part in containers.modules_of(held):
-        machine.run(given[0], [part], {})
+        machine.run_function(given[0], [part], {})
     return held
 
 
 def _filled(
-    machine: Machine,
+    machine: ModelMachine,
     weight: Weight,
     name: str,
     given: Sequence[Any],
     named: Mapping[str, Any],
     node: ast.Call,
-    module: Module,
+    frame: Variables,
 ) -> Any:
     """Record what a weight is filled with."""
     word = name.rpartition(".")[2]
@@ -309,21 +303,21 @@ def _filled(
 
 
 def _of_library(
-    machine: Machine,
+    machine: ModelMachine,
     name: str,
     given: Sequence[Any],
     named: Mapping[str, Any],
     node: ast.Call,
-    module: Module,
+    frame: Variables,
 ) -> Any:
     """Return what a function or class of a library returns."""
-    tables, span = machine.tables, module.span(node)
+    tables, span = machine.tables, frame.module.span(node)
     if name == "isinstance" and len(given) == 2:
         return containers.is_instance(machine, given[0], given[1])
     if name == "len" and given and isinstance(given[0], SequenceObject):
         return len(given[0].parts)
     if name == "getattr" and len(given) > 1 and isinstance(given[1], str):
-        return machine.attribute(given[0], given[1], node, module)
+        return machine.attribute_of(given[0], given[1], node, frame.module)
     if name == "setattr" and len(given) == 3 and isinstance(given[0], ModuleObject):
         given[0].attributes[str(given[1])] = given[2]
         return None
@@ -349,10 +343,10 @@ def _of_library(
         values = [*given, *(value for word, value in named.items() if word.startswith("model"))]
         if values and isinstance(values[0], (*MODULES, Opaque)):
             alone = len(given) + ("optimizers" in named or "optimizer" in named) < 2
-            return values[0] if alone else (values[0], machine.opaque(node, module))
+            return values[0] if alone else (values[0], machine.unknown(node, frame))
     fills = bool(tables.fill_package) and name.startswith(f"{tables.fill_package}.")
     if fills and given and isinstance(given[0], Weight):
-        return _filled(machine, given[0], name, given[1:], named, node, module)
+        return _filled(machine, given[0], name, given[1:], named, node, frame)
     if fills and given and given[0] is None:
         return None
     if name in tables.functions:
@@ -363,17 +357,21 @@ def _of_library(
         return Initializer(drawn)
     if name in tables.weight_options:
         for word in sorted(tables.weight_options[name] & named.keys()):
-            text = module.text(node)[:60]
+            text = frame.module.text(node)[:60]
             machine.graph.note(f"{word} of {name} is not carried: {text}")
-        return named.get("initializer", machine.opaque(node, module))
+        return named.get("initializer", machine.unknown(node, frame))
     if any(isinstance(each, Tensor) for each in (*given, *named.values())):
         raise UnreadableError(f"{name} is not in the table", span)
     if name.rpartition(".")[0] == tables.package and name.rpartition(".")[2][0].isupper():
         return Opaque(f"{name} is not in the table of layers", span, is_cause=True)
     function = functions.function_named(name)
     if function is None:
-        return _unknown(machine, name, [*given, *named.values()], node, module)
+        return _unknown(machine, name, [*given, *named.values()], node, frame)
     try:
+        if not builtins.is_shallow(name):
+            machine.measure(node, [*given, *named.values()], frame)
+        elif any(map(machine.is_unknown, given)):
+            raise NoValueError
         return functions.call(function, given, dict(named))
     except NoValueError:
-        return machine.opaque(node, module)
+        return machine.unknown(node, frame)

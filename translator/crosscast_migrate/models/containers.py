@@ -20,13 +20,13 @@ from crosscast_migrate.models.objects import (
 )
 
 if TYPE_CHECKING:
-    from crosscast_migrate.models.machine import Machine
+    from crosscast_migrate.models.machine import ModelMachine
 
 NO_METHOD = object()
 
 
 def made(
-    machine: Machine,
+    machine: ModelMachine,
     is_model: bool,
     given: Sequence[Any],
     named: Mapping[str, Any],
@@ -54,7 +54,7 @@ def _is_pair(part: Any) -> bool:
 
 
 def input_value(
-    machine: Machine, given: Sequence[Any], named: Mapping[str, Any], span: Span | None
+    machine: ModelMachine, given: Sequence[Any], named: Mapping[str, Any], span: Span | None
 ) -> Tensor:
     """Return the value that keras.Input stands for."""
     shape = named.get("shape", named.get("input_shape", given[0] if given else None))
@@ -88,36 +88,21 @@ def functional(
     return FunctionalModel(tensors, output)
 
 
-def method(held: Any, name: str, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def method(held: SequenceObject, name: str, given: Sequence[Any]) -> Any:
     """Return what a method of a container returns; `NO_METHOD` for another one."""
-    if isinstance(held, SequenceObject):
-        match name:
-            case "append" | "add" if len(given) == 1:
-                held.parts.append((str(len(held.parts)), given[0]))
-                return held
-            case "add_module" | "add_sublayer" if len(given) == 2:
-                held.parts.append((str(given[0]), given[1]))
-                return None
-            case "extend" if len(given) == 1:
-                for part in given[0]:
-                    held.parts.append((str(len(held.parts)), part))
-                return held
-            case "children":
-                return [part for _, part in held.parts]
-        return NO_METHOD
-    known = {
-        list: ("append", "extend", "insert", "copy", "pop", "reverse", "index"),
-        dict: ("get", "items", "keys", "values", "update", "pop", "copy"),
-        str: ("format", "lower", "upper", "startswith", "endswith", "split", "replace"),
-    }
-    for kind, names in known.items():
-        if isinstance(held, kind) and name in names:
-            try:
-                found = getattr(held, name)(*given, **named)
-            except (TypeError, ValueError, LookupError):
-                return NO_METHOD
-            is_view = kind is dict and name in ("items", "keys", "values")
-            return list(found) if is_view else found
+    match name, given:
+        case "append" | "add", [part]:
+            held.parts.append((str(len(held.parts)), part))
+            return held
+        case "add_module" | "add_sublayer", [word, part]:
+            held.parts.append((str(word), part))
+            return None
+        case "extend", [list() | tuple() as parts]:
+            for part in parts:
+                held.parts.append((str(len(held.parts)), part))
+            return held
+        case "children", _:
+            return [part for _, part in held.parts]
     return NO_METHOD
 
 
@@ -155,7 +140,7 @@ def named_layers(held: Any, prefix: str = "") -> list[tuple[str, LayerObject]]:
     return found
 
 
-def is_instance(machine: Machine, held: Any, kinds: Any) -> Any:
+def is_instance(machine: ModelMachine, held: Any, kinds: Any) -> Any:
     """Whether something is an instance of classes of the library or of the program."""
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     answers = []

@@ -1,24 +1,21 @@
 """Computes the constructor and the forward pass of a model, as far as they are certain.
 
-Nothing of the source is run: expressions are computed on plain values, on layers of the tables and
-on values of the forward pass, which have no content. Whatever else the model depends on ends the
-reading.
+Nothing of the source is run: the domain is plain values, layers of the tables, and values of the
+forward pass, which have no content but perhaps a shape. Whatever else the model depends on ends
+the reading.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from crosscast_migrate.models import known_models, statements
-from crosscast_migrate.models.expressions import HANDLERS
-from crosscast_migrate.models.graph import Graph
+from crosscast_migrate.models import calls, known_models
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import (
-    ClassObject,
     Dim,
-    FunctionObject,
     LayerObject,
     Library,
     ModuleObject,
@@ -29,245 +26,280 @@ from crosscast_migrate.models.objects import (
     Training,
     Weight,
 )
-from crosscast_migrate.models.tables import ModelReading
-from crosscast_reading.pysource.programs.evaluate import evaluate
-from crosscast_reading.pysource.values.value import Instance, Known, Symbol, Value
-from crosscast_reading.readers.python.library_calls import canonical
+from crosscast_migrate.models.program_objects import ProgramObjects
+from crosscast_migrate.models.tensor_calls import arithmetic_of, part_of_tensor, size_of
+from crosscast_reading.pysource.machine import functions
+from crosscast_reading.pysource.machine.frames import Closure, Variables
 
 if TYPE_CHECKING:
-    from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.module import Module
-    from crosscast_reading.pysource.programs.program import Program
-    from crosscast_reading.pysource.programs.scopes import Scope
 
-_MOST = 200_000
-_DEEPEST = 40
-Names = dict[str, Any]
+_WITHOUT_CONTENT = (Tensor, Dim, Sizes, Training)
+_BUILT_IN = frozenset({"isinstance", "getattr", "hasattr", "print", "super", "setattr", "dict"})
+_UNTRAINED = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
-class Machine:
-    """Computes with the names of one function after the other."""
+class ModelMachine(ProgramObjects):
+    """Computes with layers and with values of a forward pass."""
 
-    def __init__(self, program: Program, tables: ModelReading, graph: Graph) -> None:
-        self.program = program
-        self.tables = tables
-        self.graph = graph
-        self.left = _MOST
-        """Number of expressions that may still be computed."""
-        self._depth = 0
-        self.input_names: dict[int, str] = {}
-        """Number of an input to the name that the source gives it."""
-        self._made: dict[ast.AST, Any] = {}
+    # ---- what is not known
 
-    # ---- expressions
+    def unknown(self, node: ast.AST, place: Variables, reason: str = "") -> Opaque:
+        """Return something that is not known."""
+        return self.opaque(node, place.module)
 
-    def value(self, node: ast.expr, module: Module, names: Names) -> Any:
-        """Return what an expression is; `Opaque` for something that is not known.
+    def blank(self, node: ast.AST, frame: Variables, *, is_changed: bool = False) -> Opaque:
+        """Return what a name holds whose value is not known."""
+        return replace(self.opaque(node, frame.module), is_changed=is_changed)
+
+    def certain(self, node: ast.expr, frame: Variables) -> Any:
+        """Return what an expression is.
 
         Raises:
-            UnreadableError: the model depends on something that is not known.
+            UnreadableError: it is not known.
         """
-        self.left -= 1
-        if self.left < 0:
-            raise UnreadableError("the model takes too long to read", module.span(node))
-        handler = HANDLERS.get(type(node))
-        if handler is None:
-            return self.opaque(node, module)
-        return handler(self, node, module, names)
+        return _known(self.value(node, frame))
 
-    def opaque(self, node: ast.AST, module: Module) -> Opaque:
-        """Return something that is not known."""
-        return Opaque(f"{module.text(node)[:80]} is not known", module.span(node))
+    def decided(self, test: ast.expr, frame: Variables) -> bool:
+        """Return whether a condition holds; raises like `certain`."""
+        answer = self.truth_of(self.certain(test, frame))
+        if answer is None:
+            text, span = frame.module.text(test)[:60], frame.module.span(test)
+            raise UnreadableError(f"a condition is known only when it runs: {text}", span)
+        return answer
 
-    def certain(self, node: ast.expr, module: Module, names: Names) -> Any:
-        """Return what an expression is; raises if that is not known."""
-        found = self.value(node, module, names)
-        if isinstance(found, Opaque):
-            raise UnreadableError(found.text, found.span)
+    def exhausted(self, node: ast.AST, module: Module, *, is_deep: bool = False) -> NoReturn:
+        """Raise the error of a model that takes too long to read."""
+        if is_deep:
+            raise UnreadableError("functions call each other too deeply")
+        raise UnreadableError("the model takes too long to read", module.span(node))
+
+    def uncallable(self, closure: Closure, reason: str) -> NoReturn:
+        """Raise the error of a call that its function does not allow."""
+        raise UnreadableError(reason, closure.module.span(closure.node))
+
+    def refused(self, statement: ast.stmt, frame: Variables) -> None:
+        """Raise the error of a statement that is not computed."""
+        if not isinstance(statement, ast.Global):
+            what = type(statement).__name__.lower()
+            span = frame.module.span(statement)
+            raise UnreadableError(f"a statement ({what}) that is not read", span)
+
+    def missing(self, parameter: ast.arg, closure: Closure, names: dict[str, Any]) -> None:
+        """Say that a parameter is not known."""
+        names[parameter.arg] = Opaque(parameter.arg, closure.module.span(parameter))
+
+    def no_entry(self, node: ast.Subscript, frame: Variables) -> NoReturn:
+        """Raise the error of an entry that is not there."""
+        text = frame.module.text(node)[:60]
+        raise UnreadableError(f"{text} is not known", frame.module.span(node))
+
+    def lose(self, held: Any, node: ast.AST, frame: Variables) -> None:
+        """Note that something was changed to something that is not known."""
+        super().lose(held, node, frame)
+        here: Variables | None = frame
+        while here is not None:
+            for owner in here.names.values():
+                for name, value in owner.attributes.items() if _is_module(owner) else ():
+                    if value is held:
+                        owner.attributes[name] = self.blank(node, frame, is_changed=True)
+            here = here.parent
+
+    # ---- values
+
+    def is_unknown(self, value: Any) -> bool:
+        """Whether a value has no content that operators could be computed with."""
+        return isinstance(value, (Opaque, *_WITHOUT_CONTENT))
+
+    def exists(self, value: Any) -> bool:
+        """Whether a value without content is surely not None."""
+        return isinstance(value, _WITHOUT_CONTENT)
+
+    def truth_of(self, value: Any) -> bool | None:
+        """Return whether a value counts as true; None if that is not known."""
+        is_open = isinstance(value, (Opaque, functions.Array, *_WITHOUT_CONTENT))
+        return None if is_open else bool(value)
+
+    def items(self, value: Any, node: ast.expr, place: Variables) -> list[Any]:
+        """Return what a loop runs over."""
+        match _known(value):
+            case SequenceObject(parts=parts):
+                return [part for _, part in parts]
+            case list() | tuple() | str() | dict():
+                return list(value)
+            case Tensor() | Training():
+                raise UnreadableError("a loop over a value of the model", place.module.span(node))
+        raise UnreadableError("a loop over something that is not known", place.module.span(node))
+
+    def entries(self, value: Any) -> Mapping[Any, Any] | None:
+        """Return a dictionary that another one takes over."""
+        return super().entries(_known(value))
+
+    def is_key(self, part: Any) -> bool:
+        """Whether something may be the key of a dictionary."""
+        return not isinstance(_known(part), list | dict | set)
+
+    def key(self, node: ast.expr, frame: Variables) -> Any:
+        """Return the value of what stands in brackets."""
+        return _known(super().key(node, frame))
+
+    def applied(
+        self, node: ast.AST, values: Sequence[Any], compute: Callable[..., object], place: Variables
+    ) -> Any:
+        """Return an operation on values."""
+        match node, values:
+            case ast.UnaryOp(op=ast.USub()), [Tensor()]:
+                return self.graph.apply("scale", values, {"scale": -1.0, "offset": 0.0})
+        return super().applied(node, values, compute, place)
+
+    def combined(
+        self, node: ast.BinOp | ast.AugAssign, left: Any, right: Any, frame: Variables
+    ) -> Any:
+        """Return `left op right`."""
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return arithmetic_of(self, type(node.op), left, right, frame.module.span(node))
+        return super().combined(node, left, right, frame)
+
+    def augmented(self, node: ast.AugAssign, left: Any, right: Any, frame: Variables) -> Any:
+        """Return the value that `left op= right` assigns."""
+        value = super().augmented(node, left, right, frame)
+        if isinstance(left, Tensor) and self.tables.adds_in_place:
+            self.graph.overwrite(left)
+        return value
+
+    def name(self, node: ast.Name, place: Variables) -> Any:
+        """Return what a name is."""
+        names = place.find(node.id)
+        if names is not None:
+            found = names[node.id]
+            if not isinstance(found, Opaque) or found.is_changed or found.is_cause:
+                return found
+            elsewhere = self.outside(node, place.module)
+            return found if isinstance(elsewhere, Opaque) else elsewhere
+        if node.id in _BUILT_IN or functions.function_named(node.id) is not None:
+            return Library(node.id)
+        return self.outside(node, place.module)
+
+    def attribute(self, node: ast.Attribute, place: Variables) -> Any:
+        """Return what an attribute is."""
+        base = self.value(node.value, place)
+        if isinstance(base, Opaque) and base.is_cause:
+            return base
+        if not isinstance(base, Opaque | Library):
+            return self.attribute_of(base, node.attr, node, place.module)
+        found = self.outside(node, place.module)
+        if isinstance(found, Opaque) and isinstance(base, Library):
+            return self.attribute_of(base, node.attr, node, place.module)
         return found
 
-    def truth(self, node: ast.expr, module: Module, names: Names) -> bool:
-        """Return whether a condition holds; raises if that is not known."""
-        found = self.certain(node, module, names)
-        if isinstance(found, Tensor | Dim | Sizes | Training):
-            text = module.text(node)[:60]
-            raise UnreadableError(
-                f"a condition is known only when it runs: {text}", module.span(node)
-            )
-        return bool(found)
+    def entry_of(self, base: Any, node: ast.Subscript, frame: Variables) -> Any:
+        """Return an entry of a value, a shape or a container of layers."""
+        if isinstance(base, Opaque):
+            return base if base.is_cause else self.outside(node, frame.module)
+        if isinstance(base, Tensor):
+            return part_of_tensor(self, base, node, frame)
+        key = self.key(node.slice, frame)
+        if isinstance(base, Sizes):
+            return size_of(self, base.tensor, key, node, frame.module)
+        if not isinstance(base, SequenceObject):
+            return self.no_entry(node, frame)
+        if isinstance(key, slice):
+            return SequenceObject(base.parts[key], base.is_model)
+        parts = dict(base.parts) if isinstance(key, str) else [part for _, part in base.parts]
+        try:
+            return parts[key]
+        except (TypeError, LookupError):
+            return self.no_entry(node, frame)
 
-    def outside(self, node: ast.expr, module: Module) -> Any:
-        """Return what a name is that the functions computed here do not assign."""
-        return self.plain(evaluate(node, module), node, module)
+    def call(self, node: ast.Call, place: Variables) -> Any:
+        """Return the value of a call."""
+        return calls.of_call(self, node, place)
 
-    def plain(self, value: Value | Any, node: ast.expr, module: Module) -> Any:
-        """Return a value of the program as one of the reader."""
-        match value:
-            case Known(value=content):
-                return self._content(content, node, module)
-            case Symbol(name=name):
-                return self.named(name, node, module)
-            case Instance(call=None):  # `self`, of an object whose creation is not seen
-                return self.opaque(node, module)
-            case Instance(call=made):
-                return self._instance(made)  # type: ignore[arg-type]
-        name = module.resolve(node)
-        return self.named(name, node, module) if name else self.opaque(node, module)
+    def unfolded(self, node: ast.expr, frame: Variables) -> Sequence[Any]:
+        """Return the arguments that `*node` stands for."""
+        return self.items(self.value(node, frame), node, frame)
 
-    def _content(self, content: Any, node: ast.expr, module: Module) -> Any:
-        match content:
-            case list() | tuple():
-                return type(content)(self._content(part, node, module) for part in content)
-            case dict():
-                return {key: self._content(part, node, module) for key, part in content.items()}
-            case Known() | Symbol() | Instance():
-                return self.plain(content, node, module)
-            case None | bool() | int() | float() | str():
-                return content
-        return self.opaque(node, module)
+    def unfolded_names(self, node: ast.expr, frame: Variables) -> Mapping[str, Any]:
+        """Return the arguments that `**node` stands for."""
+        value = self.value(node, frame)
+        if not isinstance(value, dict):
+            span = frame.module.span(node)
+            raise UnreadableError("** of something that is not known", span)
+        return value
 
-    def named(self, name: str, node: ast.expr, module: Module) -> Any:
-        """Return what a qualified name stands for."""
-        if ":" not in name:
-            return Library(canonical(name)) if name else self.opaque(node, module)
-        scope = self.program.class_named(name)
-        if scope is not None:
-            return ClassObject(scope)
-        function = self.program.function_named(name)
-        if function is not None:
-            return FunctionObject(function[1], function[0])
-        return self.opaque(node, module)
+    # ---- statements
 
-    def _instance(self, made: Call) -> Any:
-        if made.node not in self._made:
-            self._made[made.node] = self.opaque(made.node, made.module)
-            self._made[made.node] = self.value(made.node, made.module, {})
-        return self._made[made.node]
+    def with_block(self, statement: ast.With, frame: Variables) -> None:
+        """Run the body of a `with` statement."""
+        before = len(self.graph.steps)
+        super().with_block(statement, frame)
+        if len(self.graph.steps) > before:
+            for item in statement.items:
+                _with_gradients(item.context_expr, frame.module)
 
-    # ---- functions and classes of the program
+    def unpacked(self, value: Any, count: int, target: ast.expr, frame: Variables) -> Sequence[Any]:
+        """Return the parts of a shape, or of something that is not known."""
+        if isinstance(value, Sizes):
+            places = range(count)
+            return [size_of(self, value.tensor, axis, target, frame.module) for axis in places]
+        if isinstance(value, Opaque):
+            return [value] * count
+        raise UnreadableError("cannot be unpacked", frame.module.span(target))
 
-    def run(
-        self,
-        function: FunctionObject,
-        given: Sequence[Any],
-        named: Mapping[str, Any],
+    def assign_attribute(self, target: ast.Attribute, value: Any, frame: Variables) -> None:
+        """Assign a value to an attribute of the model."""
+        held = self.value(target.value, frame)
+        if isinstance(held, ModuleObject):
+            held.attributes[target.attr] = value
+        elif isinstance(held, LayerObject) and held.reading is known_models.READING:
+            span = frame.module.span(target)
+            known_models.with_head(self.graph.source, held, target.attr, value, span)
+        else:
+            self._unchanged(held, target, frame)
+
+    def assign_entry(self, target: ast.Subscript, value: Any, frame: Variables) -> None:
+        """Assign a value to an entry of a list or dictionary."""
+        held = self.value(target.value, frame)
+        if not isinstance(held, list | dict):
+            self._unchanged(held, target, frame)
+            return
+        try:
+            held[self.key(target.slice, frame)] = value
+        except (TypeError, ValueError, LookupError):
+            raise UnreadableError("no such entry", frame.module.span(target)) from None
+
+    def _unchanged(self, held: Any, target: ast.expr, frame: Variables) -> None:
+        if isinstance(held, LayerObject | SequenceObject | Weight | Tensor | ModuleObject):
+            text = frame.module.text(target)[:60]
+            raise UnreadableError(f"{text} is assigned to", frame.module.span(target))
+
+    def run_function(
+        self, closure: Closure, given: Sequence[Any], named: Mapping[str, Any] | None = None
     ) -> Any:
         """Return what a function of the program returns."""
-        if self._depth >= _DEEPEST:
-            raise UnreadableError("functions call each other too deeply")
-        names = {**function.names, **self._parameters(function, given, named)}
         before = len(self.graph.steps)
-        self._depth += 1
-        try:
-            if isinstance(function.node, ast.Lambda):
-                return self.value(function.node.body, function.module, names)
-            found = statements.returned(self, function.node.body, function.module, names)
-        finally:
-            self._depth -= 1
+        found = super().run_function(closure, given, named)
         if len(self.graph.steps) > before:
-            for decorator in function.node.decorator_list:
-                statements.with_gradients(decorator, function.module)
+            for decorator in getattr(closure.node, "decorator_list", ()):
+                _with_gradients(decorator, closure.module)
         return found
 
-    @property
-    def is_inside(self) -> bool:
-        """Whether a function of the program is being computed."""
-        return self._depth > 0
 
-    def _parameters(
-        self, function: FunctionObject, given: Sequence[Any], named: Mapping[str, Any]
-    ) -> Names:
-        args, module = function.node.args, function.module
-        parameters = [*args.posonlyargs, *args.args]
-        values = [function.bound, *given] if function.bound is not None else list(given)
-        found: Names = dict(zip((p.arg for p in parameters), values, strict=False))
-        rest = values[len(parameters) :]
-        if args.vararg is not None:
-            found[args.vararg.arg] = tuple(rest)
-        elif rest:
-            raise UnreadableError("a call has too many arguments", module.span(function.node))
-        known = {p.arg for p in (*parameters, *args.kwonlyargs)}
-        extra = {name: value for name, value in named.items() if name not in known}
-        found.update({name: value for name, value in named.items() if name in known})
-        if args.kwarg is not None:
-            found[args.kwarg.arg] = extra
-        elif extra:
-            raise UnreadableError(f"no parameter {min(extra)}", module.span(function.node))
-        optional = parameters[len(parameters) - len(args.defaults) :]
-        for parameter, default in (
-            *zip(optional, args.defaults, strict=True),
-            *zip(args.kwonlyargs, args.kw_defaults, strict=True),
-        ):
-            if default is not None and parameter.arg not in found:
-                found[parameter.arg] = self.value(default, module, {})
-        for parameter in (*parameters, *args.kwonlyargs):
-            found.setdefault(parameter.arg, Opaque(parameter.arg, module.span(parameter)))
-        return found
+def _known(value: Any) -> Any:
+    """Return a value; raises an error for one that is not known."""
+    if isinstance(value, Opaque):
+        raise UnreadableError(value.text, value.span)
+    return value
 
-    def method(self, scope: Scope, name: str) -> FunctionObject | None:
-        """Return a method of a class of the program, or of its bases there."""
-        for binding in scope.bindings.get(name, ()):
-            if isinstance(binding.node, ast.FunctionDef):
-                return FunctionObject(binding.node, scope.module)
-        for base in self.bases(scope):
-            found = self.method(base, name)
-            if found is not None:
-                return found
-        return None
 
-    def bases(self, scope: Scope) -> list[Scope]:
-        """Return the bases of a class that are in the program."""
-        found = (self.program.class_named(base.name) for base in self.program.bases(scope))
-        return [base for base in found if base is not None]
+def _is_module(value: Any) -> bool:
+    return isinstance(value, ModuleObject)
 
-    def attribute(self, held: Any, name: str, node: ast.expr, module: Module) -> Any:
-        """Return an attribute of something."""
-        match held:
-            case ModuleObject(scope=scope, attributes=attributes):
-                if name in attributes:
-                    return attributes[name]
-                if name == "training":
-                    return Training()
-                method = self.method(scope, name)
-                if method is not None:
-                    return self._bound(method, held)
-                return self._of_class(scope, name, node, module)
-            case ClassObject(scope=scope):
-                method = self.method(scope, name)
-                return method or self._of_class(scope, name, node, module)
-            case Tensor() if name == "shape":
-                return Sizes(held)
-            case LayerObject(reading=known_models.READING):
-                last = known_models.last_layer(self.graph.source, held, name)
-                return last or self.opaque(node, module)
-            case LayerObject(settings=settings) if name in ("weight", "bias"):
-                absent = name == "bias" and False in (
-                    settings.get("bias"),
-                    settings.get("bias_initial"),
-                )
-                return None if absent else Weight(held, name)
-            case LayerObject(settings=settings, reading=reading):
-                for argument in reading.arguments:
-                    if argument.name == name and argument.setting in settings:
-                        return settings[argument.setting]
-            case Weight() if name == "data":
-                return held
-            case Library(name=package):
-                return Library(canonical(f"{package}.{name}"))
-            case SequenceObject(parts=parts):
-                return dict(parts).get(name, self.opaque(node, module))
-        return self.opaque(node, module)
 
-    def _bound(self, method: FunctionObject, held: ModuleObject) -> FunctionObject:
-        decorators = getattr(method.node, "decorator_list", ())
-        static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
-        return method if static else FunctionObject(method.node, method.module, held)
-
-    def _of_class(self, scope: Scope, name: str, node: ast.expr, module: Module) -> Any:
-        for binding in scope.bindings.get(name, ()):
-            if binding.assigned is not None:
-                return self.value(binding.assigned, scope.module, {})
-        for base in self.bases(scope):
-            if name in base.bindings:
-                return self._of_class(base, name, node, module)
-        return self.opaque(node, module)
+def _with_gradients(context: ast.expr, module: Module) -> None:
+    """Raise an error if a context or decorator leaves a part of the forward pass untrained."""
+    called = context.func if isinstance(context, ast.Call) else context
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    if name in _UNTRAINED:
+        text = module.text(context)[:60]
+        raise UnreadableError(f"a part under {text} is not trained", module.span(context))

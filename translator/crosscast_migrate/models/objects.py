@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from crosscast_migrate.models.rows import Reading
 
 if TYPE_CHECKING:
     from crosscast_migrate.models.initials import Fans
-    from crosscast_reading.pysource.programs.module import Function, Module
     from crosscast_reading.pysource.programs.scopes import Scope
 
 
@@ -119,17 +117,6 @@ class ClassObject:
     """A class of the program."""
 
     scope: Scope
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionObject:
-    """A function of the program, with its instance if it is a method."""
-
-    node: Function | ast.Lambda
-    module: Module
-    bound: ModuleObject | None = None
-    names: Mapping[str, Any] = field(default_factory=dict)
-    """Names of the function around it."""
 
 
 MODULES = (LayerObject, SequenceObject, ModuleObject, FunctionalModel)

@@ -18,7 +18,7 @@ from crosscast_migrate.models.after_model import (
 from crosscast_migrate.models.calls import forward
 from crosscast_migrate.models.graph import Graph
 from crosscast_migrate.models.installed import model_tables
-from crosscast_migrate.models.machine import Machine
+from crosscast_migrate.models.machine import ModelMachine
 from crosscast_migrate.models.network import Network, UnreadableError
 from crosscast_migrate.models.objects import (
     FunctionalModel,
@@ -32,6 +32,7 @@ from crosscast_migrate.models.objects import (
 from crosscast_migrate.models.pruning import pruned
 from crosscast_migrate.models.scripts import run_before
 from crosscast_migrate.models.tables import ModelReading, ModelTables
+from crosscast_reading.pysource.machine.frames import Variables
 from crosscast_reading.pysource.names.containers import chase
 
 if TYPE_CHECKING:
@@ -158,20 +159,20 @@ def _read(
     """Return the model that a name holds at its place, or that a call creates."""
     node, module = place
     graph = Graph(tables)
-    machine = Machine(program, reading, graph)
+    machine = ModelMachine(program, reading, graph)
     scope = module.scope_of(node)
     if isinstance(node, ast.Name):
         scope = scope.lookup(node.id) or scope
     body: list[ast.stmt] = getattr(scope.node, "body", [])
-    names: dict[str, Any] = {}
+    frame = Variables(module)
     if isinstance(scope.node, ast.FunctionDef | ast.Module):
-        run_before(machine, body, node, module, names)
+        run_before(machine, body, node, frame)
     else:
         raise UnreadableError("where the model is created is not read", module.span(node))
     if isinstance(node, ast.Name):
-        held = names.get(node.id, Opaque(node.id, module.span(node)))
+        held = frame.names.get(node.id, Opaque(node.id, module.span(node)))
     else:
-        held = machine.value(node, module, names)
+        held = machine.value(node, frame)
     if isinstance(held, Opaque):
         raise UnreadableError(held.text, held.span)
     return replace(_network(machine, held, after), place=_made_at(node, module))
@@ -183,7 +184,7 @@ def _made_at(node: ast.expr, module: Module) -> Span:
     return module.span(made[-1] if made else node)
 
 
-def _network(machine: Machine, held: Any, after: After) -> Network:
+def _network(machine: ModelMachine, held: Any, after: After) -> Network:
     """Return the steps of the forward pass of a model, and of what the loss takes of it."""
     graph = machine.graph
 
@@ -232,7 +233,7 @@ def _single(found: Any) -> Tensor:
     return found
 
 
-def _start(machine: Machine, held: Any) -> tuple[Tensor, Any]:
+def _start(machine: ModelMachine, held: Any) -> tuple[Tensor, Any]:
     """Return the input of a Sequential, with the shape that its first layer gives."""
     if not isinstance(held, SequenceObject):
         return machine.graph.value(), held

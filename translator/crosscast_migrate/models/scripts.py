@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crosscast_migrate.models import statements
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import MODULES, Opaque
+from crosscast_reading.pysource.machine.frames import Variables
+from crosscast_reading.pysource.machine.statements import LEAVE
+from crosscast_reading.pysource.values import arithmetic
+from crosscast_reading.pysource.values.budget import NoValueError
 
 if TYPE_CHECKING:
-    from crosscast_migrate.models.machine import Machine, Names
+    from crosscast_migrate.models.machine import ModelMachine
     from crosscast_reading.pysource.programs.module import Module
 
-_MOST_IN_LOOP = 20_000
-"""Expressions of a loop that are computed: a loop that trains may be endless."""
+_MOST_IN_LOOP = 25_000
+"""Expressions and statements of a loop that are computed: a loop that trains may be endless."""
 _GROWS = frozenset(
     {
         *("add", "append", "extend", "insert", "pop", "update", "add_module", "add_sublayer"),
@@ -31,17 +34,17 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def run_before(
-    machine: Machine, body: Sequence[ast.stmt], node: ast.AST, module: Module, names: Names
+    machine: ModelMachine, body: Sequence[ast.stmt], node: ast.AST, frame: Variables
 ) -> None:
     """Run the statements before an expression, also in the blocks that it stands in."""
-    around = set(_around(node, module))
+    around = set(_around(node, frame.module))
     for statement in body:
         if statement not in around:
-            _run(machine, statement, module, names)
+            _run(machine, statement, frame)
             continue
         for block in _blocks(statement):
             if any(inner in around for inner in block):
-                run_before(machine, block, node, module, names)
+                run_before(machine, block, node, frame)
         return
 
 
@@ -59,77 +62,84 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield block
 
 
-def _run(machine: Machine, statement: ast.stmt, module: Module, names: Names) -> None:
+def _run(machine: ModelMachine, statement: ast.stmt, frame: Variables) -> None:
     match statement:
         case ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.FunctionDef():
             return
         case ast.For() | ast.While():
-            _loop(machine, statement, module, names)
+            _loop(machine, statement, frame)
             return
         case ast.If():
-            _branch(machine, statement, module, names)
+            _branch(machine, statement, frame)
             return
         case ast.With(body=block) | ast.Try(body=block):
             for inner in block:
-                _run(machine, inner, module, names)
+                _run(machine, inner, frame)
             return
     try:
-        statements.run(machine, [statement], module, names)
+        machine.run([statement], frame)
     except UnreadableError as error:
-        _forget(machine, statement, module, names, error)
-    except statements.LEAVE:
+        _forget(machine, statement, frame, error)
+    except LEAVE:
         pass
 
 
-def _loop(machine: Machine, statement: ast.stmt, module: Module, names: Names) -> None:
+def _loop(machine: ModelMachine, statement: ast.stmt, frame: Variables) -> None:
     """Run a loop that makes layers; of another loop, what it changes is not known."""
-    before = machine.left
-    machine.left = min(before, _MOST_IN_LOOP)
+    module = frame.module
     try:
-        statements.run(machine, [statement], module, names)
+        with machine.budget.at_most(_MOST_IN_LOOP):
+            machine.run([statement], frame)
     except UnreadableError as error:
-        _forget(machine, statement, module, names, error)
+        _forget(machine, statement, frame, error)
         for inner in ast.walk(statement):
             if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
                 word, root = inner.func.attr, _root(inner.func)
-                if word in _GROWS and root in names:
+                if word in _GROWS and root in frame.names:
                     place = error.span or module.span(statement)
-                    names[root] = Opaque(error.reason, place, is_changed=True)
+                    frame.names[root] = Opaque(error.reason, place, is_changed=True)
                 elif word.endswith("_") and not word.startswith(("clip_", "zero_", "_")):
                     text = module.text(inner.func)[:60]
                     machine.graph.note(f"what {text} in a loop does to weights is not carried")
-    except statements.LEAVE:
+    except LEAVE:
         pass
-    finally:
-        machine.left = before
 
 
-def _branch(machine: Machine, statement: ast.If, module: Module, names: Names) -> None:
+def _branch(machine: ModelMachine, statement: ast.If, frame: Variables) -> None:
+    module, names = frame.module, frame.names
     try:
-        chosen = machine.truth(statement.test, module, names)
+        chosen = machine.decided(statement.test, frame)
     except UnreadableError as error:
         results = []
         for block in (statement.body, statement.orelse):
-            inner = dict(names)
+            inner = Variables(module, dict(names))
             for each in block:
-                if _changes(each, inner):
-                    _forget(machine, each, module, inner, error)
+                if _changes(each, inner.names):
+                    _forget(machine, each, inner, error)
                 else:
-                    _run(machine, each, module, inner)
-            results.append(inner)
+                    _run(machine, each, inner)
+            results.append(inner.names)
         for name in results[0].keys() | results[1].keys():
             first, second = (result.get(name) for result in results)
-            same = first is second or (not isinstance(first, MODULES) and first == second)
             reason = f"{module.text(statement.test)[:60]}: a condition that is not known"
             changed = any(isinstance(r, Opaque) and r.is_changed for r in (first, second))
             unknown = Opaque(reason, module.span(statement), is_changed=changed)
-            names[name] = first if same else unknown
+            names[name] = first if _is_same(first, second) else unknown
         return
     for each in statement.body if chosen else statement.orelse:
-        _run(machine, each, module, names)
+        _run(machine, each, frame)
 
 
-def _changes(statement: ast.stmt, names: Names) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
+    if first is second or isinstance(first, MODULES):
+        return first is second
+    try:
+        return bool(arithmetic.compare(ast.Eq, first, second))
+    except NoValueError:
+        return False
+
+
+def _changes(statement: ast.stmt, names: dict[str, Any]) -> bool:
     """Whether a statement changes a part of a model."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     for target in targets:
@@ -142,9 +152,10 @@ def _changes(statement: ast.stmt, names: Names) -> bool:
 
 
 def _forget(
-    machine: Machine, statement: ast.stmt, module: Module, names: Names, error: UnreadableError
+    machine: ModelMachine, statement: ast.stmt, frame: Variables, error: UnreadableError
 ) -> None:
     """Remember that what a statement assigns or changes is not known."""
+    module, names = frame.module, frame.names
     for inner in ast.walk(statement):
         place = error.span or module.span(statement)
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):

@@ -11,18 +11,17 @@ from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Dim, LayerObject, Opaque, Sizes, Tensor
 from crosscast_migrate.models.operations import operation, reshaped
 from crosscast_migrate.models.settings import bound
-from crosscast_reading.pysource.computing import functions
-from crosscast_reading.pysource.values.arithmetic import NoValueError
 
 if TYPE_CHECKING:
-    from crosscast_migrate.models.machine import Machine, Names
+    from crosscast_migrate.models.machine import ModelMachine
+    from crosscast_reading.pysource.machine.frames import Variables
     from crosscast_reading.pysource.programs.module import Module
 
 _ARITHMETIC = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
 
 
 def of_tensor(
-    machine: Machine,
+    machine: ModelMachine,
     held: Tensor,
     name: str,
     given: Sequence[Any],
@@ -49,7 +48,11 @@ def of_tensor(
 
 
 def of_row(
-    machine: Machine, row: Any, given: Sequence[Any], named: Mapping[str, Any], span: Span | None
+    machine: ModelMachine,
+    row: Any,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    span: Span | None,
 ) -> Any:
     """Return the value of an operation of the table."""
     named = dict(named)
@@ -67,7 +70,7 @@ def of_row(
     if row.inputs == 2 and len(inputs) == 2 and any(isinstance(i, int | float) for i in inputs):
         kind = {v: k for k, v in _ARITHMETIC.items()}.get(row.kind)
         if kind is not None:
-            return _arithmetic(machine, kind, inputs[0], inputs[1], span)
+            return arithmetic_of(machine, kind, inputs[0], inputs[1], span)
     certain(inputs)
     if not inputs or not all(isinstance(each, Tensor) for each in inputs):
         raise UnreadableError("an operation on something that is no value of the model", span)
@@ -85,8 +88,8 @@ def certain(inputs: Sequence[Any]) -> None:
             raise UnreadableError(given.text, given.span)
 
 
-def _arithmetic(
-    machine: Machine, kind: type[ast.operator], left: Any, right: Any, span: Span | None
+def arithmetic_of(
+    machine: ModelMachine, kind: type[ast.operator], left: Any, right: Any, span: Span | None
 ) -> Tensor:
     """Return `left op right` where at least one is a value of the model."""
     if isinstance(left, Tensor) and isinstance(right, Tensor):
@@ -112,7 +115,7 @@ def _arithmetic(
     raise UnreadableError("this arithmetic is not carried", span)
 
 
-def size_of(machine: Machine, tensor: Tensor, key: Any, node: ast.AST, module: Module) -> Any:
+def size_of(machine: ModelMachine, tensor: Tensor, key: Any, node: ast.AST, module: Module) -> Any:
     """Return an entry of a shape, as a number where it is known."""
     shape = machine.graph.shape(tensor)
     if isinstance(key, slice):
@@ -132,7 +135,7 @@ def size_of(machine: Machine, tensor: Tensor, key: Any, node: ast.AST, module: M
 
 
 def part_of_tensor(
-    machine: Machine, tensor: Tensor, node: ast.Subscript, module: Module, names: Names
+    machine: ModelMachine, tensor: Tensor, node: ast.Subscript, frame: Variables
 ) -> Tensor:
     """Return `x[:, i]` and `x[..., i]`: one entry of an axis."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -143,26 +146,12 @@ def part_of_tensor(
                 continue
             case ast.Constant(value=value) if value is Ellipsis and len(parts) == 2 and not place:
                 continue
-        index = machine.certain(part, module, names)
+        index = machine.certain(part, frame)
         if not isinstance(index, int) or isinstance(index, bool) or not place:
-            raise UnreadableError("this part of a value is not carried", module.span(node))
+            raise UnreadableError("this part of a value is not carried", frame.module.span(node))
         is_last = isinstance(parts[0], ast.Constant)
         chosen.append((-1 if is_last else place, index))
     if len(chosen) != 1:
-        raise UnreadableError("this part of a value is not carried", module.span(node))
+        raise UnreadableError("this part of a value is not carried", frame.module.span(node))
     axis, index = chosen[0]
     return machine.graph.apply("part", [tensor], {"axis": axis, "index": index})
-
-
-def combined(
-    machine: Machine, kind: type[ast.operator], left: Any, right: Any, node: ast.AST, module: Module
-) -> Any:
-    """Return `left op right`."""
-    if isinstance(left, Tensor) or isinstance(right, Tensor):
-        return _arithmetic(machine, kind, left, right, module.span(node))
-    if any(isinstance(side, Opaque | Dim | Sizes) for side in (left, right)):
-        return machine.opaque(node, module)
-    try:
-        return functions.binary(kind, left, right)
-    except NoValueError:
-        return machine.opaque(node, module)

@@ -6,16 +6,19 @@ And whether some values of the settings meet several conditions together.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import cast
 
 from crosscast_reading.pysource.libraries.packages import is_of_framework
+from crosscast_reading.pysource.machine.evaluator import Evaluator
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.scopes import Binding
-from crosscast_reading.pysource.syntax.truth import is_combination, is_met, of_combination
+from crosscast_reading.pysource.syntax.truth import is_combination
+from crosscast_reading.pysource.values import arithmetic
 
 UNSURE = object()
 """A value that does not follow from what is supposed."""
@@ -31,61 +34,113 @@ _MOST = 256
 """Most cases that are tried."""
 
 
-def worth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> object:
+def worth(part: Part, supposed: Mapping[str, object]) -> object:
     """Return what an expression is worth, a name of a library as text, or `UNSURE`.
 
     Args:
         part: the expression.
         supposed: settings as the source writes them, without `self.`, and their values.
-        hops: most names to follow.
     """
     node, module = part
-    text = _name_of(node)
-    if text in supposed:
-        return supposed[text]
-
-    def of(inner: ast.expr) -> object:
-        return worth((inner, module), supposed, hops)
-
-    match node:
-        case ast.Constant():
-            return node.value
-        case ast.Name(id="__name__"):
-            return "__main__"
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            chosen = truth((test, module), supposed, hops)
-            return UNSURE if chosen is None else of(body if chosen else orelse)
-        case ast.Subscript(value=table, slice=key):
-            return _entry(table, of(key), module, supposed, hops)
-        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-            answer = truth(part, supposed, hops)
-            return UNSURE if answer is None else answer
-        case ast.Call(func=ast.Name(id="bool"), args=[inner]):
-            answer = truth((inner, module), supposed, hops)
-            return UNSURE if answer is None else answer
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, name]):
-            return of(name)
-        case ast.Call():
-            made = module.call(node).name.rpartition(".")[2]
-            return MADE if made[:1].isupper() else UNSURE
-        case ast.Name() | ast.Attribute():
-            return _definition(node, module, supposed, hops)
-    return UNSURE
+    return _SUPPOSED.value(node, _World(module, supposed))
 
 
-def truth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> bool | None:
+def truth(part: Part, supposed: Mapping[str, object]) -> bool | None:
     """Return whether a condition is met; None if that does not follow from what is supposed."""
     node, module = part
-    if _name_of(node) in supposed:
-        return bool(supposed[_name_of(node)])
-    if is_combination(node):
-        return of_combination(node, lambda each: truth((each, module), supposed, hops))
-    match node:
-        case ast.Compare(left=first, ops=[sign], comparators=[right]):
-            left = worth((first, module), supposed, hops)
-            return _compared(left, sign, right, module, supposed, hops)
-    found = worth(part, supposed, hops)
-    return None if found is UNSURE else bool(found)
+    return _SUPPOSED.truth(node, _World(module, supposed))
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """Where an expression stands, and what is supposed there."""
+
+    module: Module
+    supposed: Mapping[str, object]
+    hops: int = _HOPS
+    """Most names to follow."""
+
+    def behind(self, node: ast.expr) -> tuple[ast.expr, _World] | None:
+        """Return what a name is defined as, and where."""
+        made = _made(node, self.module) if self.hops else None
+        return made and (made[0], _World(made[1], self.supposed, self.hops - 1))
+
+
+class _Supposed(Evaluator[_World]):
+    """The domain of values that follow from suppositions.
+
+    A supposed value may stand for others, True for every number but 0: it is not computed with.
+    """
+
+    def value(self, node: ast.expr, place: _World) -> object:
+        text = _name_of(node)
+        return place.supposed[text] if text in place.supposed else super().value(node, place)
+
+    def truth(self, node: ast.expr, place: _World) -> bool | None:
+        if _name_of(node) in place.supposed:
+            return bool(place.supposed[_name_of(node)])
+        made = place.behind(node) if isinstance(node, ast.Name | ast.Attribute) else None
+        return super().truth(node, place) if made is None else self.truth(*made)
+
+    def unknown(self, node: ast.AST, place: _World, reason: str = "") -> object:
+        return UNSURE
+
+    def truth_of(self, value: object) -> bool | None:
+        return None if value is UNSURE else bool(value)
+
+    def applied(
+        self,
+        node: ast.AST,
+        values: Sequence[object],
+        compute: Callable[..., object],
+        place: _World,
+    ) -> object:
+        return UNSURE
+
+    def compared(
+        self, node: ast.Compare, op: ast.cmpop, left: object, right: object, place: _World
+    ) -> object:
+        if UNSURE in (left, right) or (MADE in (left, right) and None not in (left, right)):
+            return UNSURE
+        match op, right:
+            case ast.In() | ast.NotIn(), list() | tuple() | set() | dict():
+                if left in right:
+                    return isinstance(op, ast.In)
+                return UNSURE if UNSURE in right else isinstance(op, ast.NotIn)
+            case (ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot(), _):
+                if not any(isinstance(side, list | tuple | set | dict) for side in (left, right)):
+                    return arithmetic.compare(type(op), left, right)
+        return UNSURE
+
+    def name(self, node: ast.Name, place: _World) -> object:
+        return "__main__" if node.id == "__name__" else self.attribute(node, place)
+
+    def attribute(self, node: ast.Name | ast.Attribute, place: _World) -> object:
+        made = place.behind(node)
+        if made is not None:
+            return self.value(*made)
+        name = place.module.resolve(node)
+        return name if is_of_framework(name) else UNSURE
+
+    def subscript(self, node: ast.Subscript, place: _World) -> object:
+        key = self.value(node.slice, place)
+        for each, value in _table(node.value, place.module) if key is not UNSURE else ():
+            if self.value(each, place) == key:
+                return self.value(value, place)
+        return UNSURE
+
+    def call(self, node: ast.Call, place: _World) -> object:
+        match node:
+            case ast.Call(func=ast.Name(id="bool"), args=[inner]):
+                answer = self.truth(inner, place)
+                return UNSURE if answer is None else answer
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, name]):
+                return self.value(name, place)
+        made = place.module.call(node).name.rpartition(".")[2]
+        return MADE if made[:1].isupper() else UNSURE
+
+
+_SUPPOSED = _Supposed()
 
 
 def can_be_met(wanted: Sequence[Wanted]) -> bool:
@@ -269,16 +324,6 @@ def _followed(part: Part) -> Iterator[Part]:
                 waiting.append(made)
 
 
-def _definition(
-    node: ast.expr, module: Module, supposed: Mapping[str, object], hops: int
-) -> object:
-    made = _made(node, module) if hops else None
-    if made is not None:
-        return worth(made, supposed, hops - 1)
-    name = module.resolve(node)
-    return name if is_of_framework(name) else UNSURE
-
-
 def _made(node: ast.expr, module: Module) -> Part | None:
     """Return the only expression that a name stands for, or the only one given for a parameter."""
     match definitions(node, module):
@@ -297,38 +342,6 @@ def _table(node: ast.expr, module: Module) -> list[tuple[ast.expr, ast.expr]]:
             known = cast("list[ast.expr]", keys)  # nothing equals the None of `**`
             return list(zip(known, values, strict=True))
     return []
-
-
-def _entry(
-    table: ast.expr, key: object, module: Module, supposed: Mapping[str, object], hops: int
-) -> object:
-    for each, value in _table(table, module) if key is not UNSURE else ():
-        if worth((each, module), supposed, hops) == key:
-            return worth((value, module), supposed, hops)
-    return UNSURE
-
-
-def _compared(
-    left: object,
-    sign: ast.cmpop,
-    right: ast.expr,
-    module: Module,
-    supposed: Mapping[str, object],
-    hops: int,
-) -> bool | None:
-    if left is UNSURE:
-        return None
-    match sign, right:
-        case (ast.In() | ast.NotIn(), ast.List(elts=elts) | ast.Tuple(elts=elts)):
-            items = [worth((each, module), supposed, hops) for each in elts]
-            inside = True if left in items else None if UNSURE in items else False
-            return is_met(inside, isinstance(sign, ast.In))
-        case (ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot(), _):
-            other = worth((right, module), supposed, hops)
-            if other is UNSURE or (left is MADE and other is not None):
-                return None
-            return is_met(left == other, isinstance(sign, ast.Eq | ast.Is))
-    return None
 
 
 def _texts(node: ast.expr) -> Iterator[str]:

@@ -11,7 +11,7 @@ from crosscast_reading.pysource.names.reaching_assignments import condition_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.programs.meaning import meanings_of
 from crosscast_reading.pysource.programs.scopes import Binding
-from crosscast_reading.pysource.values import arithmetic
+from crosscast_reading.pysource.values import builtins
 from crosscast_reading.pysource.values.combine import plain, spread
 from crosscast_reading.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 
@@ -38,7 +38,7 @@ def of_call(node: ast.Call, module: Module) -> Value:
         return _getattr(node, module, program)
     if name in _ENVIRONMENT and node.args:
         return _environment(node, module, program)
-    if arithmetic.is_function(name) and not node.keywords and _unstarred(node):
+    if builtins.is_function(name) and not node.keywords and _unstarred(node):
         return _builtin(name, node, module)
     if name == "dict" and not node.args:
         return _dict(node, module)
@@ -46,12 +46,12 @@ def of_call(node: ast.Call, module: Module) -> Value:
         return evaluate(node.args[0], module)
     if name in _FIELDS or name.endswith("pydantic.fields.Field"):
         return _field(node, module)
-    if isinstance(function, ast.Attribute) and arithmetic.is_method(function.attr):
+    if isinstance(function, ast.Attribute) and builtins.is_method(function.attr):
         base = evaluate(function.value, module)
         if isinstance(base, Known) and isinstance(base.value, str) and not node.keywords:
             method = function.attr
             values = [base, *(evaluate(a, module) for a in node.args)]
-            return spread(text, values, lambda a, *b: arithmetic.method(a, method, b))
+            return spread(text, values, lambda a, *b: builtins.method(a, method, b))
     return _own(node, module, program, text, name)
 
 
@@ -61,8 +61,8 @@ def _unstarred(node: ast.Call) -> bool:
 
 def _builtin(name: str, node: ast.Call, module: Module) -> Value:
     values = [evaluate(a, module) for a in node.args]
-    found = spread(module.text(node), values, lambda *parts: arithmetic.call(name, parts))
-    if name in arithmetic.CONVERSIONS and len(values) == 1:
+    found = spread(module.text(node), values, lambda *parts: builtins.call(name, parts))
+    if name in builtins.CONVERSIONS and len(values) == 1:
         argument = values[0]
         if isinstance(found, Known) and isinstance(argument, Known):
             return Known(found.value, argument.origin, argument.flag)

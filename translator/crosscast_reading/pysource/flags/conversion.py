@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from crosscast_reading.pysource.values.arithmetic import MAX_LENGTH
+from crosscast_reading.pysource.values.budget import MAX_LENGTH
 from crosscast_reading.pysource.values.value import Known, Unknown, Value
 
 _TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.values.arithmetic import MAX_BITS
+from crosscast_reading.pysource.values.budget import MAX_BITS
 from crosscast_reading.pysource.values.value import Known, Unknown, Value
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 from crosscast_reading.facts.fact import Origin
-from crosscast_reading.pysource.values.arithmetic import NoValueError
+from crosscast_reading.pysource.values.budget import MAX_SIZE, NoValueError
 from crosscast_reading.pysource.values.value import Choice, Instance, Known, Symbol, Unknown, Value
 
 MAX_OPTIONS = 8
@@ -111,12 +111,17 @@ def spread(text: str, values: Sequence[Value], compute: Callable[..., object]) -
 
 
 def _no_parts(content: object) -> object:
-    """Refuse to compute with what holds unknown parts."""
-    if isinstance(content, Symbol | Unknown | Choice | Instance):
-        raise NoValueError
-    if isinstance(content, list | tuple | set):
-        for item in content:
-            _no_parts(item)
+    """Refuse to compute with what holds unknown parts, or very many."""
+    waiting, seen = [content], 0
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Symbol | Unknown | Choice | Instance):
+            raise NoValueError
+        if isinstance(part, list | tuple | set):
+            seen += len(part)
+            if seen > MAX_SIZE:
+                raise NoValueError
+            waiting.extend(part)
     return content
 
 

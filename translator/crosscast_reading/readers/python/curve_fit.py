@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from crosscast.plan.operations import Schedule
 from crosscast.plan.schedule import learning_rate
-from crosscast_reading.pysource.values.arithmetic import NoValueError
+from crosscast_reading.pysource.values.budget import NoValueError
 
 Rate = Callable[[int], float]
 _SAMPLES = 50

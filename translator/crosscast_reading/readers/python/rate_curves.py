@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.computing.frames import NOTHING, Closure, Variables
-from crosscast_reading.pysource.computing.statements import Slice, assigned_at
-from crosscast_reading.pysource.values.arithmetic import NoValueError
+from crosscast_reading.pysource.machine.frames import NOTHING, Closure, Variables
+from crosscast_reading.pysource.machine.slices import Slice
+from crosscast_reading.pysource.values.budget import NoValueError
 from crosscast_reading.readers.python.curve_fit import Curve, fit
 from crosscast_reading.readers.python.rate_world import STAND_INS, RateWorld, StandIns
 
@@ -52,10 +52,10 @@ def curve_of_function(node: ast.expr, module: Module) -> RateCurve | None:
     """Return the schedule of a function from the number of a step to a factor or a rate."""
 
     def compute(world: RateWorld) -> object:
-        match world.machine.value(node, module):
+        match world.machine.value_in(node, module):
             case (Closure() as function) | [Closure() as function, *_]:
                 world.relative = True
-                return world.machine.call(function, [world.position])
+                return world.machine.run_function(function, [world.position])
         raise NoValueError
 
     return curve_of(compute)
@@ -65,7 +65,7 @@ def curve_of_method(node: Function, module: Module) -> RateCurve | None:
     """Return the schedule of a method of a schedule's class that returns the rates of groups."""
 
     def compute(world: RateWorld) -> object:
-        return world.machine.call(Closure(node, module), [NOTHING])
+        return world.machine.run_function(Closure(node, module), [NOTHING])
 
     return curve_of(compute)
 
@@ -83,7 +83,7 @@ def curve_of_assignment(
     part = Slice(_block(node, module), node, value)
 
     def compute(world: RateWorld) -> object:
-        return assigned_at(world.machine, part, Variables(module))
+        return world.machine.assigned_at(part, Variables(module))
 
     return curve_of(compute)
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.computing.frames import Closure, truth
-from crosscast_reading.pysource.computing.functions import Array
-from crosscast_reading.pysource.computing.machine import Machine
 from crosscast_reading.pysource.evaluation.bindings import default_of
+from crosscast_reading.pysource.machine.frames import Closure
+from crosscast_reading.pysource.machine.functions import Array
+from crosscast_reading.pysource.machine.numbers import NumberMachine
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.names.reaching_assignments import condition_of
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.programs.scopes import Binding
 from crosscast_reading.pysource.syntax.nodes import identifier
-from crosscast_reading.pysource.values.arithmetic import NoValueError
+from crosscast_reading.pysource.values.budget import NoValueError
 from crosscast_reading.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast_reading.readers.python.library_calls import parts_of
 from crosscast_reading.readers.python.run_progress import Progress, progress_of
@@ -95,7 +95,7 @@ class RateWorld:
         """The names that stand-ins were used for."""
         self.limits: set[float] = set()
         """Numbers of steps, as it seems, that do not depend on the step."""
-        self.machine = Machine(self)
+        self.machine = NumberMachine(self)
         self._kept: dict[ast.AST, object] = {}
         self._busy: set[ast.AST] = set()
         self._moves = 0
@@ -160,7 +160,9 @@ class RateWorld:
             here = use if binding.scope is module.scope_of(use) else None
             condition = condition_of(binding, here, binding.module)
             if condition is not None:
-                test = truth(self.machine.value(condition[0], binding.module))
+                test = self.machine.truth_of(self.machine.value_in(condition[0], binding.module))
+                if test is None:
+                    raise NoValueError
                 if test != condition[1]:
                     continue
             chosen = binding
@@ -176,7 +178,7 @@ class RateWorld:
             case Binding(kind="parameter", node=ast.arg() as node):
                 return self._argument(binding, node)
             case Binding(kind="assign", value=ast.expr() as given):
-                value = self.machine.value(given, module)
+                value = self.machine.value_in(given, module)
                 for place in binding.path:
                     value = _item(value, place)
                 return value
@@ -187,8 +189,8 @@ class RateWorld:
         given = binding.module.program.arguments_for(binding)
         default = default_of(binding)
         if not given and default is not None:
-            return self.machine.value(default, binding.module)
-        values = [self.machine.value(argument, module) for argument, module in given]
+            return self.machine.value_in(default, binding.module)
+        values = [self.machine.value_in(argument, module) for argument, module in given]
         if not values or values != values[:1] * len(values):
             raise NoValueError
         return values[0]

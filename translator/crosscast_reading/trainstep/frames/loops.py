@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from crosscast_reading.pysource.syntax.nodes import keyword, walk
-from crosscast_reading.pysource.values.arithmetic import NoValueError
+from crosscast_reading.pysource.values.budget import NoValueError
 from crosscast_reading.pysource.values.combine import derived
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.trainstep.events import Loop, LoopRole

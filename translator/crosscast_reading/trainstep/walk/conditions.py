@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.syntax.truth import is_combination, of_combination
+from crosscast_reading.pysource.values import arithmetic
+from crosscast_reading.pysource.values.budget import NoValueError
 from crosscast_reading.pysource.values.combine import settled as settled_value
 from crosscast_reading.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 from crosscast_reading.trainstep.events import Guard
@@ -130,33 +132,11 @@ def _default_value(value: Value) -> Value:
     return value
 
 
-def _compared(op: ast.cmpop, a: object, b: object) -> bool | None:
-    same = a is b or (a == b and type(a) is type(b))
+def _compared(op: ast.cmpop, left: object, right: object) -> bool | None:
     try:
-        match op:
-            case ast.Eq():
-                return bool(a == b)
-            case ast.NotEq():
-                return bool(a != b)
-            case ast.Is():
-                return same
-            case ast.IsNot():
-                return not same
-            case ast.Gt():
-                return bool(a > b)  # type: ignore[operator]
-            case ast.GtE():
-                return bool(a >= b)  # type: ignore[operator]
-            case ast.Lt():
-                return bool(a < b)  # type: ignore[operator]
-            case ast.LtE():
-                return bool(a <= b)  # type: ignore[operator]
-            case ast.In():
-                return a in b  # type: ignore[operator]
-            case ast.NotIn():
-                return a not in b  # type: ignore[operator]
-    except TypeError:
+        return bool(arithmetic.compare(type(op), left, right))
+    except NoValueError:
         return None
-    return None
 
 
 def _of_object(node: ast.Compare, right: Value) -> bool | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from crosscast_reading.pysource.values import arithmetic
-from crosscast_reading.pysource.values.arithmetic import MAX_LENGTH, NoValueError
+from crosscast_reading.pysource.values import arithmetic, builtins
+from crosscast_reading.pysource.values.arithmetic import checked
+from crosscast_reading.pysource.values.budget import MAX_LENGTH, NoValueError
 
 LIBRARIES = frozenset({"math", "numpy", "torch", "tensorflow", "paddle", "jax"})
 """Packages whose functions of numbers all mean the same."""
@@ -24,32 +25,20 @@ def each(function: Callable[..., Any], *operands: object) -> object:
     Raises:
         NoValueError: arrays differ in length, or an element has no value.
     """
+    if not any(operand.__class__ is Array for operand in operands):
+        return checked(function, *operands)
     lengths = {len(operand) for operand in operands if isinstance(operand, Array)}
-    if not lengths:
-        return _checked(function, *operands)
     if len(lengths) > 1:
         raise NoValueError
     count = lengths.pop()
     columns = [o if isinstance(o, Array) else [o] * count for o in operands]
-    return Array(_checked(function, *row) for row in zip(*columns, strict=True))
+    return Array(_rows(function, zip(*columns, strict=True)))
 
 
-def binary(kind: type[ast.operator], left: object, right: object) -> object:
-    """Return `left op right` of numbers, texts, lists or arrays."""
-    return each(lambda a, b: arithmetic.binary(kind, a, b), left, right)
-
-
-def compare(kind: type[ast.cmpop], left: object, right: object) -> object:
-    """Return `left op right` of a comparison; of arrays element by element."""
-    if kind in (ast.In, ast.NotIn, ast.Is, ast.IsNot):
-        return arithmetic.compare(kind, left, right)
-    return each(lambda a, b: arithmetic.compare(kind, a, b), left, right)
-
-
-def _checked(function: Callable[..., Any], *operands: object, **named: Any) -> Any:
+def _rows(function: Callable[..., Any], rows: Iterable[tuple[object, ...]]) -> list[Any]:
     try:
-        return function(*operands, **named)
-    except (TypeError, ValueError, ArithmeticError, LookupError):
+        return [function(*row) for row in rows]
+    except arithmetic.ERRORS:
         raise NoValueError from None
 
 
@@ -86,15 +75,15 @@ def _linspace(start: Any, end: Any, num: object = 50, **named: object) -> Array:
 
 def _arange(*bounds: Any, **_: object) -> Array:
     start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-    count = _size(max(0, math.ceil(_checked(lambda: (stop - start) / step))))
+    count = _size(max(0, math.ceil(checked(lambda: (stop - start) / step))))
     return Array(start + step * place for place in range(count))
 
 
-def _range(*bounds: object, **_: object) -> list[int]:
+def _range(*bounds: object) -> list[int]:
     if not all(isinstance(bound, int) for bound in bounds):
         raise NoValueError
-    found = _checked(range, *bounds)
-    if len(found) > MAX_LENGTH:
+    found = checked(range, *bounds)
+    if checked(len, found) > MAX_LENGTH:
         raise NoValueError
     return list(found)
 
@@ -146,20 +135,27 @@ def _same(value: object, *_: object, **__: object) -> object:
     return value
 
 
-def _of_list(function: Callable[..., Any]) -> Callable[..., object]:
-    return lambda *operands, **_: _checked(function, *operands)
+def _built_in(name: str) -> Callable[..., object]:
+    return lambda *operands, **named: builtins.call(name, operands, named)
+
+
+def _built_in_of_each(name: str) -> Callable[..., object]:
+    def of(*operands: object, **named: object) -> object:
+        return each(lambda *row: builtins.call(name, row, named), *operands)
+
+    return of
 
 
 def _bisect_right(values: Any, x: Any, *_: object, **__: object) -> object:
     if not isinstance(values, list | tuple):
         raise NoValueError
-    return _checked(lambda: sum(1 for value in values if value <= x))
+    return checked(lambda: sum(1 for value in values if value <= x))
 
 
 def _bisect_left(values: Any, x: Any, *_: object, **__: object) -> object:
     if not isinstance(values, list | tuple):
         raise NoValueError
-    return _checked(lambda: sum(1 for value in values if value < x))
+    return checked(lambda: sum(1 for value in values if value < x))
 
 
 _NUMERIC: dict[str, Callable[..., object]] = {
@@ -194,23 +190,26 @@ _NUMERIC: dict[str, Callable[..., object]] = {
     ),
 }
 """Functions by their last name, as the packages of `LIBRARIES` have them."""
+_WHOLE = ("len", "min", "max", "sum", "sorted", "list", "tuple", "bool", "str", "pow", "math.prod")
 _BUILT_IN: dict[str, Callable[..., object]] = {
-    **{f.__name__: _of_list(f) for f in (len, min, max, sum, sorted, list, tuple, bool, str)},
-    **{f.__name__: _elementwise(f) for f in (int, float, round, abs)},
-    "pow": lambda a, b, **_: arithmetic.binary(ast.Pow, a, b),
+    **{name: _built_in(name) for name in _WHOLE},
+    **{name: _built_in_of_each(name) for name in ("int", "float", "round", "abs")},
+    "any": lambda values: any(_listed(list, values)),
+    "all": lambda values: all(_listed(list, values)),
     "range": _range,
-    "enumerate": lambda values, *_, **__: _listed(enumerate, values),
-    "zip": lambda *values, **_: _listed(zip, *values),
-    "reversed": lambda values, **_: _listed(reversed, values),
+    "enumerate": lambda values, start=0: _listed(lambda found: enumerate(found, start), values),
+    "zip": lambda *values, strict=False: _listed(
+        lambda *found: zip(*found, strict=strict), *values
+    ),
+    "reversed": lambda values: _listed(reversed, values),
     "bisect.bisect": _bisect_right,
     "bisect.bisect_right": _bisect_right,
     "bisect.bisect_left": _bisect_left,
-    "math.prod": lambda values, **_: _checked(math.prod, values),
 }
 
 
 def _listed(function: Callable[..., Any], *values: object) -> list[Any]:
-    if not all(isinstance(value, list | tuple) for value in values):
+    if not all(isinstance(value, list | tuple | str | dict) for value in values):
         raise NoValueError
     return list(function(*values))
 
@@ -229,7 +228,4 @@ def call(function: Callable[..., object], given: Sequence[object], named: dict[s
     Raises:
         NoValueError: it has none for these arguments, or it would be large.
     """
-    result = _checked(function, *given, **named)
-    if isinstance(result, list | str | tuple) and len(result) > MAX_LENGTH:
-        raise NoValueError
-    return result
+    return checked(function, *given, **named)

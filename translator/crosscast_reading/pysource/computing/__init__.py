@@ -1,1 +1,0 @@
-"""Pure functions of a program computed for given arguments, without running the program."""
