@@ -49,11 +49,11 @@ class ModelMachine(ProgramObjects):
         return self.opaque(node, place.module)
 
     def blank(self, node: ast.AST, frame: Variables, *, is_changed: bool = False) -> Opaque:
-        """Return what a name holds whose value is not known."""
+        """Return the content of a name whose value is not known."""
         return replace(self.opaque(node, frame.module), is_changed=is_changed)
 
     def certain(self, node: ast.expr, frame: Variables) -> Any:
-        """Return what an expression is.
+        """Return the value of an expression.
 
         Raises:
             UnreadableError: it is not known.
@@ -121,7 +121,7 @@ class ModelMachine(ProgramObjects):
         return None if is_open else bool(value)
 
     def items(self, value: Any, node: ast.expr, place: Variables) -> list[Any]:
-        """Return what a loop runs over."""
+        """Return the items that a loop runs over."""
         match _known(value):
             case SequenceObject(parts=parts):
                 return [part for _, part in parts]
@@ -168,7 +168,7 @@ class ModelMachine(ProgramObjects):
         return value
 
     def name(self, node: ast.Name, place: Variables) -> Any:
-        """Return what a name is."""
+        """Return the value of a name."""
         names = place.find(node.id)
         if names is not None:
             found = names[node.id]
@@ -181,7 +181,7 @@ class ModelMachine(ProgramObjects):
         return self.outside(node, place.module)
 
     def attribute(self, node: ast.Attribute, place: Variables) -> Any:
-        """Return what an attribute is."""
+        """Return the value of an attribute."""
         base = self.value(node.value, place)
         if isinstance(base, Opaque) and base.is_cause:
             return base
@@ -276,7 +276,7 @@ class ModelMachine(ProgramObjects):
     def run_function(
         self, closure: Closure, given: Sequence[Any], named: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return what a function of the program returns."""
+        """Return the result of a function of the program."""
         before = len(self.graph.steps)
         found = super().run_function(closure, given, named)
         if len(self.graph.steps) > before:

@@ -54,7 +54,7 @@ class ProgramObjects(Machine):
         return Opaque(f"{module.text(node)[:80]} is not known", module.span(node))
 
     def outside(self, node: ast.expr, module: Module) -> Any:
-        """Return what a name is that the functions computed here do not assign."""
+        """Return the value of a name that the functions computed here do not assign."""
         return self.plain(evaluate(node, module), node, module)
 
     def plain(self, value: Value | Any, node: ast.expr, module: Module) -> Any:
@@ -84,7 +84,7 @@ class ProgramObjects(Machine):
         return self.opaque(node, module)
 
     def named_object(self, name: str, node: ast.expr, module: Module) -> Any:
-        """Return what a qualified name stands for."""
+        """Return the object of a qualified name."""
         if ":" not in name:
             return Library(canonical(name)) if name else self.opaque(node, module)
         scope = self.program.class_named(name)

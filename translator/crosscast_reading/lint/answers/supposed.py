@@ -61,7 +61,7 @@ class _World:
     """Most names to follow."""
 
     def behind(self, node: ast.expr) -> tuple[ast.expr, _World] | None:
-        """Return what a name is defined as, and where."""
+        """Return the definition of a name, and its place."""
         made = _made(node, self.module) if self.hops else None
         return made and (made[0], _World(made[1], self.supposed, self.hops - 1))
 

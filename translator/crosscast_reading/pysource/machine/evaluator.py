@@ -52,7 +52,7 @@ class Evaluator(ABC, Generic[Place]):
     def applied(
         self, node: ast.AST, values: Sequence[Any], compute: Callable[..., object], place: Place
     ) -> Any:
-        """Return what an operation on plain values gives for values of the domain."""
+        """Return the result of an operation on plain values, for values of the domain."""
 
     @abstractmethod
     def name(self, node: ast.Name, place: Place) -> Any:
@@ -79,7 +79,7 @@ class Evaluator(ABC, Generic[Place]):
         return value
 
     def items(self, value: Any, node: ast.expr, place: Place) -> Sequence[Any] | None:
-        """Return what a value runs through; None if that is not known.
+        """Return the items of a value; None if they are not known.
 
         Args:
             value: of the expression.

@@ -271,7 +271,7 @@ class Machine(StatementRunner):
         node: ast.Call,
         frame: Variables,
     ) -> Any:
-        """Return what a method of a text, list or dictionary returns, and change it."""
+        """Return the result of a method of a text, list or dictionary, and change it."""
         given, named = arguments
         try:
             if not builtins.is_shallow(name):
@@ -320,7 +320,7 @@ class Machine(StatementRunner):
     def run_function(
         self, closure: Closure, given: Sequence[Any], named: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return what a function of the program returns."""
+        """Return the result of a function of the program."""
         module = closure.module
         names = self._bound(closure, (*closure.given, *given), {**closure.named, **(named or {})})
         frame = Variables(module, names, closure.frame)

@@ -39,7 +39,7 @@ class World(Protocol):
     """What computed code reads from the program around it."""
 
     def read(self, node: ast.expr, module: Module) -> object:
-        """Return what a name, attribute or entry is that the computed code does not assign.
+        """Return the value of a name, attribute or entry that the computed code does not assign.
 
         Raises:
             NoValueError: nothing is known of it.
@@ -83,7 +83,7 @@ class NumberMachine(Machine):
                 self.limits.add(number)
 
     def assigned_at(self, part: Slice, frame: Variables) -> object:
-        """Return what an assignment assigns when it is first reached; raises like `value_in`."""
+        """Return the value that an assignment first assigns; raises like `value_in`."""
         before, self._slice = self._slice, part
         try:
             self.run(part.body, frame)
@@ -98,7 +98,7 @@ class NumberMachine(Machine):
     def run_function(
         self, closure: Closure, given: Sequence[Any], named: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return what a function of the program returns; raises like `value_in`."""
+        """Return the result of a function of the program; raises like `value_in`."""
         before, self._slice = self._slice, None
         try:
             return super().run_function(closure, given, named)
@@ -120,7 +120,7 @@ class NumberMachine(Machine):
         raise NoValueError
 
     def blank(self, node: ast.AST, frame: Variables, *, is_changed: bool = False) -> Nothing:
-        """Return what a name holds whose value is not known."""
+        """Return the content of a name whose value is not known."""
         return NOTHING
 
     def stored(self, node: ast.expr, frame: Variables) -> Any:
@@ -239,7 +239,7 @@ class NumberMachine(Machine):
         return held if isinstance(held, list | dict | str) else None
 
     def _of_program(self, node: ast.Call, frame: Variables) -> Any:
-        """Return what a function of the program returns, or what the world says of the call."""
+        """Return the result of a function of the program, or the answer of the world to the call."""
         module = frame.module
         own = module.program.function(module.call(node))
         if own is None:
@@ -338,7 +338,7 @@ class NumberMachine(Machine):
             frame.names[name] = NOTHING
 
     def assigned(self, statement: ast.Assign | ast.AugAssign, frame: Variables) -> Any:
-        """Return what an assignment assigns, `NOTHING` if it has no value."""
+        """Return the value that is assigned, `NOTHING` if there is none."""
         try:
             return super().assigned(statement, frame)
         except NoValueError:

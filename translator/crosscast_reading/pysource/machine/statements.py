@@ -56,7 +56,7 @@ class StatementRunner(Evaluator[Variables]):
 
     @abstractmethod
     def blank(self, node: ast.AST, frame: Variables, *, is_changed: bool = False) -> Any:
-        """Return what a name holds whose value is not known.
+        """Return the content of a name whose value is not known.
 
         Args:
             node: what assigns or changes it.
@@ -183,7 +183,7 @@ class StatementRunner(Evaluator[Variables]):
     def new_value(
         self, statement: ast.Assign | ast.AugAssign | ast.Expr, given: ast.expr, frame: Variables
     ) -> Any:
-        """Return what an assignment assigns, or a call of a setter.
+        """Return the value that an assignment assigns, or a call of a setter.
 
         Args:
             statement: the assignment, or the call.
@@ -210,7 +210,7 @@ class StatementRunner(Evaluator[Variables]):
             self.assign(target, value, frame)
 
     def assigned(self, statement: ast.Assign | ast.AugAssign, frame: Variables) -> Any:
-        """Return what an assignment assigns, or what is kept for a value that is not known."""
+        """Return the value that is assigned, or the one kept for a value that is not known."""
         return self.new_value(statement, statement.value, frame)
 
     def returned(self, statement: ast.Return, frame: Variables) -> None:

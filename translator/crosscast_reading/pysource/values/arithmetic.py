@@ -86,7 +86,7 @@ def entry(base: Any, key: Any) -> object:
 
 
 def checked(function: Callable[..., Any], *arguments: object, **named: object) -> Any:
-    """Return what a function returns; raises like `binary`."""
+    """Return the result of a function; raises like `binary`."""
     try:
         result = function(*arguments, **named)
     except ERRORS:
