@@ -239,7 +239,7 @@ class NumberMachine(Machine):
         return held if isinstance(held, list | dict | str) else None
 
     def _of_program(self, node: ast.Call, frame: Variables) -> Any:
-        """Return the result of a function of the program, or the answer of the world to the call."""
+        """Return the result of a function of the program, or what the world says of it."""
         module = frame.module
         own = module.program.function(module.call(node))
         if own is None:
