@@ -18,7 +18,6 @@ from crosscast_reading.facts.fact import Fact, unknown
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast_reading.readers.fact_builder import fact_of
-from crosscast_reading.readers.python.chosen_types import chosen_types, conditions_of_half
 from crosscast_reading.readers.python.conditions import branches, reached_by
 from crosscast_reading.readers.python.library_calls import (
     calls_of,
@@ -39,6 +38,7 @@ from crosscast_reading.readers.python.precision import (
 )
 from crosscast_reading.readers.python.scale_bounds import own_bounds
 from crosscast_reading.readers.python.scaler_switches import tell_idle_scalers
+from crosscast_tensorflow.reading.chosen_types import chosen_types, conditions_of_half
 from crosscast_tensorflow.reading.half_inputs import half_inputs
 from crosscast_tensorflow.reading.keras_elsewhere import by_scaler
 from crosscast_tensorflow.reading.keras_factor import factors, fixed_scale, scaling_is_off
