@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable
 from types import FrameType
@@ -97,6 +98,11 @@ def _watch(frame: FrameType, event: str, argument: object) -> Callable[..., Any]
         if isinstance(value, str | list | tuple) and len(value) > _LARGE:
             raise OverflowError
     return _watch
+
+
+def function(body: str, parameters: str = "") -> str:
+    """Return a function `f` with a body."""
+    return f"def f({parameters}):\n{textwrap.indent(body.strip(), '    ')}\n"
 
 
 def is_same(one: Any, other: Any) -> bool:
