@@ -15,19 +15,17 @@ from reading_cases.files import Case, Variation, accept, cases_of
 FOLDER = Path(__file__).parent
 FILES = {path: cases_of(path) for path in sorted(FOLDER.glob("*.md"))}
 CASES = [
-    pytest.param(path, case, None, id=f"{path.stem}: {case.title}")
+    pytest.param(
+        path, case, each, id=": ".join([path.stem, case.title, *([each.title] if each else [])])
+    )
     for path, cases in FILES.items()
     for case in cases
+    for each in (None, *case.variations)
 ]
-VARIATIONS = [
-    pytest.param(path, case, each, id=f"{path.stem}: {case.title}: {each.title}")
-    for path, cases in FILES.items()
-    for case in cases
-    for each in case.variations
-]
+"""A case and its variations follow each other: what is said of the case is worked out once."""
 
 
-@pytest.mark.parametrize(("path", "case", "variation"), [*CASES, *VARIATIONS])
+@pytest.mark.parametrize(("path", "case", "variation"), CASES)
 def test_all_that_is_said_of_a_program(path: Path, case: Case, variation: Variation | None) -> None:
     said = case.said_now(variation)
     if os.environ.get("CROSSCAST_WRITE_GOLDENS"):
