@@ -13,10 +13,10 @@ from typing import Any
 
 from crosscast.messages.source import Source
 from crosscast_migrate.models.graph import Graph
+from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.machine import ModelMachine
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Opaque
-from crosscast_migrate.models.tables import TABLES
 from crosscast_reading.pysource.machine.frames import Closure, Nothing
 from crosscast_reading.pysource.machine.numbers import NumberMachine
 from crosscast_reading.pysource.programs.module import Module
@@ -60,8 +60,9 @@ def computed_as_numbers(text: str, steps: int = 400_000) -> Any:
 def computed_as_model(text: str, steps: int = 400_000) -> Any:
     """Return what `f` of a text returns in the domain of layers and shapes."""
     module = module_of(text)
-    tables = TABLES["torch"]
-    machine = ModelMachine(module.program, tables, Graph("torch", tables.channels))
+    tables = model_tables()["torch"]
+    assert tables.reading is not None
+    machine = ModelMachine(module.program, tables.reading, Graph(tables))
     machine.budget = Budget(steps, machine.budget.calls)
     try:
         found = machine.run_function(_function(module), ())

@@ -42,6 +42,8 @@ WRITING = ModelWriting(
             "epsilon={eps}|0.001",
             "center={affine}|True",
             "scale={affine}|True",
+            "beta_initializer={b}",
+            "gamma_initializer={weight}",
             "name={name}",
         ),
         "layer_norm": (
@@ -50,6 +52,8 @@ WRITING = ModelWriting(
             "epsilon={eps}|0.001",
             "center={shift}|True",
             "scale={affine}|True",
+            "beta_initializer={b}",
+            "gamma_initializer={weight}",
             "name={name}",
         ),
         "embedding": (

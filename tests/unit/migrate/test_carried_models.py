@@ -115,6 +115,21 @@ def test_initial_weights_follow_the_source() -> None:
     assert network.notes == ("what the weight of fc starts from is not carried",)
 
 
+NORMS = {
+    "torch": ["nn.BatchNorm1d(3)", "nn.init.constant_(self.layer_1.weight, 0.0)"],
+    "paddle": ["nn.BatchNorm1D(3, weight_attr=nn.initializer.Constant(0.0))"],
+    "tensorflow": ["gamma_initializer=keras.initializers.Constant(0.0)"],
+}
+
+
+@pytest.mark.parametrize(("target", "expected"), NORMS.items())
+def test_normalizations_start_as_in_the_source(target: str, expected: list[str]) -> None:
+    fill = "model = nn.Sequential(nn.Linear(7, 3), nn.BatchNorm1d(3))\n"
+    network = network_read(program(f"{fill}nn.init.zeros_(model[1].weight)"), "torch")
+    text = written(network, target)
+    assert all(part in text for part in expected)
+
+
 IN_A_LOOP = {
     "layers = []\nfor _ in range(2):\n    layers.append(nn.Linear(4, 4))\n"
     "model = nn.Sequential(*layers)": 2,

@@ -13,6 +13,11 @@ from crosscast_migrate.models.network import Initial, Layer, Network, Unreadable
 from crosscast_migrate.models.tables import ModelTables, ModelWriting
 
 _NORMS = frozenset({"batch_norm", "layer_norm"})
+_ONE_ARGUMENT = {
+    "weight_or_affine": ("weight", "affine"),
+    "bias_or_shift": ("b", "shift", "affine"),
+}
+"""Arguments that say whether a normalization has a weight and what it starts from."""
 _USUAL: Mapping[str, tuple[str, str]] = {
     "padding_index": ("None", "embedding with a row that stays zero"),
     "bias": ("True", "layer without a bias"),
@@ -78,10 +83,13 @@ class LayerCode:
         values["name"] = py_literal(layer.name)
         for name, place in (("weight", "weight"), ("bias", "b")):
             values[place] = "" if self.writing.fills else self._initial(layer, name)
-            if values[place] and f"{{{place}}}" not in row and layer.kind not in _NORMS:
+            if values[place] and not _says(row, place):
                 raise UnreadableError(f"{self.tables.title} has no initial {name} of {layer.kind}")
         if settings.get("bias") is False:
             values["b"] = self.writing.no_bias
+        if layer.kind in _NORMS:
+            values["weight_or_affine"] = values["weight"] or values["affine"]
+            values["bias_or_shift"] = values["b"] or values.get("shift", values["affine"])
         if layer.kind == "batch_norm":
             rank = self._norm_rank(layer)
             values["norm_rank"] = rank or 1
@@ -103,7 +111,7 @@ class LayerCode:
         if layer.kind == "conv":
             values["nones"] = ", ".join(["None"] * settings["rank"])
         for name, (usual, other) in _USUAL.items():
-            is_said = f"{{{name}}}" in row or (name == "bias" and self.writing.no_bias)
+            is_said = _says(row, name) or (name == "bias" and self.writing.no_bias)
             if values.get(name, usual) != usual and not is_said:
                 raise UnreadableError(f"{self.tables.title} has no {other}")
         if layer.kind in self.writing.values:
@@ -139,6 +147,12 @@ class LayerCode:
             return False
         usual = default(initials.fans(layer.kind, layer.settings))
         return usual.name == initial.name and math.isclose(usual.number, initial.number)
+
+
+def _says(row: str, name: str) -> bool:
+    """Whether a row prints a value, alone or in an argument that says several."""
+    places = (name, *(place for place, said in _ONE_ARGUMENT.items() if name in said))
+    return any(f"{{{place}}}" in row for place in places)
 
 
 def _argument(part: str, values: Mapping[str, Any]) -> str:
