@@ -34,6 +34,13 @@ WITHOUT_FUNCTION = {"schema", "server"}
 """Commands without parameters."""
 
 
+def unguarded(callback: Any) -> FunctionCommand:
+    """Return the command of a group, which is wrapped once the command line was built."""
+    command = inspect.unwrap(callback, stop=lambda each: isinstance(each, FunctionCommand))
+    assert isinstance(command, FunctionCommand)
+    return command
+
+
 def commands() -> Iterator[tuple[str, FunctionCommand]]:
     for name in NAMES:
         found = load(name)
@@ -41,7 +48,8 @@ def commands() -> Iterator[tuple[str, FunctionCommand]]:
             yield name, found  # type: ignore[misc]
             continue
         for command in found.registered_commands:
-            yield f"{name} {command.name}", command.callback  # type: ignore[misc]
+            assert command.callback is not None
+            yield f"{name} {command.name}", unguarded(command.callback)
 
 
 COMMANDS = {name: command for name, command in commands() if name not in WITHOUT_FUNCTION}
