@@ -61,7 +61,7 @@ class PaddleAmpReader:
             span = cast_site.module.span(cast_site.node)
             yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
         scalers = [call for _, call in matching(program, SCALER)]
-        if is_trained(program) and are_unused(scalers, program):
+        if is_trained(program) and are_unused(scalers, program.modules):
             places = [call.module.span(call.node) for call in scalers]
             yield fact_of("loss_scaling.mode", Known("none"), *places, reader=NAME)
             scalers = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,14 +39,19 @@ class Use:
     """Calls outside of the given files that receive the whole namespace, as text."""
 
 
-def use_of(program: Program) -> Use:
-    """Return the uses of the namespaces of a program's flags."""
+def use_of(program: Program, without: Collection[Module] = ()) -> Use:
+    """Return the uses of the namespaces of a program's flags.
+
+    Args:
+        program: the program.
+        without: modules whose uses are left out.
+    """
     use = Use()
     bound = {name for module in program.modules for name in _bound(module)}
     names = bound | (NAMES - _optimizers(program))
     names |= _parameters(program, names)
     for module in program.modules:
-        for node in module.parents:
+        for node in module.parents if module not in without else ():
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 if not _of_library(node, module):
                     use.read.add(node.attr)

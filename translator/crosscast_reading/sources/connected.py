@@ -9,6 +9,7 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.once import once
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.sources.prefilter import may_train
+from crosscast_reading.trainstep.events import TrainingStep
 
 
 def connected(module: Module) -> frozenset[Module]:
@@ -18,6 +19,12 @@ def connected(module: Module) -> frozenset[Module]:
     nothing of a training program: it may be imported for what its import does.
     """
     return _groups(module.program)[module]
+
+
+def modules_of(step: TrainingStep) -> frozenset[Module]:
+    """Return the modules that a training step stands in, with those that are connected to them."""
+    homes = {event.module for event in step.events} | {step.module}
+    return frozenset().union(*map(connected, homes))
 
 
 @once

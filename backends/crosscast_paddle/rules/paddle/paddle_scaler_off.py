@@ -8,6 +8,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_paddle.answers.amp import AMP, casts, methods, on_cpu, scalers
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import changed
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
 
@@ -29,16 +30,20 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
         return
     regions = casts(program)
-    brain = [call for call, kind in regions if kind == "bfloat16"]
     half = [call for call, kind in regions if kind == "float16"]
-    if brain and half:
+    for brain in (call for call, kind in regions if kind == "bfloat16"):
+        near = connected(brain.module)
+        scaler = next((call for call in made if call.module in near), None)
+        if scaler is None or not any(call.module in near for call in half):
+            continue
         yield Finding(
-            span=brain[0].module.span(brain[0].node),
+            span=brain.module.span(brain.node),
             message="auto_cast to bfloat16 permanently disables the scaler of the float16 "
             "training: bfloat16 remains the dtype of the process when the region ends",
             hint="use the same dtype everywhere",
-            related=(made[0].module.span(made[0].node),),
+            related=(scaler.module.span(scaler.node),),
         )
+        return
 
 
 _EVALUATION = """\

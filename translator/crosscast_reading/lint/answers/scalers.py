@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.programs.call import Call
+from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.unused_scalers import are_unused
 from crosscast_reading.sources.subject import Subject
@@ -22,10 +24,16 @@ def scaler_calls(subject: Subject) -> list[Call]:
     ]
 
 
-def idle_scalers(subject: Subject) -> bool:
-    """Whether every scaler of a program is only created, saved, or scales what is only shown."""
-    made = scaler_calls(subject)
-    return are_unused(made, subject.program)
+def idle_scalers(subject: Subject, modules: Collection[Module] = ()) -> bool:
+    """Whether every scaler is only created, saved, or scales what is only shown.
+
+    Args:
+        subject: the program.
+        modules: those whose scalers are meant, with all that may use them; all if omitted.
+    """
+    near = modules or subject.program.modules
+    made = [call for call in scaler_calls(subject) if call.module in near]
+    return are_unused(made, near)
 
 
 def tests_around(call: Call) -> list[ast.expr]:

@@ -13,6 +13,7 @@ from crosscast_reading.lint.namespaces import use_of
 from crosscast_reading.lint.topics import Topic, topic_of
 from crosscast_reading.pysource.libraries.public_names import INSTALLED, STANDARD
 from crosscast_reading.readers.python.compiled_models import compiled as keras_compiled
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -57,9 +58,12 @@ def unused_flags(subject: Subject) -> Iterator[tuple[Flag, Topic]]:
         ]
     if not flags:
         return
-    use = use_of(program)
-    small = {name.lower() for name in use.read if name.isupper()}
+    whole = use_of(program)
     for flag, topic in flags:
+        others = {other.module for other in program.all_flags if other.dest == flag.dest}
+        others -= connected(flag.module)
+        use = use_of(program, others) if others else whole
+        small = {name.lower() for name in use.read if name.isupper()}
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
         if (
             (flag.dest in use.read and not is_only_kept(flag, program))

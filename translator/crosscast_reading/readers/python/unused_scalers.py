@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
@@ -12,20 +12,24 @@ from crosscast_reading.readers.python.library_calls import target_of
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.module import Module
-    from crosscast_reading.pysource.programs.program import Program
 
 _NO_USE = ("state_dict", "load_state_dict", "get_scale", "update")
 """Methods that neither scale a loss nor make a step."""
 _SHOWS = frozenset({"print", "info", "debug", "log"})
 
 
-def are_unused(made: Sequence[Call], program: Program) -> bool:
-    """Whether every scaler is only created, saved, updated, or scales what is only shown."""
+def are_unused(made: Sequence[Call], modules: Iterable[Module]) -> bool:
+    """Whether every scaler is only created, saved, updated, or scales what is only shown.
+
+    Args:
+        made: the calls that create them.
+        modules: those that may use them.
+    """
     names = {target_of(call.node, call.module).rpartition(".")[2] for call in made}
     if not made or not all(names):
         return False
     makers = {inner for call in made for inner in walk(call.node.func)}
-    for module in program.modules:
+    for module in modules:
         nodes: list[ast.Name | ast.Attribute] = [*module.every(ast.Name)]
         nodes += module.every(ast.Attribute)
         for node in nodes:

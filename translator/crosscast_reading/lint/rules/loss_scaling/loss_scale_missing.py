@@ -24,7 +24,7 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.emitted.script import scales_nothing
-from crosscast_reading.sources.connected import connected
+from crosscast_reading.sources.connected import modules_of
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event, Guard, TrainingStep
 
@@ -37,13 +37,15 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if scales_nothing(program.modules):
         return
-    idle = idle_scalers(subject)
-    if uses_scaler(program.modules) and not idle:
+    if uses_scaler(program.modules) and not idle_scalers(subject):
         yield from _switched_off(subject)
         yield from _on_one_branch(subject)
+    is_scaled: dict[frozenset[Module], bool] = {}
     for step in eager_steps(subject):
-        homes = {event.module for event in step.events} | {step.module}
-        if not idle and any(uses_scaler(connected(home)) for home in homes):
+        near = modules_of(step)
+        if near not in is_scaled:
+            is_scaled[near] = uses_scaler(near) and not idle_scalers(subject, near)
+        if is_scaled[near]:
             continue
         backward = step.of("backward")
         if any(event.scaler or event.library or _multiplies(event) for event in backward):

@@ -11,6 +11,7 @@ from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scale
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.readers.python.library_calls import calls_of, plain
+from crosscast_reading.sources.connected import modules_of
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ _UPDATES = re.compile(r"scal\w{0,60}(\[\w{1,60}\])?\.update\(|\.minimize\(|\b(gr
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers that step and are never updated in the program."""
-    program = subject.program
-    if any(_UPDATES.search(module.code) for module in program.modules):
+    if _never_adjusts(subject.program):
         return
-    if _never_adjusts(program):
-        return
+    updating = {module for module in subject.program.modules if _UPDATES.search(module.code)}
     for step in eager_steps(subject):
+        if not updating.isdisjoint(modules_of(step)):
+            continue
         if step.of("update_scale"):
             continue
         for event in step.of("step"):
