@@ -94,7 +94,7 @@ def compare_operations(ours: Manifest | None, reference: Manifest | None) -> tup
             mixed.append(sides)
         else:  # one type on both sides, whichever belong together
             compared += min(len(a), len(b))
-    wrong, own = _judged(sorted(differences, key=lambda one: one.number), ours.order)
+    wrong, own = _judged(sorted(differences, key=lambda each: each.number), ours.order)
     checks = [_verdict(wrong, own, compared)]
     closed = sorted({*ours.closed, *reference.closed})
     rest = (
@@ -123,32 +123,32 @@ def _judged(
     """Return differences, and those that the frameworks make by themselves."""
     wrong: list[Difference] = []
     own: list[Difference] = []
-    for one in differences:
-        since = max((n for n in range(one.number) if order[n].name in PRODUCTS), default=-1)
-        types = one.ours.output, one.reference.output
+    for difference in differences:
+        since = max((n for n in range(difference.number) if order[n].name in PRODUCTS), default=-1)
+        types = difference.ours.output, difference.reference.output
         follows = any(
             d.number > since and (d.ours.output, d.reference.output) == types for d in own
         )
-        same = (one.ours.inputs, one.ours.narrowed) == (
-            one.reference.inputs,
-            one.reference.narrowed,
+        same = (difference.ours.inputs, difference.ours.narrowed) == (
+            difference.reference.inputs,
+            difference.reference.narrowed,
         )
-        by_itself = same and one.ours.usual and one.reference.usual
-        (own if by_itself or follows else wrong).append(one)
+        by_itself = same and difference.ours.usual and difference.reference.usual
+        (own if by_itself or follows else wrong).append(difference)
     return wrong, own
 
 
 def _verdict(wrong: list[Difference], own: list[Difference], compared: int) -> Check:
     if wrong:
         first: dict[str, Difference] = {}
-        for one in wrong:
-            first.setdefault(one.key[0], one)
-        sentences = [one.words for one in first.values()][:MOST_NAMED]
+        for difference in wrong:
+            first.setdefault(difference.key[0], difference)
+        sentences = [difference.words for difference in first.values()][:MOST_NAMED]
         more = [f"{len(wrong) - len(sentences)} more"] if len(wrong) > len(sentences) else []
         words = "; ".join((*sentences, *more))
         return Check(level=LEVEL, name=NAME, result="fail", wording=words)
     if not compared:
         return untested(LEVEL, NAME, "no operation has a counterpart")
-    sentences = [f"by autocast or policy: {one.words}" for one in own[:1]]
+    sentences = [f"by autocast or policy: {difference.words}" for difference in own[:1]]
     fine = "; ".join((f"{compared} operations in the types of the reference", *sentences))
     return Check(level=LEVEL, name=NAME, result="pass", wording=fine)

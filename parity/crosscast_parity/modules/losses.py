@@ -80,11 +80,15 @@ def losses_by_rows(
     first = frameworks[0]
     result = {}
     for name in frameworks[1:]:
-        certain = [one for one in differences[name] if one.certain]
+        certain = [difference for difference in differences[name] if difference.certain]
         apart = [n for n in counts if output_distance(*_pair(computed[n], first, name)) > OUTPUTS]
-        others = [one for one in certain if one.what not in ("loss", "initial values")]
+        others = [
+            difference
+            for difference in certain
+            if difference.what not in ("loss", "initial values")
+        ]
         result[name] = list(differences[name])
-        lost = any(one.what == "loss" for one in certain)
+        lost = any(difference.what == "loss" for difference in certain)
         if others or not apart or (whole in apart and lost):
             continue
         kind = LOSS if whole in apart else TAIL
@@ -92,7 +96,7 @@ def losses_by_rows(
         words += f" with {apart[0]} rows"
         if kind == TAIL:
             words += f", the same with a micro-batch of {whole}"
-        rest = [one for one in differences[name] if one.what != "loss"]
+        rest = [difference for difference in differences[name] if difference.what != "loss"]
         result[name] = [_parting((first, name), losses, kind, words), *rest]
     return result
 

@@ -140,6 +140,7 @@ def _bound(kind: type[ast.operator], left: object, right: object) -> None:
 
 
 def _bound_repeats(operand: object, times: object) -> None:
-    repeated = isinstance(operand, str | list | tuple | bytes)
-    if repeated and not (isinstance(times, int) and len(operand) * times <= MAX_LENGTH):  # type: ignore[arg-type]
+    if not isinstance(operand, str | list | tuple | bytes):
+        return
+    if not isinstance(times, int) or len(operand) * times > MAX_LENGTH:
         raise NoValueError
