@@ -62,7 +62,7 @@ FOUND: dict[str, int] = {
     "translator/crosscast_migrate": 53,
     "translator/crosscast_migrate/models": 29,
     "translator/crosscast_reading/lint": 26,
-    "translator/crosscast_reading/pysource": 112,
+    "translator/crosscast_reading/pysource": 111,
     "translator/crosscast_reading/readers": 184,
     "translator/crosscast_reading/trainstep": 90,
 }

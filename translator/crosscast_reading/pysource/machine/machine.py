@@ -129,12 +129,12 @@ class Machine(StatementRunner):
         if self.is_unknown(left) or self.is_unknown(right):
             return self.unknown(node, frame)
         try:
-            found = compute(left, right)
+            joined: Any = compute(left, right)
         except NoValueError:
             return self.unknown(node, frame)
-        if not self.budget.spend(len(found) // _FREE):  # type: ignore[arg-type]
+        if not self.budget.spend(len(joined) // _FREE):
             self.exhausted(node, frame.module)
-        return found
+        return joined
 
     def binary(self, node: ast.BinOp, place: Variables) -> Any:
         """Return the value of `left op right`."""
