@@ -10,6 +10,8 @@ class TorchAdaptation(StrEnum):
 
     AUTOCAST = "torch autocast"
     EXPLICIT_CASTS = "torch explicit casts"
+    HALF_COPIES = "torch half copies of weights"
+    FUSED_ATTENTION = "torch fused attention"
     MASTER_WEIGHTS = "torch master weights"
     FLOAT32_SUMS = "torch float32 sums of half gradients"
     GPU_ONLY = "torch half precision on GPUs only"

@@ -6,6 +6,7 @@ from crosscast.plan import predicates
 from crosscast.targets.capability import Evidence, Row, StepCondition, Verdict
 from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.conditions import (
+    copies_weights,
     cumulative_hysteresis,
     highest_scale,
     lowest_scale,
@@ -34,6 +35,13 @@ def _gpu_only(path: str, step: StepCondition) -> Row:
 
 
 AMP_ROWS = (
+    Row(
+        path="precision",
+        how="half copies of the weights of layers; their operations follow them",
+        when=copies_weights,
+        adapt=TorchAdaptation.HALF_COPIES,
+        dialects=NEW,
+    ),
     Row(
         path="precision",
         how="half weights: the emitted model casts between operations",
@@ -69,6 +77,14 @@ AMP_ROWS = (
         dialects=OLD,
     ),
     Row(path="precision", how="float32 parameters, float32 operations"),
+    Row(
+        path="precision.ops",
+        how="half kernels, which compute in float32 and round once; embeddings and loss are cast",
+        probe="torch/test_half_kernels.py::test_kernels_round_once",
+        when=copies_weights,
+        adapt=TorchAdaptation.HALF_COPIES,
+        dialects=NEW,
+    ),
     Row(
         path="precision.ops",
         how="casts written out in the emitted model",
@@ -117,6 +133,13 @@ AMP_ROWS = (
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
         step=predicates.half_weights,
         adapt=TorchAdaptation.MASTER_WEIGHTS,
+    ),
+    Row(
+        path="precision.mode",
+        how="float32 weights, and half copies made once per window (not per micro-batch)",
+        when=copies_weights,
+        adapt=TorchAdaptation.MASTER_WEIGHTS,
+        dialects=NEW,
     ),
     _gpu_only("precision.mode", predicates.mixed),
     _gpu_only("precision.compute_dtype", predicates.half_weights),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from crosscast.plan import predicates
 from crosscast.plan.operations import Clip, Plan, Step, UpdateScale
 from crosscast.recipe.document import BertModel, CustomModel, OpTypes, Recipe
+from crosscast.recipe.predicates import stores_half
+from crosscast_torch.target.types import copies_suffice
 
 STOCK_CLIP_EPS = 1e-6
 """What torch.nn.utils.clip_grad_norm_ adds to the norm."""
@@ -40,6 +42,12 @@ def writes_casts(recipe: Recipe) -> bool:
     precision = recipe.precision
     other = precision.mode == "full" or precision.ops != OpTypes()
     return isinstance(recipe.model, BertModel) and other
+
+
+def copies_weights(recipe: Recipe) -> bool:
+    """Whether half copies of the weights of layers make all operations half, as the recipe says."""
+    mixed = recipe.precision.mode == "mixed" and isinstance(recipe.model, BertModel)
+    return mixed and stores_half(recipe) and copies_suffice(recipe)
 
 
 def half_weights_float32_sums(plan: Plan) -> bool:

@@ -8,7 +8,7 @@ from crosscast.plan import predicates
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe
-from crosscast.recipe.predicates import recomputes
+from crosscast.recipe.predicates import fused_attention, recomputes
 from crosscast.targets.backend import Dialect
 from crosscast.targets.capability import Evidence, Row, Verdict, adaptations, judge
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
@@ -17,6 +17,7 @@ from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.target.conditions import (
     adam_rounds_shares,
+    copies_weights,
     half_weights_float32_sums,
     lamb_or_lion,
     own_clip,
@@ -29,11 +30,37 @@ ROWS = (
     tensorboard_row("torch.utils.tensorboard.SummaryWriter"),
     Row(path="seed", how="torch.manual_seed; NumPy orders the rows"),
     Row(path="model", how="nn.Module with explicit types, or the user's factory"),
+    Row(
+        path="model.attention",
+        how="F.scaled_dot_product_attention: no scores are kept, dropout happens inside",
+        probe="torch/test_fused_attention.py::test_no_scores_are_kept",
+        when=fused_attention,
+        adapt=TorchAdaptation.FUSED_ATTENTION,
+        dialects=NEW,
+    ),
+    Row(
+        path="model.attention",
+        verdict=Verdict.ADAPTED,
+        how="scaled_dot_product_attention is new in PyTorch 2.0: two products and a softmax",
+        code="CC385",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: needs an older release",
+        when=fused_attention,
+        dialects=OLD,
+    ),
+    Row(path="model.attention", how="two matrix products and a softmax"),
     Row(path="data", how="read as NumPy arrays, the same row order on every framework"),
     Row(path="data.workers", how="processes of torch.utils.data.DataLoader"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
     *AMP_ROWS,
     Row(path="accumulation", how="loss divided before backward, gradients summed in .grad"),
+    Row(
+        path="accumulation.dtype",
+        how="half gradients are added to the float32 gradient of the weight behind the copy",
+        when=copies_weights,
+        adapt=TorchAdaptation.FLOAT32_SUMS,
+        dialects=NEW,
+    ),
     Row(
         path="accumulation.dtype",
         verdict=Verdict.ADAPTED,
@@ -165,7 +192,7 @@ ROWS = (
         path="activation_checkpointing",
         verdict=Verdict.UNSUPPORTED,
         how="torch.utils.checkpoint has no use_reentrant=False before PyTorch 1.11",
-        code="CC319",
+        code="CC385",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
         when=recomputes,

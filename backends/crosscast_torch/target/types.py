@@ -1,13 +1,19 @@
-"""Types of operations in the emitted model: left to autocast, or written out."""
+"""Types of operations in the emitted model.
+
+They are left to autocast, or follow from half copies of the weights, or every operation casts what
+it gets.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from crosscast.emit.frame import Frame
 from crosscast.plan import predicates
 from crosscast.plan.operations import Autocast, Dtype, Plan
+from crosscast.recipe.document import OpType, OpTypes, Recipe
 from crosscast.targets.backend import Form
 from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.api import TorchSpelling
@@ -15,13 +21,25 @@ from crosscast_torch.target.api import TorchSpelling
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassesView:
-    """The type of every class of operations."""
+    """The type that every class of operations gets, and what it computes in."""
 
     matmul: Dtype
     pointwise: Dtype
     reductions: Dtype
     embeddings: Dtype
     losses: Dtype
+    residual: Dtype
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundsView:
+    """Which classes of operations round what they computed in float32, as a cast; empty for none."""
+
+    matmul: str
+    pointwise: str
+    reductions: str
+    embeddings: str
+    losses: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +50,25 @@ class TypesView:
     """Half type of the computation; empty for none."""
     autocast: str
     """Context of the forward pass; empty for none."""
-    explicit: bool
-    """Whether every operation casts what it gets."""
+    casts: Literal["autocast", "copies", "explicit"]
+    """Who decides what an operation gets: autocast and `.float()`, half copies of the weights, or
+    the operation itself."""
+    fused: bool
+    """Whether attention is one operation."""
+    stores: bool
+    """Whether the recipe says more than what operations compute in."""
     classes: ClassesView
+    rounds: RoundsView
+
+    @property
+    def explicit(self) -> bool:
+        """Whether every operation casts what it gets."""
+        return self.casts == "explicit"
+
+    @property
+    def copies(self) -> bool:
+        """Whether layers compute with half copies of their weights."""
+        return self.casts == "copies"
 
     @property
     def layers(self) -> Literal["", "nn."]:
@@ -49,7 +83,7 @@ class TypesView:
     @property
     def pointwise(self) -> str:
         """The cast of what autocast may have left in half."""
-        return ".to(POINTWISE)" if self.explicit else ".float()"
+        return {"autocast": ".float()", "copies": "", "explicit": ".to(POINTWISE)"}[self.casts]
 
     @property
     def pointwise_again(self) -> str:
@@ -57,49 +91,115 @@ class TypesView:
         return ".to(POINTWISE)" if self.explicit else ""
 
     @property
+    def residual(self) -> str:
+        """The cast of what a layer gets, before the residual sum."""
+        return ".to(RESIDUAL)" if self.own_residual else self.pointwise_again
+
+    @property
+    def own_residual(self) -> bool:
+        """Whether the residual sums have another type than pointwise operations."""
+        rounded = bool(self.rounds.pointwise)
+        return self.explicit and (rounded or self.classes.residual != self.classes.pointwise)
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the model rounds what an operation computed in float32."""
+        rounds = self.rounds
+        return any((rounds.matmul, rounds.pointwise, rounds.reductions, rounds.embeddings))
+
+    @property
+    def casts_lookups(self) -> bool:
+        """Whether what is looked up in float32 tables is stored in half."""
+        return self.copies and not self.rounds.embeddings
+
+    @property
     def reductions(self) -> str:
         """The cast of scores and mask."""
-        return ".to(REDUCTIONS)" if self.explicit else ".float()"
+        return {"autocast": ".float()", "copies": "", "explicit": ".to(REDUCTIONS)"}[self.casts]
+
+    @property
+    def mask(self) -> str:
+        """The cast of the mask."""
+        if self.copies:
+            return ".to(x.dtype)"
+        return ".to(MATMUL)" if self.explicit and self.fused else self.reductions
 
     @property
     def lowest(self) -> Literal["-1e4", "-1e9"]:
         """What is added to the scores of padding."""
-        return "-1e4" if self.explicit and self.classes.reductions == "float16" else "-1e9"
+        adds_in = self.classes.matmul if self.fused else self.classes.reductions
+        narrow = adds_in == "float16" and (self.fused or self.casts != "autocast")
+        return "-1e4" if narrow else "-1e9"
 
     @property
     def half_loss(self) -> bool:
         """Whether the loss of a row is half."""
-        return self.explicit and self.classes.losses != "float32"
+        chosen = self.classes.losses != "float32" or bool(self.rounds.losses)
+        return self.casts != "autocast" and chosen
 
     @property
     def logits(self) -> str:
         """The cast of logits."""
-        return f".to(torch.{self.classes.losses})" if self.half_loss else ".float()"
+        half = self.half_loss and not self.rounds.losses
+        return f".to(torch.{self.classes.losses})" if half else ".float()"
 
     @property
     def loss_doc(self) -> str:
         """The type of the loss, in words."""
-        return f"{self.classes.losses}, added in float32" if self.half_loss else "float32"
+        return f"{self.half}, added in float32" if self.half_loss else "float32"
 
 
 def types_view(plan: Plan, frame: Frame, spelling: TorchSpelling, form: Form) -> TypesView:
     """Return the types of a plan's operations."""
-    half, chosen = predicates.half_type(plan), frame.op_types
+    half, has = predicates.half_type(plan), plan.adapted.__contains__
     # A step is given its model, whose casts are the program's own.
-    autocast = TorchAdaptation.AUTOCAST in plan.adapted or form == "step"
+    autocast = has(TorchAdaptation.AUTOCAST) or form == "step"
+    casts: Literal["autocast", "copies", "explicit"] = "autocast"
+    if has(TorchAdaptation.HALF_COPIES):
+        casts = "copies"
+    elif has(TorchAdaptation.EXPLICIT_CASTS) and form == "script":
+        casts = "explicit"
+    kinds = kernel_types(frame.op_types)
 
-    def dtype(kind: Literal["compute", "float32"]) -> Dtype:
-        return plan.get(Autocast).compute_dtype if kind == "compute" else "float32"
+    def dtype(kind: OpType) -> Dtype:
+        return plan.get(Autocast).compute_dtype if kind == "half" else "float32"
+
+    def rounds(kind: OpType) -> str:
+        return ".to(HALF)" if kind == "float32_stored_half" else ""
 
     return TypesView(
         half=half,
         autocast=spelling.autocast(half) if half and autocast else "",
-        explicit=TorchAdaptation.EXPLICIT_CASTS in plan.adapted and form == "script",
-        classes=ClassesView(
-            matmul=dtype(chosen.matmul),
-            pointwise=dtype(chosen.pointwise),
-            reductions=dtype(chosen.reductions),
-            embeddings=dtype(chosen.embeddings),
-            losses=dtype(chosen.losses),
+        casts=casts,
+        fused=has(TorchAdaptation.FUSED_ATTENTION),
+        stores=casts == "copies" or "float32_stored_half" in frame.op_types.model_dump().values(),
+        classes=ClassesView(**{name: dtype(kind) for name, kind in kinds.items()}),
+        rounds=RoundsView(
+            **{name: rounds(kind) for name, kind in kinds.items() if name != "residual"}
         ),
     )
+
+
+def kernel_types(chosen: OpTypes) -> Mapping[str, OpType]:
+    """Return how classes of operations are written: `half` where a kernel rounds once by itself.
+
+    PyTorch's kernels for GELU, tanh, dropout, softmax and LayerNorm in half compute in float32 and
+    round their result once (tests/probes/torch/test_half_kernels.py). So `float32_stored_half` of
+    what gets half is `half`.
+    """
+    kinds: dict[str, OpType] = chosen.model_dump()
+    stored = {name for name, kind in kinds.items() if kind != "float32"}
+    gets = {"pointwise": {"matmul"}, "reductions": {"matmul", "residual", "embeddings"}}
+    for name, sources in gets.items():
+        if kinds[name] == "float32_stored_half" and sources <= stored:
+            kinds[name] = "half"
+    return kinds
+
+
+def copies_suffice(recipe: Recipe) -> bool:
+    """Whether all operations are half once the weights of layers are: nothing has to be cast."""
+    kinds = kernel_types(recipe.precision.ops)
+    in_half = all(
+        kinds[name] == "half" for name in ("matmul", "pointwise", "reductions", "residual")
+    )
+    return in_half and kinds["embeddings"] != "float32"

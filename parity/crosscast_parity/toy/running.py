@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.recipe.document import CrossEntropy, Metrics, OpTypes, Recipe
+from crosscast.emit.compiler import of_program_model
+from crosscast.recipe.document import CrossEntropy, Metrics, Recipe
 from crosscast_parity.toy.compare import Seen
 from crosscast_parity.toy.model import Toy
 from crosscast_parity.toy.worker import TIMEOUT, Worker, WorkerFailure
@@ -18,7 +19,7 @@ from crosscast_parity.toy.worker import TIMEOUT, Worker, WorkerFailure
 def of_step(recipe: Recipe) -> Recipe:
     """Return the recipe without what is about model, loss and evaluation: a step refuses it
     (CC212)."""
-    precision = recipe.precision.model_copy(update={"ops": OpTypes()})
+    recipe = of_program_model(recipe)
     overrides = {
         name: {key: value for key, value in settings.items() if key != "compile"}
         for name, settings in recipe.overrides.items()
@@ -26,7 +27,6 @@ def of_step(recipe: Recipe) -> Recipe:
     changes = {
         "loss": CrossEntropy(),
         "metrics": Metrics(),
-        "precision": precision,
         "activation_checkpointing": False,
         "overrides": overrides,
     }

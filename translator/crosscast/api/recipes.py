@@ -86,8 +86,9 @@ class LoadedRecipe(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as plain data."""
-        data: dict[str, Any] = self.fields.model_dump(mode="json")
-        return data
+        from crosscast.recipe.versions import as_written
+
+        return as_written(self.fields.model_dump(mode="json"))
 
     def __str__(self) -> str:
         return self.text

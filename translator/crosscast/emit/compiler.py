@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -12,7 +13,8 @@ from crosscast.messages.diagnostics import Collector, Diagnostic, Severity
 from crosscast.messages.output import OutputFile
 from crosscast.plan.operations import Plan
 from crosscast.plan.order import verify
-from crosscast.recipe.document import CrossEntropy, OpTypes, Recipe
+from crosscast.recipe.document import BertModel, CrossEntropy, OpTypes, Precision, Recipe
+from crosscast.recipe.policies import DEFAULT_POLICY, POLICIES
 from crosscast.targets import capability
 from crosscast.targets.backend import (
     Backend,
@@ -52,6 +54,9 @@ def compile_recipe(
     """
     collect = Collector()
     collect.found += check_override_names(recipe)
+    if form == "step":
+        collect.found += _beyond_a_step(recipe)
+        recipe = of_program_model(recipe)
     judged = []
     for target in map(find_target, targets):
         judgements = tuple(capability.judge(recipe, target.rows))
@@ -61,8 +66,6 @@ def compile_recipe(
             collect.add(diagnostic)
         if strict:
             _refuse_inexact(target, diagnostics, collect)
-    if form == "step":
-        collect.found += _beyond_a_step(recipe)
     collect.raise_errors()
     return [
         _compile_one(recipe, target, form, judgements, diagnostics)
@@ -90,7 +93,7 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
         ("loss", "loss", loss != CrossEntropy(target=loss.target or "labels")),
         ("metrics", "evaluation", bool(recipe.metrics.custom)),
         ("tracking", "run", recipe.tracking.used),
-        ("precision.ops", "model", recipe.precision.ops != OpTypes()),
+        ("precision.ops", "model", _sets_types(recipe)),
         ("activation_checkpointing", "model", recipe.activation_checkpointing),
     )
     return [
@@ -103,6 +106,23 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
         for path, part, is_set in requested
         if is_set
     ]
+
+
+def _sets_types(recipe: Recipe) -> bool:
+    """Whether a recipe asks for other types than those of its policy, or another policy."""
+    precision = recipe.precision
+    policy = POLICIES[precision.policy]
+    derived = precision.policy in (DEFAULT_POLICY, Precision().policy)
+    return not derived or precision.ops.model_dump() != policy
+
+
+def of_program_model(recipe: Recipe) -> Recipe:
+    """Return the recipe without the types of the shipped BERT: a step is given its model."""
+    types = {"policy": Precision().policy, "ops": OpTypes()}
+    changes: dict[str, Any] = {"precision": recipe.precision.model_copy(update=types)}
+    if isinstance(recipe.model, BertModel):
+        changes["model"] = recipe.model.model_copy(update={"attention": "explicit"})
+    return recipe.model_copy(update=changes)
 
 
 def _compile_one(

@@ -20,6 +20,7 @@ from crosscast.recipe.document import (
     Recipe,
     Tracking,
 )
+from crosscast.recipe.versions import as_written
 
 Tail = Literal["step", "drop", "carry"]
 
@@ -96,9 +97,10 @@ def recipe_hash(recipe: Recipe) -> str:
     """Return a short fingerprint of all recipe fields that affect the training.
 
     Checkpoints can be resumed if it matches; metrics, tracking, the launch of the processes, the
-    number of machines and of workers that read rows are not included.
+    number of machines and of workers that read rows are not included. It does not depend on the
+    version in which a recipe is written.
     """
-    data = recipe.model_dump(mode="json")
+    data = as_written(recipe.model_dump(mode="json"))
     del data["launch"], data["metrics"], data["tracking"]
     del data["distributed"]["nodes"], data["data"]["workers"]
     if recipe.loss == CrossEntropy():

@@ -12,6 +12,7 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Collector, Diagnostic
 from crosscast.recipe.document import BERT_PRESETS
+from crosscast.recipe.policies import DEFAULT_POLICY, POLICIES
 from crosscast.recipe.tracking import derived
 
 
@@ -21,6 +22,7 @@ def derive(raw: Mapping[str, Any], collect: Collector) -> dict[str, Any]:
     _model_sizes(data)
     _loss(data)
     _precision(data)
+    _operation_types(data)
     _batch(data)
     _warmup(data, collect)
     _tracking(data)
@@ -58,6 +60,19 @@ def _precision(data: dict[str, Any]) -> None:
     precision = data.get("precision", {})
     half = isinstance(precision, dict) and precision.get("compute_dtype") == "float16"
     data.setdefault("loss_scaling", {"mode": "dynamic" if half else "none"})
+
+
+def _operation_types(data: dict[str, Any]) -> None:
+    """Fill in the policy of the shipped BERT, and from it the classes that are not set."""
+    model, precision = data.get("model"), data.get("precision")
+    if not (isinstance(model, dict) and isinstance(precision, dict)):
+        return
+    if model.get("kind") != "bert" or precision.get("mode") not in ("mixed", "full"):
+        return
+    policy = precision.setdefault("policy", DEFAULT_POLICY)
+    ops = precision.get("ops", {})
+    if isinstance(policy, str) and policy in POLICIES and isinstance(ops, Mapping):
+        precision["ops"] = {**POLICIES[policy], **ops}
 
 
 def _batch(data: dict[str, Any]) -> None:

@@ -97,24 +97,31 @@ __all__ = [
     "ValueClipping",
 ]
 
-VERSION = 1
-OpType = Literal["compute", "float32"]
+VERSION = 2
+OpType = Literal["half", "float32", "float32_stored_half"]
+Policy = Literal["stored_half", "float32_stream", "autocast", "keras"]
 
 
 class OpTypes(Section):
-    """Dtype of each class of operations in the shipped BERT, if precision.mode is not none.
-    `compute` stands for `precision.compute_dtype`."""
+    """Dtype of each class of operations in the shipped BERT, if precision.mode is not none; derived
+    from `precision.policy` where missing.
 
-    matmul: OpType = "compute"
+    `half`: the operation gets and returns `precision.compute_dtype`; what it computes in is up to
+    the framework's kernel. `float32`: it gets and returns float32. `float32_stored_half`: it
+    computes in float32 and rounds its result once, to `precision.compute_dtype`."""
+
+    matmul: OpType = "half"
     """Dense layers and the two matrix products of attention."""
     pointwise: OpType = "float32"
-    """GELU, tanh, dropout and residual additions."""
+    """GELU, tanh and dropout."""
     reductions: OpType = "float32"
     """Softmax and LayerNorm."""
     embeddings: OpType = "float32"
     """The three embedding lookups and their sum."""
     losses: OpType = "float32"
     """Cross-entropy of every row; the sum and mean over rows are float32."""
+    residual: Literal["half", "float32"] = "float32"
+    """The sums of the residual stream: of what a layer gets and what it computed from it."""
 
 
 class Precision(Section):
@@ -127,6 +134,11 @@ class Precision(Section):
     compute_dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     param_dtype: Literal["float32"] = "float32"
     """Dtype of the weights that the optimizer updates, and of its moments."""
+    policy: Policy = "float32_stream"
+    """Dtypes of the classes in `ops` that are not set there. `stored_half`: float32 arithmetic where
+    sums are long, but every result is stored in half; derived for the shipped BERT in half
+    precision. `float32_stream`: only matrix products are half, as in version 1. `autocast`: as
+    PyTorch's autocast on GPUs. `keras`: as the policies mixed_float16 and mixed_bfloat16."""
     ops: OpTypes = OpTypes.model_construct()
     tf32: bool = False
     """Allow TensorFloat-32 in float32 matmuls on GPUs that support it."""
@@ -272,9 +284,9 @@ Clipping = Annotated[
 
 
 class Recipe(Section):
-    """One training recipe, version 1."""
+    """One training recipe, version 2."""
 
-    version: Literal[1]
+    version: Literal[2]
     name: Slug
     """Name of the run: 1 to 64 letters, digits, dots, dashes and underscores, starting with a
     letter or digit."""

@@ -45,6 +45,9 @@ class BertModel(Section):
     """Number of classes."""
     dropout: Fraction = 0.1
     """Dropout probability of hidden states and attention weights."""
+    attention: Literal["fused", "explicit"] = "fused"
+    """`fused`: one operation that keeps no scores, where the framework has one. `explicit`: two
+    matrix products and a softmax, as in version 1."""
     layer_norm_eps: Positive = 1e-12
     init_std: Positive = 0.02
     """Standard deviation of the normal distribution that initializes kernels and embeddings."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from crosscast.recipe.document import (
     Adam,
     AdamW,
+    BertModel,
     CustomModel,
     DynamicLossScaling,
     NoClipping,
@@ -58,6 +59,17 @@ def half_weights(recipe: Recipe) -> bool:
 def own_types(recipe: Recipe) -> bool:
     """Whether classes of operations have other dtypes than the defaults of mixed precision."""
     return recipe.precision.ops != OpTypes()
+
+
+def stores_half(recipe: Recipe) -> bool:
+    """Whether the types of operations are more than version 1 of recipes can say."""
+    types = recipe.precision.ops
+    return "float32_stored_half" in types.model_dump().values() or types.residual != types.pointwise
+
+
+def fused_attention(recipe: Recipe) -> bool:
+    """Whether the shipped BERT computes attention without keeping scores."""
+    return isinstance(recipe.model, BertModel) and recipe.model.attention == "fused"
 
 
 def dynamic(recipe: Recipe) -> bool:

@@ -16,6 +16,7 @@ from crosscast.recipe.document import (
     DynamicLossScaling,
     NoClipping,
     OpTypes,
+    Precision,
     Recipe,
     Schedule,
     Sgd,
@@ -77,6 +78,13 @@ def _precision(recipe: Recipe) -> Iterator[Diagnostic]:
             code="CC202",
             path="precision.ops",
             message="ops sets dtypes for operations, but mode is none",
+            hint="set precision.mode: mixed and a compute_dtype",
+        )
+    if precision.mode == "none" and precision.policy != Precision().policy:
+        yield Diagnostic(
+            code="CC202",
+            path="precision.policy",
+            message=f"policy is {precision.policy}, but mode is none",
             hint="set precision.mode: mixed and a compute_dtype",
         )
     if recipe.scaling_on and precision.compute_dtype != "float16":
@@ -182,13 +190,17 @@ def _shape(schedule: Schedule) -> Iterator[Diagnostic]:
 def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
     if isinstance(recipe.model, BertModel):
         return
-    if recipe.precision.ops != OpTypes():
-        yield Diagnostic(
-            code="CC210",
-            path="precision.ops",
-            message="ops applies only to the shipped BERT, not to a custom model",
-            hint="write the casts into your model",
-        )
+    for name, differs in (
+        ("policy", recipe.precision.policy != Precision().policy),
+        ("ops", recipe.precision.ops != OpTypes()),
+    ):
+        if differs:
+            yield Diagnostic(
+                code="CC210",
+                path=f"precision.{name}",
+                message=f"{name} applies only to the shipped BERT, not to a custom model",
+                hint="write the casts into your model",
+            )
     if recipe.activation_checkpointing:
         yield Diagnostic(
             code="CC210",

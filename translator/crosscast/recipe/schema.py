@@ -9,10 +9,16 @@ from functools import cache
 from typing import Any
 
 from crosscast.recipe.docstrings import field_docs
-from crosscast.recipe.document import Recipe, Section
+from crosscast.recipe.document import VERSION, OpTypes, Recipe, Section
 from crosscast.recipe.tracking import SWITCHES
+from crosscast.recipe.versions import OLDEST, WORDS_OF_1
 from crosscast.recipe.yaml_source import PathKey
 
+# Optional fields whose default depends on others: what their class says would mislead.
+_NO_DEFAULT = {"Precision": ("policy", "ops"), "OpTypes": tuple(OpTypes.model_fields)}
+_TYPES_OF_1 = """Dtype of each class of operations in the shipped BERT, if precision.mode is not none.
+`compute` stands for `precision.compute_dtype`."""
+_POINTWISE_OF_1 = "GELU, tanh, dropout and residual additions."
 # Fields that a file may omit because `crosscast.recipe.derive` fills them in.
 _DERIVED = {
     "Recipe": ("loss_scaling", "batch", "accumulation"),
@@ -25,11 +31,18 @@ _DERIVED = {
 }
 
 
-def recipe_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12, readable as draft 7) of a recipe file."""
+def recipe_schema(version: int = VERSION) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12, readable as draft 7) of recipe files of a version."""
     schema = _model_schema()
     definitions: dict[str, Any] = schema["$defs"]
     _describe(schema)
+    if version == OLDEST:
+        _as_version_1(schema)
+    else:
+        for name, fields in _NO_DEFAULT.items():
+            for known in fields:
+                del definitions[name]["properties"][known]["default"]
+        del schema["properties"]["precision"]["default"]
     for name, fields in _DERIVED.items():
         target = schema if name == "Recipe" else definitions[name]
         target["required"] = [f for f in target.get("required", []) if f not in fields]
@@ -42,9 +55,30 @@ def recipe_schema() -> dict[str, Any]:
         _tuples_as_draft7(target)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "crosscast recipe, version 1",
+        "title": f"crosscast recipe, version {version}",
         **{key: value for key, value in schema.items() if key != "title"},
     }
+
+
+def _as_version_1(schema: dict[str, Any]) -> None:
+    """Take out what version 2 added (`crosscast.recipe.versions`)."""
+    definitions = schema["$defs"]
+    schema["description"] = schema["description"].replace(f"version {VERSION}", f"version {OLDEST}")
+    schema["properties"]["version"]["const"] = OLDEST
+    del definitions["BertModel"]["properties"]["attention"]
+    del definitions["Precision"]["properties"]["policy"]
+    types = definitions["OpTypes"]
+    types["description"] = _TYPES_OF_1
+    del types["properties"]["residual"]
+    types["properties"]["pointwise"]["description"] = _POINTWISE_OF_1
+    for node in types["properties"].values():
+        node["enum"] = list(WORDS_OF_1)
+        node["default"] = WORDS_OF_1[0] if node["default"] == "half" else node["default"]
+    words = {name: node["default"] for name, node in types["properties"].items()}
+    definitions["Precision"]["properties"]["ops"]["default"] = words
+    default = schema["properties"]["precision"]["default"]
+    del default["policy"]
+    default["ops"] = words
 
 
 def _model_schema() -> dict[str, Any]:
@@ -81,9 +115,9 @@ def _tuples_as_draft7(node: Any) -> None:
             _tuples_as_draft7(value)
 
 
-def schema_text() -> str:
-    """Return the schema as the text that is committed and shipped."""
-    return json.dumps(recipe_schema(), indent=2, ensure_ascii=False) + "\n"
+def schema_text(version: int = VERSION) -> str:
+    """Return the schema of a version as the text that is committed and shipped."""
+    return json.dumps(recipe_schema(version), indent=2, ensure_ascii=False) + "\n"
 
 
 @cache

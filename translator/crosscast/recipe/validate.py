@@ -14,6 +14,7 @@ from crosscast.recipe import rules
 from crosscast.recipe.derive import derive
 from crosscast.recipe.document import VERSION, Recipe
 from crosscast.recipe.suggestions import suggest_field
+from crosscast.recipe.versions import OLDEST, problems_of_version_1, upgraded
 from crosscast.recipe.validation_errors import field_path, lookup, translate
 from crosscast.recipe.yaml_source import PathKey, YamlDocument, free_keys
 
@@ -46,7 +47,13 @@ def build_recipe(document: YamlDocument) -> Recipe:
         collect.raise_errors()
     _check_version(document, collect)
     derived = Collector()
-    data = derive(_without_free_keys(document.data), derived)
+    written = _without_free_keys(document.data)
+    if written.get("version") == OLDEST:
+        for path, message, hint in problems_of_version_1(written):
+            collect.add(_place(document, path, "CC105", message, hint))
+        collect.raise_errors()
+        written = upgraded(written)
+    data = derive(written, derived)
     for diagnostic in derived.found:
         collect.add(locate(document, diagnostic))
     recipe: Recipe | None = None
@@ -109,10 +116,10 @@ def _check_version(document: YamlDocument, collect: Collector) -> None:
     if version is None:
         hint = f"add the line `version: {VERSION}`"
         collect.add(_place(document, ("version",), "CC102", "missing", hint))
-    elif type(version) is not int or version != VERSION:
+    elif type(version) is not int or not OLDEST <= version <= VERSION:
         newer = type(version) is int and version > VERSION
         hint = "update crosscast to read this recipe" if newer else f"write `version: {VERSION}`"
-        message = f"this crosscast reads recipe version {VERSION}"
+        message = f"this crosscast reads recipe versions {OLDEST} and {VERSION}"
         collect.add(_place(document, ("version",), "CC105", message, hint))
 
 

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 
 def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
-    """Return a loaded recipe as YAML with every value written out.
+    """Return a loaded recipe as YAML with every value written out, in the oldest version that has
+    them.
 
     Args:
         recipe: the recipe.
         marks: the values that are still to be filled in; their comments are kept.
     """
+    from crosscast.recipe.versions import as_written
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedSeq
     from ruamel.yaml.scalarstring import SingleQuotedScalarString as quoted
@@ -40,7 +42,7 @@ def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
             return items
         return value
 
-    data = plain(recipe)
+    data = as_written(plain(recipe))
     if not data["overrides"]:
         del data["overrides"]
     if not data["metrics"]["custom"]:
