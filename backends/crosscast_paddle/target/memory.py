@@ -103,7 +103,7 @@ def rehearse(recipe: Recipe, device: Device) -> PaddleRehearsal:
     tape = Tape(OPS)
     rehearsal = PaddleRehearsal(tape)
     weights = parameters_of(recipe)
-    types = types_of(recipe, autocast=False) if gpu else Types("float32")
+    types = types_of(recipe, casts="explicit") if gpu else Types("float32")
     moments = MOMENTS[recipe.optimizer.name] + bool(getattr(recipe.optimizer, "momentum", 0.0))
     for weight in weights.values():
         tape.block(weight.count, "float32", "parameters")

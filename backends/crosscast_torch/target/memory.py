@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from crosscast.memory.bert import Bert, parameters_of, types_of
+from crosscast.memory.bert import Bert, Casts, Types, parameters_of, types_of
 from crosscast.memory.records import Device, TracedModel
 from crosscast.memory.tape import Block, Tape, Weight
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import Dialect
-from crosscast_torch.target.conditions import writes_casts
+from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.memory_ops import CPU, CUDA, STEPS
 from crosscast_torch.target.optimizer import STOCK_ADAFACTOR, optimizer_view
 from crosscast_torch.target.overrides import TorchOverrides
 from crosscast_torch.target.rows import adapted_plan
+from crosscast_torch.target.types import kernel_types
 
 NOTES = MappingProxyType(
     {
@@ -62,7 +63,11 @@ def rehearse(
     gpu = device != "cpu"
     tape = Tape(CUDA, round_to=ROUND_ON_GPU) if gpu else Tape(CPU)
     rehearsal = TorchRehearsal(tape)
-    weights = parameters_of(recipe) if traced is None else _traced_weights(traced)
+    types = types_in(recipe, dialect, device)
+    if traced is None:
+        weights = parameters_of(recipe, copies=types.casts == "copies")
+    else:
+        weights = _traced_weights(traced)
     _hold_fixed(recipe, tape, weights)
     if traced is not None:
         tape.block(traced.frozen_bytes, "uint8", "parameters")
@@ -73,7 +78,7 @@ def rehearse(
     half_sums = recipe.accumulation.dtype == "compute"
     for number in range(min(2, recipe.accumulation.steps)):
         if traced is None:
-            _micro_batch(recipe, rehearsal, weights)
+            _micro_batch(recipe, rehearsal, weights, types)
         else:
             _replay(recipe, traced, rehearsal, weights, later=number > 0)
         if not half_sums:
@@ -106,14 +111,30 @@ def moments(recipe: Recipe, weight: Weight) -> Sequence[int]:
     return [weight.count] * count
 
 
-def _micro_batch(recipe: Recipe, rehearsal: TorchRehearsal, weights: dict[str, Weight]) -> None:
+def types_in(recipe: Recipe, dialect: Dialect, device: Device) -> Types:
+    """Return the types of the emitted model's operations.
+
+    On a CPU there is no fused attention with dropout: PyTorch computes it from products.
+    """
+    has = adapted_plan(recipe, dialect).adapted.__contains__
+    casts: Casts = "explicit" if has(TorchAdaptation.EXPLICIT_CASTS) else "autocast"
+    if has(TorchAdaptation.HALF_COPIES):
+        casts = "copies"
+    composed = device == "cpu" and isinstance(recipe.model, BertModel) and recipe.model.dropout > 0
+    fused = has(TorchAdaptation.FUSED_ATTENTION) and not composed
+    return types_of(recipe, casts=casts, kinds=kernel_types(recipe.precision.ops), fused=fused)
+
+
+def _micro_batch(
+    recipe: Recipe, rehearsal: TorchRehearsal, weights: dict[str, Weight], types: Types
+) -> None:
     tape, model = rehearsal.tape, recipe.model
     assert isinstance(model, BertModel)
     tape.phase = "forward"
     bert = Bert(
         tape,
         model,
-        types_of(recipe, autocast=not writes_casts(recipe)),
+        types,
         recipe.batch.micro_batch_size,
         recipe.data.sequence_length,
         weights,

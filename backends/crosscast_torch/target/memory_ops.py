@@ -21,6 +21,11 @@ CPU: dict[str, OpRow] = {
     "scale": OpRow(),
     "add": OpRow(grad="same"),
     "softmax": OpRow(keeps=("output",)),
+    "fused_attention": OpRow(
+        keeps=("input", "output", "extra"),
+        extra_dtype="float32",
+        note="keeps the logarithm of the sum of every line of scores, not the scores",
+    ),
     "gelu": OpRow(keeps=("first",)),
     "tanh": OpRow(keeps=("output",)),
     "layer_norm": OpRow(keeps=("first", "extra"), extra_dtype="float32"),

@@ -33,7 +33,7 @@ class ClassesView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundsView:
-    """Which classes of operations round what they computed in float32, as a cast; empty for none."""
+    """The cast with which a class of operations rounds what it computed in float32; empty for none."""
 
     matmul: str
     pointwise: str

@@ -29,9 +29,9 @@ from crosscast_parity.bisect.trials import (
 )
 from crosscast_parity.checks.check import Check, failures
 
-IGNORED = ("version", "name", "batch.global_batch_size", "launch", "tracking")
-"""The global batch size follows from the others; how processes are started and where runs are
-reported changes nothing."""
+IGNORED = ("version", "name", "batch.global_batch_size", "precision.policy", "launch", "tracking")
+"""The global batch size and the policy follow from the others; how processes are started and where
+runs are reported changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

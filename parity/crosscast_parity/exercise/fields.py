@@ -42,7 +42,7 @@ from crosscast_parity.toy.causes import OF_THE_TOY
 
 Status = Literal["exercised", "not exercised", "not used"]
 
-NAMES = ("version", "name", "model.preset", "schedule.warmup_ratio")
+NAMES = ("version", "name", "model.preset", "precision.policy", "schedule.warmup_ratio")
 """Fields without a meaning of their own for training."""
 OTHER = "other"
 

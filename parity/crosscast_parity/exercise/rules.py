@@ -176,7 +176,7 @@ def _exact(recipe: Recipe) -> bool:
 
 def _computes_exactly(recipe: Recipe) -> bool:
     mixed = recipe.precision.mode == "mixed"
-    return mixed and "compute" not in recipe.precision.ops.model_dump().values()
+    return mixed and set(recipe.precision.ops.model_dump().values()) == {"float32"}
 
 
 def _one_micro_batch(recipe: Recipe) -> bool:
@@ -252,7 +252,8 @@ EXPLANATIONS = {
     "loss_scaling.max_scale": "the scale did not grow that high",
     "accumulation.normalize_by": "all micro-batches of a window had as many rows",
     "accumulation.tail": "no window was short",
-    "precision.ops.embeddings": "a lookup may stay in float32 under compute",
+    "model.attention": "both compute the same; they differ in what they keep",
+    "precision.ops.embeddings": "a lookup may stay in float32 under half",
 }
 """Likely reasons, for the field's owner to look at."""
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import BertModel, Recipe
+from crosscast.recipe.predicates import stores_half
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
@@ -49,6 +50,8 @@ TOLD: Mapping[str, tuple[str, ...]] = {
 }
 """Operations whose type `precision.ops` decides alone. Sums follow what they add."""
 SUMS = ("add", "sub")
+RESIDUAL_SUMS = 2
+"""Of an encoder layer."""
 
 
 def check_dtypes(recipe: Recipe, observation: Observation, *, emulated: bool) -> tuple[Check, ...]:
@@ -132,28 +135,35 @@ def _wrong_operations(recipe: Recipe, operations: Operations) -> Iterator[str]:
                 wrong = f"{operation.name} ({kind}) computed in {operation.output}"
                 yield f"{wrong}, not {' or '.join(allowed)}"
     sums = [operation for operation in operations.get("pointwise", ()) if operation.name in SUMS]
-    wanted = recipe.half and recipe.precision.ops.pointwise == "compute"
-    if wanted and sums and all(operation.output != recipe.half for operation in sums):
-        yield f"no sum (pointwise) computed in {recipe.half}"
+    if recipe.half and sums and isinstance(recipe.model, BertModel):
+        wanted = recipe.half if recipe.precision.ops.residual == "half" else "float32"
+        count = sum(operation.count for operation in sums if operation.output == wanted)
+        if count < RESIDUAL_SUMS * recipe.model.layers:
+            least = f"at least {RESIDUAL_SUMS * recipe.model.layers} of the residual stream"
+            yield f"{count or 'no'} sums (pointwise) computed in {wanted}, not {least}"
 
 
 def _allowed(recipe: Recipe, kind: str, operation: Operation) -> tuple[str, ...]:
-    """Return the types that an operation may compute in."""
+    """Return the types that an operation may compute in.
+
+    What is computed in float32 and stored in half is one operation in half, or one in float32 and
+    a cast.
+    """
     half, types = recipe.half, recipe.precision.ops
     if not half:
         return ("float32",)
-    own = half if getattr(types, kind, "float32") == "compute" else "float32"
+    chosen = getattr(types, kind, "float32")
+    own = {"half": (half,), "float32": ("float32",)}.get(chosen, (half, "float32"))
     if kind == MATMUL or operation.name in TOLD.get(kind, ()):
-        return (own,)
-    chosen = {types.pointwise, types.reductions, types.embeddings}
-    scaled = operation.name == "div" and types.matmul == "compute"  # of attention: by a constant
-    if kind == "pointwise" and chosen == {"float32"} and not scaled:
-        return ("float32",)
-    if kind == "embeddings" and own == "float32" and recipe.precision.mode != "full":
-        return ("float32",)
-    if kind in ("reductions", "losses") and own == "float32":
-        return ("float32",)
-    return (half, "float32")
+        return own
+    if kind == "pointwise":
+        others = {types.pointwise, types.reductions, types.embeddings, types.residual}
+        scaled = operation.name == "div" and types.matmul == "half"  # of attention: by a constant
+        return (half, "float32") if others != {"float32"} or scaled else ("float32",)
+    if kind == "embeddings" and recipe.precision.mode == "full":
+        return (half, "float32")
+    sums_in_float32 = chosen != "half" and kind in ("reductions", "losses")
+    return ("float32",) if chosen == "float32" or sums_in_float32 else (half, "float32")
 
 
 def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
@@ -162,11 +172,12 @@ def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
     if not any(window.gradient_dtypes for window in windows):
         return untested(LEVEL, name, "the gradients of the backward pass were not observed")
     problems = [
-        f"window {window.window}, {tensor}: {dtype}, not {expected}"
+        f"window {window.window}, {tensor}: {dtype}, not "
+        f"{' or '.join(_handed_over(recipe, roles.get(tensor, frozenset())))}"
         for window, roles in ((window, window.roles) for window in windows)
         for tensor, dtype in window.gradient_dtypes.items()
         if not _left_open(recipe, roles.get(tensor, frozenset()))
-        and dtype != (expected := _weight_type(recipe, roles.get(tensor, frozenset())))
+        and dtype not in _handed_over(recipe, roles.get(tensor, frozenset()))
     ]
     fine = "as the recipe's weights"
     if any(
@@ -179,6 +190,17 @@ def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
 def _left_open(recipe: Recipe, roles: frozenset[str]) -> bool:
     """Whether a framework decides about the type: of a custom model's normalization layers."""
     return recipe.precision.mode == "full" and "norm" in roles
+
+
+def _handed_over(recipe: Recipe, roles: frozenset[str]) -> tuple[str, ...]:
+    """The types in which the gradient of a weight may be handed over.
+
+    A layer that computes in half with a copy of a float32 weight hands over the gradient of the
+    copy, or that gradient cast to float32, which is the same numbers.
+    """
+    own = _weight_type(recipe, roles)
+    copied = recipe.half and stores_half(recipe) and "embedding" not in roles
+    return (own, recipe.half) if copied and own == "float32" else (own,)
 
 
 def _weight_type(recipe: Recipe, roles: frozenset[str]) -> str:
@@ -208,7 +230,7 @@ def _gradient_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check
 
 def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Check:
     """Judge the gradients of single micro-batches in all windows."""
-    computes = recipe.precision.ops.matmul == "compute"
+    computes = recipe.precision.ops.matmul != "float32"
     dtype: Dtype = recipe.precision.compute_dtype if computes else "float32"
     least = SMALLEST_NORMAL if dtype == "float16" else 0.0
     shares = [

@@ -20,7 +20,10 @@ from crosscast_parity.reading.rates import fitting
 from crosscast_parity.reading.statements import Statement, statements
 
 Status = Literal["proven", "contradicted", "not exercised"]
-SKIPPED = ("version", "name", "schedule.warmup_ratio", "model.preset", "batch.global_batch_size")
+SKIPPED = (
+    *("version", "name", "schedule.warmup_ratio", "model.preset", "batch.global_batch_size"),
+    "precision.policy",
+)
 """Fields that say nothing of their own."""
 ELSEWHERE = ("launch.", "overrides", "metrics.", "tracking.")
 """Fields that do not say how a step trains."""

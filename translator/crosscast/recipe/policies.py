@@ -9,7 +9,7 @@ from crosscast.recipe.document import OpType, Policy
 DEFAULT_POLICY: Policy = "stored_half"
 """Policy of the shipped BERT in half precision that says nothing else."""
 
-POLICIES: Mapping[Policy, Mapping[str, OpType]] = {
+POLICIES: Mapping[str, Mapping[str, OpType]] = {
     # Matrix products and pointwise operations in half; sums over many numbers in float32, rounded
     # when they are stored. A row's loss stays float32: rounding it saves four bytes at most, and
     # its gradient, the loss scale over the number of rows, would be rounded for all rows at once.

@@ -16,8 +16,10 @@ from crosscast.recipe.yaml_source import PathKey
 
 # Optional fields whose default depends on others: what their class says would mislead.
 _NO_DEFAULT = {"Precision": ("policy", "ops"), "OpTypes": tuple(OpTypes.model_fields)}
-_TYPES_OF_1 = """Dtype of each class of operations in the shipped BERT, if precision.mode is not none.
-`compute` stands for `precision.compute_dtype`."""
+_TYPES_OF_1 = (
+    "Dtype of each class of operations in the shipped BERT, if precision.mode is not none.\n"
+    "`compute` stands for `precision.compute_dtype`."
+)
 _POINTWISE_OF_1 = "GELU, tanh, dropout and residual additions."
 # Fields that a file may omit because `crosscast.recipe.derive` fills them in.
 _DERIVED = {

@@ -14,8 +14,8 @@ from crosscast.recipe import rules
 from crosscast.recipe.derive import derive
 from crosscast.recipe.document import VERSION, Recipe
 from crosscast.recipe.suggestions import suggest_field
-from crosscast.recipe.versions import OLDEST, problems_of_version_1, upgraded
 from crosscast.recipe.validation_errors import field_path, lookup, translate
+from crosscast.recipe.versions import OLDEST, problems_of_version_1, upgraded
 from crosscast.recipe.yaml_source import PathKey, YamlDocument, free_keys
 
 # Fields that `crosscast.recipe.derive` fills in, and the sections it looks at.

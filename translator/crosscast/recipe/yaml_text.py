@@ -19,10 +19,11 @@ def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
         recipe: the recipe.
         marks: the values that are still to be filled in; their comments are kept.
     """
-    from crosscast.recipe.versions import as_written
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedSeq
     from ruamel.yaml.scalarstring import SingleQuotedScalarString as quoted
+
+    from crosscast.recipe.versions import as_written
 
     def plain(value: Any) -> Any:
         if fields := getattr(type(value), "model_fields", None):

@@ -17,6 +17,7 @@ from crosscast.recipe.document import (
     NoLossScaling,
     OpTypes,
     PerParamNormClipping,
+    Precision,
     Section,
     Sgd,
     StaticLossScaling,
@@ -113,6 +114,7 @@ def _mode(data: Data, value: Any) -> Data:
     if value == "none":
         return {
             "precision.compute_dtype": "float32",
+            "precision.policy": Precision().policy,
             "precision.ops": OpTypes().model_dump(),
             "accumulation.dtype": "float32",
             "loss_scaling": {"mode": "none"},

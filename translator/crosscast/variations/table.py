@@ -28,7 +28,7 @@ from crosscast.variations.changes import (
 )
 from crosscast.variations.companions import NEVER_ALONE, SECTIONS, follow_up
 
-OP_TYPES = To(("compute", "float32"))
+OP_TYPES = To(("half", "float32", "float32_stored_half"))
 
 TABLE: tuple[tuple[str, tuple[Change, ...]], ...] = (
     ("optimizer.name", (To(("adam", "adamw", "sgd", "lamb", "lion", "adafactor")),)),
@@ -83,6 +83,8 @@ TABLE: tuple[tuple[str, tuple[Change, ...]], ...] = (
     ("precision.ops.reductions", (OP_TYPES,)),
     ("precision.ops.embeddings", (OP_TYPES,)),
     ("precision.ops.losses", (OP_TYPES,)),
+    ("precision.ops.residual", (To(("half", "float32")),)),
+    ("model.attention", (To(("fused", "explicit")),)),
     ("precision.tf32", (Flip(),)),
     ("ema.decay", (To((None, 0.0, 0.9, 0.99, 0.999)),)),
     ("activation_checkpointing", (Flip(),)),

@@ -80,7 +80,9 @@ def _idle(fields: Mapping[str, Any]) -> Iterator[str]:
     if fields.get("precision.mode") != "full" or fields.get("accumulation.steps") == 1:
         yield "accumulation.dtype"
     if fields.get("precision.mode") == "none" or fields.get("model.kind") == "custom":
-        yield from (path for path in fields if path.startswith("precision.ops."))
+        yield from (
+            path for path in fields if path.startswith(("precision.ops.", "precision.policy"))
+        )
     if fields.get("distributed.processes_per_node", 1) == 1:
         yield "distributed.strategy"
     if fields.get("data.source") != "synthetic":

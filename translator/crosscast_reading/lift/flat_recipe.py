@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.versions import as_written
 
 
 def flat(recipe: Recipe) -> dict[str, Any]:
-    """Return the fields of a recipe by their dotted paths."""
+    """Return the fields of a recipe by their dotted paths, as they are written to a file."""
+    return _flat(as_written(recipe.model_dump(mode="json")))
+
+
+def flat_meaning(recipe: Recipe) -> dict[str, Any]:
+    """Return the fields of a recipe by their dotted paths, whatever version it is written in."""
+    return _flat(recipe.model_dump(mode="json"))
+
+
+def _flat(data: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
 
     def visit(path: str, value: Any) -> None:
@@ -21,7 +31,7 @@ def flat(recipe: Recipe) -> dict[str, Any]:
         else:
             values[path] = plain(value)
 
-    visit("", recipe.model_dump(mode="json"))
+    visit("", data)
     return values
 
 

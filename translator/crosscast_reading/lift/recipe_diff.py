@@ -13,14 +13,14 @@ from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.batch import groups_of, read_sources
 from crosscast_reading.lift.drafting import Lifted, lift
 from crosscast_reading.lift.effective_fields import meaning
-from crosscast_reading.lift.flat_recipe import flat, plain
+from crosscast_reading.lift.flat_recipe import flat_meaning, plain
 from crosscast_reading.lift.recipe_draft import Filled
 
 State = Literal["different", "unknown"]
 _NAMES = ("version", "name")
 """Fields that say nothing about the training."""
 _OF_BACKEND = ("model.factory.", "loss.function.", "metrics.custom.", "overrides.")
-_DERIVED = ("schedule.warmup_ratio", "model.preset")
+_DERIVED = ("schedule.warmup_ratio", "model.preset", "precision.policy")
 _UNSEEN = ("seed", "accumulation.tail")
 """Fields whose default in a recipe says nothing about a source that does not speak of them."""
 _TAGS = ("mode", "kind", "name", "source")
@@ -110,7 +110,7 @@ def _recipe_file(source: Source) -> Side:
     from crosscast.recipe.yaml_source import parse
 
     document = parse(source.text, source.name)
-    values = flat(build_recipe(document))
+    values = flat_meaning(build_recipe(document))
     places = {".".join(map(str, path)): (span,) for path, span in document.values.items()}
     unknown = _with_derived(path for path in values if _is_marked(path, document.marks))
     return Side(path=source.name, values=values, places=places, unknown=unknown)
@@ -127,7 +127,7 @@ def _is_marked(path: str, marks: Sequence[Mark]) -> bool:
 def side_of_lifted(path: str, lifted: Lifted) -> Side:
     """Return the side that the sources of one run are."""
     if lifted.recipe is not None:
-        values = flat(lifted.recipe)
+        values = flat_meaning(lifted.recipe)
     else:
         values = {name: plain(filled.value) for name, filled in lifted.fields.items()}
     return Side(

@@ -9,6 +9,7 @@ from typing import Any
 from crosscast.messages.diagnostics import Diagnostic, Span
 from crosscast.messages.screens import Table
 from crosscast.messages.source import Source
+from crosscast.recipe.versions import as_written
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.vocabulary import VOCABULARY, printed_name, printed_value
 from crosscast_reading.lift.annotated_yaml import comment, scalar
@@ -120,7 +121,7 @@ def rows(lifted: Lifted) -> Iterator[tuple[str, str, str]]:
 
 def as_json(lifted: Lifted) -> dict[str, Any]:
     """Return a group as `schema/lift-v1.json` describes it."""
-    subject = lifted.analysis.subject
+    subject, recipe = lifted.analysis.subject, lifted.recipe
     return {
         "name": lifted.analysis.name,
         "sources": [source.name for source in subject.sources],
@@ -128,7 +129,7 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
         "by_file": by_file(lifted),
         "fields": {path: _field(filled) for path, filled in lifted.fields.items()},
         "counts": lifted.counts,
-        "recipe": lifted.recipe.model_dump(mode="json") if lifted.recipe is not None else None,
+        "recipe": as_written(recipe.model_dump(mode="json")) if recipe is not None else None,
         "not_said": list(lifted.unsaid),
         "not_understood": [
             {"field": printed_name(fact.field), **_fact(fact)}
