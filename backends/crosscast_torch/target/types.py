@@ -33,7 +33,7 @@ class ClassesView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundsView:
-    """The cast with which a class of operations rounds what it computed in float32; empty for none."""
+    """The cast that rounds what a class of operations computed in float32; empty for none."""
 
     matmul: str
     pointwise: str
