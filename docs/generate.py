@@ -48,7 +48,8 @@ def expected() -> dict[Path, str]:
     """Return path to text of the schema and of the generated docs pages."""
     backends = own_backends()
     found = {
-        ROOT / "schema" / "recipe-v1.json": schema_text(),
+        ROOT / "schema" / "recipe-v1.json": schema_text(1),
+        ROOT / "schema" / "recipe-v2.json": schema_text(),
         ROOT / "schema" / "lift-v1.json": lift_schema_text(),
         ROOT / "schema" / "migrate-v1.json": migrate_schema_text(),
         ROOT / "translator" / "crosscast" / "cli" / "completed_words.json": completed_words(),

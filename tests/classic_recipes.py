@@ -34,6 +34,7 @@ def _models(draw: st.DrawFn, script: str) -> dict[str, Any]:
         "labels": draw(st.sampled_from((2, 3, 17) if script == "ernie" else (2, 3))),
         "dropout": 0.1,
         "layer_norm_eps": 1e-5,
+        "attention": "explicit",
         "init_std": draw(st.sampled_from((0.02, 1.0))),
     }
 
@@ -104,7 +105,7 @@ def classic_recipes(draw: st.DrawFn, script: str) -> Recipe:
     tails = ("carry", "drop", "flush", "flush_renormalized")
     return Recipe.model_validate(
         {
-            "version": 1,
+            "version": 2,
             "name": draw(names),
             "seed": draw(st.sampled_from((0, 1234, 2**31 - 1))),
             "model": model,

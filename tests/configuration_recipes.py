@@ -90,7 +90,7 @@ def configurable_recipes(draw: st.DrawFn, target: str) -> Recipe:
     limits = {"global_norm": {"max_norm": 0.5}, "value": {"max_value": 0.5}, "none": {}}
     return Recipe.model_validate(
         {
-            "version": 1,
+            "version": 2,
             "name": "drawn",
             "seed": draw(st.sampled_from((0, 42, 1234))),
             "model": {"kind": "custom", "factory": {"torch": "mine:build"}},

@@ -62,6 +62,15 @@ ADAPTED = BASES | {
     "scaled momentum": {"precision": FLOAT16, "optimizer": _SGD},
     "float32 sums": {"precision": {"mode": "full", "compute_dtype": "float16"}},
     "own types": {"precision": FLOAT16 | {"ops": {"pointwise": "compute"}}},
+    "stored half": {"version": 2, "precision": FLOAT16},
+    "stored half, full": {"version": 2, "precision": FLOAT16 | {"mode": "full"}},
+    "stored half, own types": {
+        "version": 2,
+        "precision": FLOAT16 | {"ops": {"pointwise": "float32_stored_half", "matmul": "float32"}},
+    },
+    "policy of autocast": {"version": 2, "precision": FLOAT16 | {"policy": "autocast"}},
+    "policy of keras": {"version": 2, "precision": FLOAT16 | {"policy": "keras"}},
+    "fused": {"version": 2},
     "sgd that decays": {"optimizer": _SGD | {"weight_decay": 0.01}},
     "decay of a group": {
         "optimizer": {"name": "adam", "learning_rate": 1e-3, "groups": [_GROUP]},

@@ -183,10 +183,17 @@ OPERATIONS = {
 def manifest_of(recipe: Recipe) -> Manifest:
     """Every class of operations in the type that the recipe chooses."""
     ops, half = recipe.precision.ops, recipe.precision.compute_dtype
-    types = {kind: half if getattr(ops, kind) == "compute" else "float32" for kind in OPERATIONS}
+    types = {kind: "float32" if getattr(ops, kind) == "float32" else half for kind in OPERATIONS}
+    sums = half if ops.residual == "half" else "float32"
     operations = {
         kind: tuple(
-            Operation(name=name, inputs=("float32",), output=types[kind], count=4) for name in names
+            Operation(
+                name=name,
+                inputs=("float32",),
+                output=sums if name == "add" else types[kind],
+                count=4,
+            )
+            for name in names
         )
         for kind, names in OPERATIONS.items()
     }

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.policies import POLICIES
 from crosscast.targets.backend import Backend, load_backend
 from data_strategies import data_sets
 from value_strategies import factories, names, rarely, sizes
@@ -49,6 +50,7 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
         "type_vocab_size": 2,
         "labels": 3,
         "dropout": draw(st.sampled_from((0.0, 0.1, 0.999))),
+        "attention": draw(st.sampled_from(("fused", "explicit"))),
         "layer_norm_eps": draw(st.sampled_from((1e-12, 1e-5))),
         "init_std": draw(st.sampled_from((0.02, 1.0))),
     }
@@ -214,11 +216,15 @@ def precisions(draw: st.DrawFn, bert: bool) -> dict[str, Any]:
         "compute_dtype": dtype,
         "tf32": draw(st.booleans()),
     }
-    if bert and dtype != "float32" and draw(rarely(4)):
-        types = st.sampled_from(("compute", "float32"))
-        classes = ("pointwise", "reductions", "embeddings", "losses")
-        drawn["ops"] = {name: draw(types) for name in classes}
-        drawn["ops"]["matmul"] = "float32" if draw(rarely(4)) else "compute"
+    if bert and dtype != "float32":
+        drawn["policy"] = draw(st.sampled_from(sorted(POLICIES)))
+        drawn["ops"] = dict(POLICIES[drawn["policy"]])
+        if draw(rarely(4)):
+            types = st.sampled_from(("half", "float32", "float32_stored_half"))
+            classes = ("pointwise", "reductions", "embeddings", "losses")
+            drawn["ops"] = {name: draw(types) for name in classes}
+            drawn["ops"]["matmul"] = "float32" if draw(rarely(4)) else "half"
+            drawn["ops"]["residual"] = draw(st.sampled_from(("half", "float32")))
     return drawn
 
 
@@ -299,10 +305,10 @@ def recipes(draw: st.DrawFn) -> Recipe:
     named = draw(st.sets(st.sampled_from([backend.name for backend in loadable_backends()])))
     half = precision["compute_dtype"] == "float16"
     accumulation = draw(accumulations(steps, precision["mode"] == "full"))
-    plain = precision.get("ops", {}).get("losses") == "compute"
+    plain = precision.get("ops", {}).get("losses", "float32") != "float32"
     return Recipe.model_validate(
         {
-            "version": 1,
+            "version": 2,
             "name": draw(names),
             "seed": draw(st.sampled_from((0, 1234, 2**31 - 1))),
             "model": model,

@@ -20,8 +20,9 @@ from recipe_strategies import recipes
 from recipe_texts import FLOAT16, problems_of, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMITTED = ROOT / "schema" / "recipe-v1.json"
-VALIDATOR = jsonschema.Draft7Validator(recipe_schema())
+VERSIONS = (1, 2)
+COMMITTED = {version: ROOT / "schema" / f"recipe-v{version}.json" for version in VERSIONS}
+VALIDATORS = {version: jsonschema.Draft7Validator(recipe_schema(version)) for version in VERSIONS}
 
 
 def plain(text: str) -> Any:
@@ -29,13 +30,22 @@ def plain(text: str) -> Any:
     return json.loads(json.dumps(parse(text, "f").data))
 
 
-def test_the_committed_schema_is_fresh() -> None:
-    assert COMMITTED.read_text(encoding="utf-8") == schema_text()
+def errors(text: str) -> list[Any]:
+    """Return what the schema of its version has against a recipe; version 1 where it has none."""
+    data = plain(text)
+    version = data.get("version")
+    return list(VALIDATORS[version if version in VERSIONS else 1].iter_errors(data))
 
 
-def test_it_is_a_schema_of_draft_7() -> None:
-    jsonschema.Draft7Validator.check_schema(recipe_schema())
-    text = json.dumps(recipe_schema())
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_committed_schema_is_fresh(version: int) -> None:
+    assert COMMITTED[version].read_text(encoding="utf-8") == schema_text(version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_it_is_a_schema_of_draft_7(version: int) -> None:
+    jsonschema.Draft7Validator.check_schema(recipe_schema(version))
+    text = json.dumps(recipe_schema(version))
     for keyword in ("prefixItems", "$dynamicRef", "unevaluatedProperties"):
         assert keyword not in text
 
@@ -61,18 +71,18 @@ def recipe_files() -> list[Path]:
 def test_shipped_recipes_are_valid_and_name_their_schema(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert problems_of(text) == ()
-    assert list(VALIDATOR.iter_errors(plain(text))) == []
+    assert errors(text) == []
     first = text.splitlines()[0]
     assert first.startswith("# yaml-language-server: $schema=")
     named = path.parent / first.partition("=")[2]
     if ROOT / "examples" in path.parents:
-        assert named.resolve() == COMMITTED
+        assert named.resolve() == COMMITTED[plain(text)["version"]]
 
 
 @settings(max_examples=examples(25))
 @given(recipes())
 def test_every_recipe_fits_the_schema(recipe: Recipe) -> None:
-    assert list(VALIDATOR.iter_errors(plain(recipe_text(recipe)))) == []
+    assert errors(recipe_text(recipe)) == []
 
 
 GOOD: list[dict[str, str | None]] = [
@@ -85,9 +95,17 @@ GOOD: list[dict[str, str | None]] = [
     {"model": "{kind: bert, preset: tiny, labels: 3, x-note: free}"},
     {"x-note": "{anything: [1]}"},
     {"overrides": "{torch: {compile: true}}"},
+    {"precision": "{mode: mixed, compute_dtype: bfloat16, ops: {pointwise: compute}}"},
+    {"version": "2", "precision": "{mode: mixed, compute_dtype: bfloat16, policy: keras}"},
+    {"version": "2", "model": "{kind: bert, preset: tiny, labels: 3, attention: explicit}"},
 ]
 BAD: list[dict[str, str | None]] = [
-    {"version": "2"},
+    {"version": "3"},
+    {"precision": "{mode: mixed, compute_dtype: bfloat16, policy: keras}"},
+    {"precision": "{mode: mixed, compute_dtype: bfloat16, ops: {pointwise: half}}"},
+    {"precision": "{mode: mixed, compute_dtype: bfloat16, ops: {residual: half}}"},
+    {"model": "{kind: bert, preset: tiny, labels: 3, attention: fused}"},
+    {"version": "2", "precision": "{mode: mixed, ops: {pointwise: compute}}"},
     {"version": None},
     {"name": "'../x'"},
     {"name": None},
@@ -121,14 +139,14 @@ BAD: list[dict[str, str | None]] = [
 def test_what_the_reader_takes_the_schema_takes(changes: dict[str, str | None]) -> None:
     text = text_of(**changes)
     assert problems_of(text) == ()
-    assert list(VALIDATOR.iter_errors(plain(text))) == []
+    assert errors(text) == []
 
 
 @pytest.mark.parametrize("changes", BAD, ids=str)
 def test_what_the_schema_refuses_the_reader_refuses(changes: dict[str, str | None]) -> None:
     text = text_of(**changes)
     assert problems_of(text) != ()
-    assert list(VALIDATOR.iter_errors(plain(text))) != []
+    assert errors(text) != []
 
 
 def test_field_names_follow_the_tags() -> None:

@@ -18,7 +18,7 @@ FIELDS = [
     bad("version", None, "CC102", "1:1"),
     bad("version", "null", "CC102", "1:10"),
     bad("version", "0", "CC105", "1:10"),
-    bad("version", "2", "CC105", "1:10"),
+    bad("version", "3", "CC105", "1:10"),
     bad("version", '"1"', "CC105", "1:10"),
     bad("version", "true", "CC105", "1:10"),
     bad("version", "1.0", "CC105", "1:10"),
@@ -207,9 +207,9 @@ def hint_of(**changes: str | None) -> str:
 @pytest.mark.parametrize(
     ("changes", "hint"),
     [
-        ({"version": "2"}, "update crosscast to read this recipe"),
-        ({"version": "0"}, "write `version: 1`"),
-        ({"version": None}, "add the line `version: 1`"),
+        ({"version": "3"}, "update crosscast to read this recipe"),
+        ({"version": "0"}, "write `version: 2`"),
+        ({"version": None}, "add the line `version: 2`"),
         ({"loss_scale": "1"}, "write `loss_scaling: {mode: static, scale: 1}`"),
         ({"grad_clip": "1"}, "write `clipping: {kind: global_norm, max_norm: 1}`"),
         ({"scheduler": "1"}, "did you mean schedule?"),
@@ -270,7 +270,7 @@ def test_problems_inside_lists_and_inner_sections_have_places() -> None:
         ("CC104", "7:149", "optimizer.groups.2.weight_decay"),
         ("CC103", "7:154", "optimizer.groups.3"),
         ("CC101", "9:56", "precision.ops.pointwize"),
-        ("CC104", "9:84", "precision.ops.losses"),
+        ("CC105", "9:84", "precision.ops.losses"),
     ]
     hints = [problem.hint for problem in problems_of(text)]
     assert "did you mean precision.ops.pointwise?" in hints
@@ -298,7 +298,7 @@ def test_all_problems_are_found_at_once_and_sorted() -> None:
         seed="-1",
         optimizer="{name: adamw, learning_rate: '1', bta: 1}",
         schedule="{}",
-        version="3",
+        version="9",
     )
     assert [(code, place) for code, place, _ in found(text)] == [
         ("CC105", "1:10"),

@@ -12,6 +12,7 @@ class TorchAdaptation(StrEnum):
     EXPLICIT_CASTS = "torch explicit casts"
     HALF_COPIES = "torch half copies of weights"
     FUSED_ATTENTION = "torch fused attention"
+    COMPOSED_ATTENTION = "torch attention of products"
     MASTER_WEIGHTS = "torch master weights"
     FLOAT32_SUMS = "torch float32 sums of half gradients"
     GPU_ONLY = "torch half precision on GPUs only"

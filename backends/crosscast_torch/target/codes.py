@@ -6,6 +6,12 @@ from crosscast.messages.codes import Code
 
 CODES = (
     Code(
+        "CC309",
+        "no fused attention before PyTorch 2.0",
+        "scaled_dot_product_attention is new in PyTorch 2.0; the script computes attention with "
+        "two matrix products and a softmax, and keeps the scores for the backward pass.",
+    ),
+    Code(
         "CC310",
         "loss scale has no bounds",
         "torch.amp.GradScaler falls to 0 and grows without limit; the script clamps it.",

@@ -33,7 +33,7 @@ ROWS = (
     Row(
         path="model.attention",
         how="F.scaled_dot_product_attention: no scores are kept, dropout happens inside",
-        probe="torch/test_fused_attention.py::test_no_scores_are_kept",
+        probe="torch/test_half_kernels.py::test_fused_attention_keeps_no_scores",
         when=fused_attention,
         adapt=TorchAdaptation.FUSED_ATTENTION,
         dialects=NEW,
@@ -45,6 +45,7 @@ ROWS = (
         code="CC309",
         evidence=Evidence.DOCUMENTED,
         probe="none: needs an older release",
+        adapt=TorchAdaptation.COMPOSED_ATTENTION,
         when=fused_attention,
         dialects=OLD,
     ),

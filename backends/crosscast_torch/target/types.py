@@ -55,6 +55,8 @@ class TypesView:
     the operation itself."""
     fused: bool
     """Whether attention is one operation."""
+    composed: bool
+    """Whether it should be and PyTorch has none."""
     stores: bool
     """Whether the recipe says more than what operations compute in."""
     classes: ClassesView
@@ -172,6 +174,7 @@ def types_view(plan: Plan, frame: Frame, spelling: TorchSpelling, form: Form) ->
         autocast=spelling.autocast(half) if half and autocast else "",
         casts=casts,
         fused=has(TorchAdaptation.FUSED_ATTENTION),
+        composed=has(TorchAdaptation.COMPOSED_ATTENTION),
         stores=casts == "copies" or "float32_stored_half" in frame.op_types.model_dump().values(),
         classes=ClassesView(**{name: dtype(kind) for name, kind in kinds.items()}),
         rounds=RoundsView(

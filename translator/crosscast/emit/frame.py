@@ -20,7 +20,7 @@ from crosscast.recipe.document import (
     Recipe,
     Tracking,
 )
-from crosscast.recipe.versions import as_written
+from crosscast.recipe.versions import POLICY_OF_1, as_written
 
 Tail = Literal["step", "drop", "carry"]
 
@@ -100,7 +100,9 @@ def recipe_hash(recipe: Recipe) -> str:
     number of machines and of workers that read rows are not included. It does not depend on the
     version in which a recipe is written.
     """
-    data = as_written(recipe.model_dump(mode="json"))
+    data = recipe.model_dump(mode="json")
+    data["precision"]["policy"] = POLICY_OF_1  # it says nothing that the classes do not say
+    data = as_written(data)
     del data["launch"], data["metrics"], data["tracking"]
     del data["distributed"]["nodes"], data["data"]["workers"]
     if recipe.loss == CrossEntropy():

@@ -49,9 +49,8 @@ def build_recipe(document: YamlDocument) -> Recipe:
     derived = Collector()
     written = _without_free_keys(document.data)
     if written.get("version") == OLDEST:
-        for path, message, hint in problems_of_version_1(written):
-            collect.add(_place(document, path, "CC105", message, hint))
-        collect.raise_errors()
+        for problem in problems_of_version_1(written):
+            collect.add(_place(document, problem.path, problem.code, problem.message, problem.hint))
         written = upgraded(written)
     data = derive(written, derived)
     for diagnostic in derived.found:

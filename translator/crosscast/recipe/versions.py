@@ -8,9 +8,10 @@ that files, fingerprints and emitted scripts of such recipes do not change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_args
 
-from crosscast.recipe.document import VERSION, OpTypes
+from crosscast.recipe.document import VERSION, OpType, OpTypes
 from crosscast.recipe.yaml_source import PathKey
 
 OLDEST = 1
@@ -20,21 +21,42 @@ _NEW_FIELDS: tuple[PathKey, ...] = (
     ("precision", "ops", "residual"),
 )
 """Fields that version 1 does not have."""
+POLICY_OF_1 = "float32_stream"
 WORDS_OF_1 = ("compute", "float32")
 """What classes of operations compute in; `compute` is called `half` since version 2."""
-_COMPUTE = {"compute": "half"}
+_UPGRADED = {"compute": "half", "float32": "float32"}
+_CLASSES_OF_1 = frozenset(OpTypes.model_fields) - {"residual"}
 
 
-def problems_of_version_1(data: Mapping[str, Any]) -> Iterator[tuple[PathKey, str, str]]:
-    """Yield path, message and hint of what a document of version 1 takes from version 2."""
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that a document of version 1 cannot say, or not with these words."""
+
+    path: PathKey
+    code: str
+    message: str
+    hint: str
+
+
+def problems_of_version_1(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what a document of version 1 takes from version 2, and words that neither has."""
+    newer = f"write `version: {VERSION}`"
     for path in _NEW_FIELDS:
         if _lookup(data, path) is not None:
-            yield path, "version 1 does not have this field", f"write `version: {VERSION}`"
+            yield Problem(path, "CC105", "version 1 does not have this field", newer)
     ops = _lookup(data, ("precision", "ops"))
+    words = " or ".join(WORDS_OF_1)
     for name, value in ops.items() if isinstance(ops, Mapping) else ():
-        if name in OpTypes.model_fields and name != "residual" and value not in WORDS_OF_1:
-            hint = f"write one of them, or `version: {VERSION}`"
-            yield ("precision", "ops", name), "version 1 has compute and float32 here", hint
+        if name not in _CLASSES_OF_1 or value in WORDS_OF_1:
+            continue
+        if value in get_args(OpType):
+            hint = f"{newer}, or {words}"
+            yield Problem(
+                ("precision", "ops", name), "CC105", f"version 1 has no {value} here", hint
+            )
+        else:
+            hint = f"write {words}"
+            yield Problem(("precision", "ops", name), "CC104", f"must be {words}", hint)
 
 
 def _lookup(data: Any, path: PathKey) -> Any:
@@ -60,12 +82,17 @@ def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _upgraded_precision(precision: Mapping[str, Any], shipped: bool) -> dict[str, Any]:
-    new = dict(precision)
+    new = {name: value for name, value in precision.items() if name != "policy"}
     if shipped and precision.get("mode") in ("mixed", "full"):
-        new["policy"] = "float32_stream"
+        new["policy"] = POLICY_OF_1
     ops = precision.get("ops")
     if isinstance(ops, Mapping):
-        known = {name: _COMPUTE.get(str(value), value) for name, value in ops.items()}
+        # What neither version has was reported above; unknown fields are reported later.
+        known = {
+            name: _UPGRADED.get(value, "float32") if name in _CLASSES_OF_1 else value
+            for name, value in ops.items()
+            if name != "residual"
+        }
         # Version 1 counts the sums of the residual stream among the pointwise operations.
         new["ops"] = known | {"residual": known["pointwise"]} if "pointwise" in known else known
     return new
@@ -97,4 +124,5 @@ def said_in_version_1(data: Mapping[str, Any]) -> bool:
     """
     ops = data["precision"]["ops"]
     types = "float32_stored_half" not in ops.values() and ops["residual"] == ops["pointwise"]
-    return types and data["model"].get("attention", "explicit") == "explicit"
+    explicit = data["model"].get("attention", "explicit") == "explicit"
+    return types and explicit and data["precision"]["policy"] == POLICY_OF_1
