@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from crosscast.emit.compiler import compile_recipe
+from crosscast.emit.compiler import compile_recipe, sets_types
 from crosscast.emit.frame import recipe_hash
 from crosscast.emit.render import py_literal
 from crosscast.messages.diagnostics import DiagnosticError
@@ -25,7 +25,7 @@ from crosscast.plan.operations import AllReduce, Plan
 from crosscast.plan.order import verify
 from crosscast.recipe import rules
 from crosscast.recipe.data import FileData, ImageData
-from crosscast.recipe.document import CrossEntropy, OpTypes, Recipe
+from crosscast.recipe.document import CrossEntropy, Recipe
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast.reference.interpreter import MicroBatch, Trace, run
 from crosscast.targets.backend import Backend, Form, find_target, load_backend
@@ -110,7 +110,7 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
         judgement for judgement in judged if judgement.row.verdict is Verdict.UNSUPPORTED
     ]
     runs = find_target(name).runs
-    chosen = recipe.precision.ops != OpTypes() or recipe.overrides.get(name, {}).get("compile")
+    chosen = sets_types(recipe) or recipe.overrides.get(name, {}).get("compile")
     about_the_model = recipe.activation_checkpointing or chosen
     about_the_loss = recipe.loss != CrossEntropy(target=recipe.loss.target or "labels")
     about_more = about_the_model or about_the_loss or recipe.tracking.used

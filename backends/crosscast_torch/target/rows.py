@@ -193,7 +193,7 @@ ROWS = (
         path="activation_checkpointing",
         verdict=Verdict.UNSUPPORTED,
         how="torch.utils.checkpoint has no use_reentrant=False before PyTorch 1.11",
-        code="CC309",
+        code="CC319",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
         when=recomputes,

@@ -93,7 +93,7 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
         ("loss", "loss", loss != CrossEntropy(target=loss.target or "labels")),
         ("metrics", "evaluation", bool(recipe.metrics.custom)),
         ("tracking", "run", recipe.tracking.used),
-        ("precision.ops", "model", _sets_types(recipe)),
+        ("precision.ops", "model", sets_types(recipe)),
         ("activation_checkpointing", "model", recipe.activation_checkpointing),
     )
     return [
@@ -108,7 +108,7 @@ def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
     ]
 
 
-def _sets_types(recipe: Recipe) -> bool:
+def sets_types(recipe: Recipe) -> bool:
     """Whether a recipe asks for other types than those of its policy, or another policy."""
     precision = recipe.precision
     policy = POLICIES[precision.policy]
