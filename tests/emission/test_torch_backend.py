@@ -230,6 +230,12 @@ def test_a_parallel_step_says_when_weights_are_shared() -> None:
 @pytest.mark.parametrize(
     ("target", "name", "sections"),
     [
+        (
+            "torch",
+            "stored-half",
+            {"version": 2, "precision": BFLOAT16, "model": TINY["model"] | {"dropout": 0.1}},
+        ),
+        ("torch@2.1", "stored-half", {"version": 2, "precision": FLOAT16}),
         ("torch@2.1", "float32", {}),
         ("torch@2.1", "two-processes", {"precision": FLOAT16, "loss_scaling": DYNAMIC, **TWO}),
         (

@@ -41,6 +41,15 @@ RESUMED: dict[str, dict[str, Any]] = {
         "loss_scaling": DYNAMIC | {"hysteresis": 2, "hysteresis_mode": "cumulative"},
         "activation_checkpointing": True,
     },
+    "stored half": SCALED
+    | {
+        "version": 2,
+        "model": DROPOUT,
+        "ema": {"decay": 0.9},
+        "clipping": EXEMPT,
+        "optimizer": {"name": "adamw", **RATE, **GROUPS},
+        "loss_scaling": DYNAMIC,
+    },
     "half sums": FULL
     | {"accumulation": {"dtype": "compute"}, "optimizer": SGD | {"momentum": 0.9}},
     "keras momentum": {"optimizer": SGD | {"momentum": 0.9, "rate_in_momentum": True}},
@@ -65,7 +74,12 @@ def same_weights(run: Run, other: Run, file: str = "model.safetensors") -> None:
 
 
 @pytest.mark.parametrize(
-    "name", cases(RESUMED, quick=["everything"], reason="resuming with every optimizer and form")
+    "name",
+    cases(
+        RESUMED,
+        quick=["everything", "stored half"],
+        reason="resuming with every optimizer and form",
+    ),
 )
 def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     target = "torch@2.1" if name.startswith("own") else "torch"
