@@ -259,7 +259,7 @@ def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
         tape.block(prod(shape), "float32", "workspace")
     for table in tables:  # a sum to which rows are added has memory of its own for good
         table.gradient = tape.block(table.count, "float32", "gradients")
-    half = recipe.half if recipe.precision.ops.matmul == "compute" else ""
+    half = recipe.half if recipe.precision.ops.matmul == "half" else ""
     rows, length = recipe.batch.micro_batch_size, recipe.data.sequence_length
     again = recipe.activation_checkpointing
     bert = GraphBert(tape, recipe.model, half or "float32", rows, length, weights, again)
