@@ -62,6 +62,8 @@ ADAPTED = BASES | {
     "scaled momentum": {"precision": FLOAT16, "optimizer": _SGD},
     "float32 sums": {"precision": {"mode": "full", "compute_dtype": "float16"}},
     "own types": {"precision": FLOAT16 | {"ops": {"pointwise": "compute"}}},
+    "stored types": {"version": 2, "precision": FLOAT16},
+    "fused attention": {"version": 2},
     "sgd that decays": {"optimizer": _SGD | {"weight_decay": 0.01}},
     "decay of a group": {
         "optimizer": {"name": "adam", "learning_rate": 1e-3, "groups": [_GROUP]},
