@@ -120,7 +120,7 @@ def test_operations_of_the_graph_rewrite_are_not_called_exact() -> None:
         for judgement in judge(tiny_recipe(**SCALED), rows)
         if judgement.path.startswith("precision.ops.")
     }
-    assert len(verdicts) == 5
+    assert len(verdicts) == 6
     assert set(verdicts.values()) == {Verdict.APPROXIMATE}
 
 

@@ -18,6 +18,12 @@ WORST, RECOMPUTED = 0.1, 0.25
 """The executor may run parts of a layer again while another one still lives (memory.md)."""
 SMALL_TABLE = "{kind: bert, preset: tiny, vocab_size: 1000, labels: 3, dropout: 0.1}"
 BFLOAT16 = "{mode: mixed, compute_dtype: bfloat16}"
+STORED = {
+    "version": "2",
+    "model": SMALL_TABLE,
+    "batch": "{micro_batch_size: 32}",
+    "precision": BFLOAT16,
+}
 
 
 FIELDS = [
@@ -36,13 +42,15 @@ FIELDS = [
         "backward",
     ),
     ({"batch": "{micro_batch_size: 2}"}, "step"),
+    (STORED, "backward"),
+    (STORED | {"activation_checkpointing": "true", "precision": FLOAT16}, "backward"),
 ]
 
 
 @pytest.mark.parametrize(
     ("fields", "phase"),
     cases(FIELDS, quick=FIELDS[:1], reason="peaks of more recipes"),
-    ids=["activations", "checkpointing", "float16", "table"],
+    ids=["activations", "checkpointing", "float16", "table", "stored", "stored checkpointing"],
 )
 def test_peaks_are_predicted(fields: dict[str, str], phase: str) -> None:
     recipe = recipe_of(

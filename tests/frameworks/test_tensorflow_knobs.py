@@ -25,6 +25,8 @@ RECOMPUTED: dict[str, Any] = {"activation_checkpointing": True}
 HALF = {"ops": dict.fromkeys(("pointwise", "reductions", "embeddings", "losses"), "compute")}
 PLAIN: dict[str, Any] = {"optimizer": LION, "accumulation": {"normalize_by": "token"}}
 GROUPS = {"groups": [{"parameters": ["bert.embeddings.*"], "rate_factor": 0.0}]}
+STORED: dict[str, Any] = DROPOUT | {"version": 2}
+ROUNDED = {"ops": {"losses": "float32_stored_half", "pointwise": "float32_stored_half"}}
 KERAS2 = "tensorflow@2.15"
 REWRITTEN = "tensorflow@graph-rewrite"
 REWRITE: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": {"mode": "none"}}
@@ -37,6 +39,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "recomputed dropout": DROPOUT | RECOMPUTED,
     "half operations": DROPOUT | {"precision": FLOAT16 | HALF, "optimizer": RATE | {"name": "sgd"}},
     "bfloat16 losses": {"precision": BFLOAT16 | {"ops": {"losses": "compute"}}},
+    "stored half": STORED | {"precision": FLOAT16, "accumulation": {"normalize_by": "token"}},
+    "stored half recomputed": STORED
+    | RECOMPUTED
+    | {"precision": BFLOAT16 | ROUNDED, "ema": {"decay": 0.5}},
+    "stored half weights": STORED | {"precision": FULL | {"compute_dtype": "bfloat16"}},
+    "keras2 stored half": STORED | {"precision": FLOAT16, "optimizer": LION},
     "keras2": DROPOUT | {"precision": FLOAT16, "optimizer": RATE | GROUPS | {"name": "lamb"}},
     "keras2 recomputed": DROPOUT | RECOMPUTED,
     "rewrite": REWRITE,
@@ -46,6 +54,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 TARGETS = {
     "keras2": KERAS2,
     "keras2 recomputed": KERAS2,
+    "keras2 stored half": KERAS2,
     "float32": KERAS2,
     "rewrite": REWRITTEN,
 }
@@ -192,6 +201,8 @@ def test_evaluation_rounds_its_losses_as_training_does(ran: Mapping[str, Run]) -
     assert (20 * rounded * 2**10).is_integer()  # 20 rows, summed in float32
     coarse = ran["bfloat16 losses"].status["eval"]["loss"]
     assert (20 * coarse * 2**7).is_integer()
+    stored = ran["stored half recomputed"].status["eval"]["loss"]
+    assert (20 * stored * 2**7).is_integer()
     assert not (20 * exact * 2**10).is_integer()
 
 

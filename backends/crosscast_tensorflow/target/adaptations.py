@@ -11,6 +11,8 @@ class TensorflowAdaptation(StrEnum):
     MIXED_POLICY = "tensorflow mixed policy"
     GRAPH_REWRITE = "tensorflow graph rewrite"
     OWN_TYPES = "tensorflow casts of the model"
+    STORED_TYPES = "tensorflow types that are stored"
+    EXPLICIT_ATTENTION = "tensorflow attention that keeps its weights"
     MASTER_WEIGHTS = "tensorflow master weights"
     LOSS_SCALE = "tensorflow LossScale"
     CONSTANT_SCALE = "tensorflow constant scale with a check"

@@ -72,6 +72,14 @@ CODES = (
         "role layer_norm also means batch and group normalization.",
     ),
     Code(
+        "CC368",
+        "no fused attention",
+        "On TensorFlow keras.ops.dot_product_attention is made of two products and a softmax: it "
+        "keeps the scores and drops nothing. The script computes attention in the same way, in "
+        "the types of the recipe, and keeps the result of its softmax, one number per pair of "
+        "tokens and head; the same is said by model.attention: explicit.",
+    ),
+    Code(
         "CC370",
         "loss scale of Keras 2 counts skipped steps",
         "tf.keras.mixed_precision.LossScaleOptimizer doubles and halves down to 1, without other "
@@ -149,7 +157,7 @@ CODES = (
         "CC331",
         "half weights, products in float32",
         "Dense layers in Keras compute in the dtype of their weights. Choose precision.mode: "
-        "mixed, or ops.matmul: compute.",
+        "mixed, or ops.matmul: half (compute in version 1).",
     ),
     Code(
         "CC380",

@@ -96,7 +96,7 @@ def full_own_model(recipe: Recipe) -> bool:
 
 def full_matmul_float32(recipe: Recipe) -> bool:
     """Whether half weights are multiplied in float32."""
-    return recipe.precision.mode == "full" and recipe.precision.ops.matmul == "float32"
+    return recipe.precision.mode == "full" and recipe.precision.ops.matmul != "half"
 
 
 def recomputes_dropout(recipe: Recipe) -> bool:

@@ -40,11 +40,10 @@ from crosscast_tensorflow.target.parallel import (
 from crosscast_tensorflow.target.precision import (
     PrecisionView,
     StateView,
-    TypesView,
     precision_view,
     state_view,
-    types_view,
 )
+from crosscast_tensorflow.target.types import TypesView, types_view
 
 _OWN_SEED = "state.model, SETTINGS.seed, state.windows"
 """What the dropout of a model of the user's own depends on, besides the process."""

@@ -18,6 +18,7 @@ from crosscast.memory.records import Device
 from crosscast.memory.tape import Block, Node, Tape, Value, Weight
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
+from crosscast.recipe.policies import POLICIES
 from crosscast.targets.backend import Dialect
 from crosscast_tensorflow.target.memory_ops import OPS
 from crosscast_tensorflow.target.overrides import TensorflowOverrides
@@ -62,6 +63,8 @@ class GraphBert:
     model: BertModel
     half: str
     """Type of the products: `float32`, or a half type."""
+    stream: str
+    """Type of everything else but the insides of softmax and normalization."""
     rows: int
     length: int
     weights: Mapping[str, Weight]
@@ -93,14 +96,14 @@ class GraphBert:
             block.drop()
 
     def dense(self, name: str, x: Value, *, widen: bool = True) -> Value:
-        """A dense layer of an input in the type of its product; float32 comes out if asked."""
+        """A dense layer of an input in the type of its product; that of the stream comes out."""
         tape = self.tape
         weight, bias = (self.weights[f"{name}.{part}"] for part in ("weight", "bias"))
         kept = [self.casts[f"{name}.weight"]] if self.half != "float32" else []
         count = x.count // (weight.count // bias.count) * bias.count
         owners = ((weight, self.half), (bias, self.half))
         out = tape.op("dense", [x], count, self.half, weights=owners, kept=kept)
-        return self.become(out, "float32") if widen else out
+        return self.become(out, self.stream) if widen else out
 
     def become(self, x: Value, dtype: str) -> Value:
         """`tf.cast(x, dtype)`, where nothing else reads `x`."""
@@ -140,8 +143,9 @@ class GraphBert:
         return self.norm(total)
 
     def norm(self, x: Value) -> Value:
-        """`LayerNormalization` of a tensor that nothing else reads."""
-        out = self.tape.op("layer_norm", [x], x.count, x.dtype, extra=x.count)
+        """`LayerNormalization` of a tensor that nothing else reads; it computes in float32."""
+        x = self.become(self.become(x, self.stream), "float32")
+        out = self.tape.op("layer_norm", [x], x.count, self.stream, extra=x.count)
         self.tape.free(x)
         return out
 
@@ -154,7 +158,10 @@ class GraphBert:
             for part in ("query", "key", "value")
         )
         tape.free(half_input)
-        weights = tape.op("scores", [q, k], self.scores, "float32", extra=self.scores)
+        if self.stream == "float32":
+            weights = tape.op("scores", [q, k], self.scores, "float32", extra=self.scores)
+        else:
+            weights = tape.op("rounded scores", [q, k], self.scores, self.stream)
         tape.free(q, k)
         weights = self.dropout(weights, in_place=False)
         weights = self.become(weights, self.half)
@@ -167,7 +174,7 @@ class GraphBert:
         half_input = self.cast(x, self.half)
         inner = self.dense(f"{prefix}.intermediate.dense", half_input)
         tape.free(half_input)
-        wide = tape.op("gelu", [inner], inner.count, "float32", extra=2 * inner.count)
+        wide = tape.op("gelu", [inner], inner.count, self.stream, extra=2 * inner.count)
         tape.free(inner)
         wide = self.become(wide, self.half)
         y = self.dense(f"{prefix}.output.dense", wide)
@@ -229,18 +236,27 @@ def _is_kernel(name: str) -> bool:
 def modelled(recipe: Recipe, dialect: Dialect) -> bool:
     """Whether the memory model covers a recipe: measured configurations and other sizes of them."""
     own = TensorflowOverrides.model_validate(recipe.overrides.get("tensorflow", {}))
-    chosen = recipe.precision.ops
     return (
         isinstance(recipe.model, BertModel)
         and "keras3" in dialect.features
         and not own.jit_compile
         and recipe.precision.mode != "full"
-        and (chosen.pointwise, chosen.reductions, chosen.embeddings) == ("float32",) * 3
+        and _stream(recipe) is not None
         and recipe.optimizer.name in OPTIMIZERS
         and recipe.clipping.kind in ("none", "global_norm")
         and recipe.ema.decay is None
         and recipe.processes == 1
     )
+
+
+def _stream(recipe: Recipe) -> str | None:
+    """Return the type of the residual stream where it was measured."""
+    ops = recipe.precision.ops.model_dump()
+    others = {ops[name] for name in ("pointwise", "reductions", "embeddings", "residual")}
+    if others == {"float32"}:
+        return "float32"
+    stored = POLICIES["stored_half"]
+    return recipe.half if {**ops, "losses": ""} == {**stored, "losses": ""} else None
 
 
 def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
@@ -259,10 +275,11 @@ def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
         tape.block(prod(shape), "float32", "workspace")
     for table in tables:  # a sum to which rows are added has memory of its own for good
         table.gradient = tape.block(table.count, "float32", "gradients")
-    half = recipe.half if recipe.precision.ops.matmul == "compute" else ""
+    half = recipe.half if recipe.precision.ops.matmul == "half" else ""
     rows, length = recipe.batch.micro_batch_size, recipe.data.sequence_length
     again = recipe.activation_checkpointing
-    bert = GraphBert(tape, recipe.model, half or "float32", rows, length, weights, again)
+    products, stream = half or "float32", _stream(recipe) or "float32"
+    bert = GraphBert(tape, recipe.model, products, stream, rows, length, weights, again)
     if recipe.model.dropout:
         for count in (bert.scores, bert.hidden):
             tape.block(count, "float32", "workspace")

@@ -19,11 +19,18 @@ OPS: dict[str, OpRow] = {
         backward_scratch=("float32",),
         note="scale, mask and softmax in place; extra: softmax, divided for its gradient",
     ),
+    "rounded scores": OpRow(
+        keeps=("input", "output"),
+        scratch=("float32",),
+        backward_scratch=("float32", "float32"),
+        note="scale, mask and softmax in place, in float32; only the rounded result is kept",
+    ),
     "masked": OpRow(keeps=("extra",), extra_dtype="bool", note="where(mask, 0, x / keep)"),
     "context": OpRow(keeps=("input",)),
     "add": OpRow(grad="same"),
     "layer_norm": OpRow(
         keeps=("first", "extra"),
+        extra_dtype="float32",
         backward_scratch=("float32", "float32", "float32"),
         note="Keras makes it of products; extra: scale times gamma, as large as the input",
     ),

@@ -70,6 +70,26 @@ _PRECISION = (
     ),
     Row(
         path="precision.ops",
+        verdict=_UNSUPPORTED,
+        how="the graph rewrite chooses the type of every operation: write precision.policy: "
+        "float32_stream, without ops",
+        code="CC371",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: the rewrite does nothing without a GPU",
+        when=recipes.stores_half,
+        dialects=REWRITE,
+    ),
+    Row(
+        path="precision.ops",
+        how="casts where a stored type changes; LayerNormalization and the script's softmax "
+        "compute in float32 inside. Keras casts kernels in every micro-batch",
+        probe="tensorflow/test_stored_types.py::test_normalization_rounds_once",
+        when=recipes.stores_half,
+        adapt=Adapt.STORED_TYPES,
+        dialects=POLICIES,
+    ),
+    Row(
+        path="precision.ops",
         how="casts and layer policies in the emitted model",
         when=recipes.own_types,
         adapt=Adapt.OWN_TYPES,
@@ -338,6 +358,16 @@ ROWS = (
         "the rows",
     ),
     Row(path="model", how="keras.Model with explicit types, or the user's factory"),
+    Row(
+        path="model.attention",
+        verdict=_ADAPTED,
+        how="no fused attention in TensorFlow: two products and a softmax, whose result is kept",
+        code="CC368",
+        probe="tensorflow/test_stored_types.py::test_there_is_no_fused_attention",
+        when=recipes.fused_attention,
+        adapt=Adapt.EXPLICIT_ATTENTION,
+    ),
+    Row(path="model.attention", how="two matrix products and a softmax"),
     Row(path="data", how="read as NumPy arrays, the same row order on every framework"),
     Row(path="data.workers", how="threads of tf.data"),
     Row(path="batch", how="rows of a window cut into micro-batches"),

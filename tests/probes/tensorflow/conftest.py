@@ -14,3 +14,11 @@ from frameworks.subprocesses import run_python
 def facts() -> dict[str, Any]:
     found: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "tensorflow")
     return found
+
+
+@pytest.fixture(scope="session")
+def keras2() -> dict[str, Any]:
+    """The facts about tf_keras, the Keras 2 of newer TensorFlow."""
+    program = Path(__file__).with_name("facts_keras2.py")
+    found: dict[str, Any] = run_python(program, "tf_keras")
+    return found

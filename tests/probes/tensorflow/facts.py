@@ -127,6 +127,65 @@ def row_losses() -> dict[str, float]:
     return found
 
 
+def normalized(name: str) -> dict[str, Any]:
+    """What LayerNormalization under a mixed policy makes of half and of float32 numbers."""
+    half, generator = tf.as_dtype(name), tf.random.Generator.from_seed(0)
+    mixed, exact = (
+        LAYERS.LayerNormalization(epsilon=1e-12, dtype=dtype)
+        for dtype in (f"mixed_{name}", "float32")
+    )
+    numbers = generator.normal((8, 512), 3.0, 2.0)
+    halves = tf.cast(numbers, half)
+    large = tf.cast(tf.clip_by_value(1e4 * numbers, -6e4, 6e4), half)  # their squares overflow
+
+    def wrong(x: Any) -> int:
+        once = tf.cast(exact(tf.cast(x, tf.float32)), half)
+        return int(tf.math.count_nonzero(mixed(x) != once))
+
+    return {
+        "wrong": [wrong(halves), wrong(large), wrong(numbers)],
+        "type": mixed(numbers).dtype.name,
+        "weights": mixed.gamma.dtype,
+        "of float32 layer": int(
+            tf.math.count_nonzero(exact(halves) != tf.cast(mixed(halves), tf.float32))
+        ),
+    }
+
+
+def attention() -> dict[str, Any]:
+    """What dot_product_attention says to a wish for a fused kernel, and what it can drop."""
+    x = tf.ones((1, 4, 2, 8))
+    try:
+        keras.ops.dot_product_attention(x, x, x, flash_attention=True)
+        answer = "fused"
+    except ValueError as error:
+        answer = str(error)
+    return {"answer": answer, "parameters": parameters(keras.ops.dot_product_attention)}
+
+
+def kept(function: Any) -> list[str]:
+    """Types of the results, of bfloat16 numbers, that the gradient of a function reads."""
+
+    def derived(x: Any) -> Any:
+        nonlocal end
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        end = len(tf.compat.v1.get_default_graph().get_operations())
+        return tape.gradient(y, x)
+
+    end = 0
+    spec = tf.TensorSpec((2, 32, 32), tf.bfloat16)
+    operations = tf.function(derived).get_concrete_function(spec).graph.get_operations()
+    forward = {operation.name for operation in operations[:end]}
+    read = {
+        value.ref() for op in operations[end:] for value in op.inputs if value.op.name in forward
+    }
+    values = (reference.deref() for reference in read)
+    found = [value for value in values if value.shape[-2:] == (32, 32) and value.dtype.is_floating]
+    return sorted({value.dtype.name for value in found if value.op.type != "Placeholder"})
+
+
 class Counted(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
     """A rate that is the step it is asked for."""
 
@@ -244,6 +303,11 @@ KERAS = {
     "half": Fact(
         "types of layers in float16, and a weight after a hundred small steps", half_weights
     ),
+    "normalization": Fact(
+        "results of LayerNormalization under mixed policies that are not rounded once",
+        lambda: {name: normalized(name) for name in ("float16", "bfloat16")},
+    ),
+    "attention": Fact("what dot_product_attention fuses and drops", attention),
     "names": Fact(
         "names of the weights of layers",
         lambda: {
@@ -269,6 +333,14 @@ TENSORFLOW = {
     ),
     "clip arguments": Fact(
         "parameters of clip_by_global_norm", lambda: parameters(tf.clip_by_global_norm)
+    ),
+    "kept softmax": Fact(
+        "types of what the gradient of a softmax between casts reads",
+        lambda: kept(lambda x: tf.cast(tf.nn.softmax(tf.cast(x, tf.float32)), x.dtype)),
+    ),
+    "kept attention": Fact(
+        "types of what the gradient of dot_product_attention reads of its scores",
+        lambda: kept(lambda x: keras.ops.dot_product_attention(*[x[..., None, :]] * 3)[..., 0, :]),
     ),
     "row_losses": Fact("worst error of a row's cross-entropy in half", row_losses),
 }

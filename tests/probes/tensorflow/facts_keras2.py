@@ -79,6 +79,21 @@ def statistics() -> list[str]:
     return [layer.moving_mean.synchronization.name, layer.moving_mean.aggregation.name]
 
 
+def normalized() -> dict[str, int]:
+    """How many results of a mixed LayerNormalization are not rounded once, by what it gets."""
+    mixed, exact = (
+        keras.layers.LayerNormalization(epsilon=1e-12, dtype=dtype)
+        for dtype in ("mixed_bfloat16", "float32")
+    )
+    numbers = tf.random.Generator.from_seed(0).normal((8, 512), 3.0, 2.0)
+
+    def wrong(x: tf.Tensor) -> int:
+        once = tf.cast(exact(tf.cast(x, tf.float32)), tf.bfloat16)
+        return int(tf.math.count_nonzero(mixed(x) != once))
+
+    return {"half": wrong(tf.cast(numbers, tf.bfloat16)), "float32": wrong(numbers)}
+
+
 def facts() -> dict[str, Any]:
     dropout = keras.layers.Dropout(0.5)
     dropout(tf.ones((2, 2)), training=True)
@@ -94,6 +109,7 @@ def facts() -> dict[str, Any]:
         "rewrite": rewritten(),
         "statistics": statistics(),
         "frozen": frozen(keras),
+        "normalization": normalized(),
     }
 
 

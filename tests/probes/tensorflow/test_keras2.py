@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from frameworks.subprocesses import run_python
-
 pytestmark = pytest.mark.tensorflow
-
-
-@pytest.fixture(scope="module")
-def keras2() -> dict[str, Any]:
-    program = Path(__file__).with_name("facts_keras2.py")
-    found: dict[str, Any] = run_python(program, "tf_keras")
-    return found
 
 
 def test_a_skipped_step_counts(keras2: dict[str, Any]) -> None:

@@ -1,0 +1,120 @@
+"""Emitted Keras models compute and store in the types that recipes of version 2 say."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscast.emit.compiler import compile_recipe
+from crosscast.recipe.policies import POLICIES
+from crosscast.recipe.predicates import stores_half
+from frameworks.emitted_script import TINY, tiny_recipe
+from frameworks.subprocesses import run_python
+from tiers import Lazy, cases, selected
+
+pytestmark = pytest.mark.tensorflow
+
+CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "residual")
+STORED = ("half", "float32", "float32_stored_half")
+VALUES = (*itertools.repeat(STORED, 4), ("half", "float32"))
+LIMITS = {"float16": 2.0**-9, "bfloat16": 2.0**-6}
+"""How far gradients may be apart: their parts are rounded, and added in another order."""
+
+
+def recipe_of(mode: str, half: str, ops: tuple[str, ...], dropout: float) -> Any:
+    return tiny_recipe(
+        version=2,
+        model=TINY["model"] | {"layers": 2, "dropout": dropout},
+        precision={
+            "mode": mode,
+            "compute_dtype": half,
+            "ops": dict(zip(CLASSES, ops, strict=True)),
+        },
+        loss_scaling={"mode": "none"},
+    )
+
+
+def combinations() -> dict[str, Any]:
+    """Every combination of types, in turn in both half types, with and without dropout."""
+    found = {}
+    for mode in ("mixed", "full"):
+        for number, ops in enumerate(itertools.product(*VALUES)):
+            half = ("float16", "bfloat16")[number % 2]
+            recipe = recipe_of(mode, half, ops, 0.1 * (number // 2 % 2))
+            if stores_half(recipe) and (mode == "mixed" or ops[0] == "half"):
+                found[f"{mode} {' '.join(ops)}"] = recipe
+    return found
+
+
+ALL = combinations()
+
+
+def named(policy: str, mode: str = "mixed") -> str:
+    types = POLICIES[policy]  # type: ignore[index]
+    return f"{mode} {' '.join(types[name] for name in CLASSES)}"
+
+
+QUICK = [
+    named("stored_half"),
+    named("stored_half", "full"),
+    named("autocast"),
+    " ".join(("mixed", *["float32_stored_half"] * 4, "float32")),
+]
+
+
+@pytest.fixture(scope="module")
+def measured(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Any]:
+    """What the program found out about the selected recipes, in one process."""
+
+    def computed(framework: str) -> Any:
+        folder = tmp_path_factory.mktemp("stored")
+        jobs: dict[str, Any] = {}
+        target = "tensorflow" if framework == "tensorflow" else "tensorflow@2.15"
+        for name in selected(request, "name") or QUICK:
+            (compiled,) = compile_recipe(ALL[name], [target])
+            path = folder / f"{len(jobs)}.py"
+            path.write_text(compiled.files["model.py"].text)
+            script = compiled.files["train.py"].text
+            (policy,) = re.findall(r'^DTYPE_POLICY = "(.*)"$', script, re.MULTILINE)
+            precision = ALL[name].precision
+            jobs[name] = {
+                "model": str(path),
+                "policy": policy,
+                "half": precision.compute_dtype,
+                "ops": precision.ops.model_dump(),
+            }
+        (folder / "jobs.json").write_text(json.dumps(jobs))
+        program = Path(__file__).with_name("run_stored_types_tensorflow.py")
+        return run_python(program, framework, folder / "jobs.json", timeout=1500)
+
+    return Lazy(computed)
+
+
+@pytest.mark.parametrize("name", cases(ALL, QUICK, "every combination of types"))
+def test_every_operation_computes_and_stores_as_the_recipe_says(
+    measured: Mapping[str, Any], name: str
+) -> None:
+    found = measured["tensorflow"][name]
+    assert found["types"][0] == found["types"][1]
+    assert found["different"] == 0
+    assert found["gradients"] < LIMITS[ALL[name].precision.compute_dtype]
+
+
+def test_the_softmax_of_the_script_has_the_gradient_of_float32(
+    measured: Mapping[str, Any],
+) -> None:
+    for name in QUICK:
+        found, half = measured["tensorflow"][name]["softmax"], ALL[name].precision.compute_dtype
+        assert (found is None) == (ALL[name].precision.ops.reductions != "float32_stored_half")
+        if found:
+            assert (found["type"], found["rounded once"]) == (half, True)
+            assert found["error"] < LIMITS[half] / 2
+            assert found["of padding"] == 0.0
