@@ -119,6 +119,13 @@ CODES = (
         "launch.rendezvous: static; with SLURM, launch.max_requeues resumes from a checkpoint.",
     ),
     Code(
+        "CC369",
+        "no fused attention",
+        "Before Paddle 3, scaled_dot_product_attention with a mask has a kernel for GPUs and half "
+        "precision only: the script has two matrix products and a softmax, which keep their "
+        "scores. Write model.attention: explicit, or use Paddle 3.",
+    ),
+    Code(
         "CC382",
         "VisualDL is not TensorBoard",
         "Paddle's own writer is VisualDL's LogWriter, whose files TensorBoard does not read; the "
