@@ -32,6 +32,7 @@ ATTENTION_ROWS = (
         probe="paddle/test_attention.py::test_fused_attention_is_the_formula",
         when=fused_attention,
         adapt=Adapt.FUSED_ATTENTION,
+        dialects=frozenset({"dygraph"}),
     ),
     _EXPLICIT,
 )

@@ -29,8 +29,6 @@ class PrecisionView:
     """Whether attention is one operation."""
     lacks_fused: bool
     """Whether it would be, if this Paddle had that operation."""
-    stores: bool
-    """Whether the recipe says more than what operations compute in."""
     types: tuple[tuple[str, str], ...]
     """Type of each class of operations, if the model casts explicitly; empty leaves it to AMP."""
     rounded: frozenset[str]
@@ -87,14 +85,12 @@ def precision_view(plan: Plan, frame: Frame, half: HalfType) -> PrecisionView:
     has = plan.adapted.__contains__
     explicit, kinds = has(PaddleAdaptation.EXPLICIT_CASTS), kernel_types(frame.op_types)
     rounded = frozenset(name for name, kind in kinds.items() if kind == "float32_stored_half")
-    copies = has(PaddleAdaptation.HALF_COPIES)
     return PrecisionView(
         half=half,
         half_weights=has(PaddleAdaptation.HALF_COPY),
-        copies=copies,
+        copies=has(PaddleAdaptation.HALF_COPIES),
         fused=has(PaddleAdaptation.FUSED_ATTENTION),
         lacks_fused=has(PaddleAdaptation.EXPLICIT_ATTENTION),
-        stores=copies or bool(rounded),
         types=_table(kinds, half) if explicit else (),
         rounded=rounded,
     )
