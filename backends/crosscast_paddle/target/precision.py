@@ -114,7 +114,7 @@ def kernel_types(chosen: OpTypes) -> Mapping[str, OpType]:
     """
     kinds: dict[str, OpType] = chosen.model_dump()
     stored = {name for name, kind in kinds.items() if kind != "float32"}
-    gets = {"pointwise": {"matmul"}, "reductions": {"matmul", "residual", "embeddings"}}
+    gets = {"pointwise": {"matmul", "reductions"}, "reductions": {"matmul", "residual", "embeddings"}}
     for name, sources in gets.items():
         if kinds[name] == "float32_stored_half" and sources <= stored:
             kinds[name] = "half"
