@@ -218,7 +218,7 @@ def test_what_it_cannot_express_is_refused(sections: dict[str, Any], code: str, 
 
 
 def test_what_it_stores_in_float32_is_said_by_a_policy() -> None:
-    with pytest.raises(DiagnosticError, match="write precision.policy: float32_stream"):
+    with pytest.raises(DiagnosticError, match=r"write precision\.policy: float32_stream"):
         compile_recipe(tiny_recipe(version=2, precision=FLOAT16), ["paddle@fleet"])
     said = FLOAT16 | {"policy": "float32_stream"}
     explicit = {"model": TINY["model"] | {"attention": "explicit"}}

@@ -98,7 +98,7 @@ def precision_view(plan: Plan, frame: Frame, half: HalfType) -> PrecisionView:
 
 def _table(kinds: Mapping[str, OpType], half: HalfType) -> tuple[tuple[str, str], ...]:
     """Return the types that operations compute in, and the one in which results are stored."""
-    table: dict[str, str] = {name: half if kinds[name] == "half" else "float32" for name in kinds}
+    table = {name: str(half) if kinds[name] == "half" else "float32" for name in kinds}
     if table["residual"] == table["pointwise"] and kinds["pointwise"] != "float32_stored_half":
         del table["residual"]
     if "float32_stored_half" in kinds.values():
@@ -114,7 +114,10 @@ def kernel_types(chosen: OpTypes) -> Mapping[str, OpType]:
     """
     kinds: dict[str, OpType] = chosen.model_dump()
     stored = {name for name, kind in kinds.items() if kind != "float32"}
-    gets = {"pointwise": {"matmul", "reductions"}, "reductions": {"matmul", "residual", "embeddings"}}
+    gets = {
+        "pointwise": {"matmul", "reductions"},
+        "reductions": {"matmul", "residual", "embeddings"},
+    }
     for name, sources in gets.items():
         if kinds[name] == "float32_stored_half" and sources <= stored:
             kinds[name] = "half"
