@@ -8,7 +8,7 @@ from typing import Literal
 
 from crosscast.emit.frame import Frame
 from crosscast.plan.operations import Plan
-from crosscast.recipe.document import OpType, OpTypes, Recipe
+from crosscast.recipe.document import OpType, OpTypes
 from crosscast.targets.backend import Form
 from crosscast_paddle.target.adaptations import PaddleAdaptation
 
@@ -122,14 +122,6 @@ def kernel_types(chosen: OpTypes) -> Mapping[str, OpType]:
         if kinds[name] == "float32_stored_half" and sources <= stored:
             kinds[name] = "half"
     return kinds
-
-
-def copies_suffice(recipe: Recipe) -> bool:
-    """Whether all operations are half once the weights of layers are: nothing has to be cast."""
-    kinds = kernel_types(recipe.precision.ops)
-    layers = ("matmul", "pointwise", "reductions", "residual")
-    in_half = all(kinds[name] == "half" for name in layers)
-    return in_half and kinds["embeddings"] != "float32" and kinds["losses"] == "float32"
 
 
 def auto_cast(plan: Plan, precision: PrecisionView, level: str, form: Form) -> str:
