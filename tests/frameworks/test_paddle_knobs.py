@@ -167,6 +167,7 @@ BATCH: dict[str, Any] = {"batch": {"micro_batch_size": 2, "global_batch_size": 1
 SHARED: dict[str, dict[str, Any]] = {
     "recomputed": RECOMPUTED | {"accumulation": TOKENS, **cases.EMA},
     "half weights": {"precision": {"mode": "full", "compute_dtype": "bfloat16"}},
+    "half copies": {"version": 2, "precision": BFLOAT16},
 }
 
 

@@ -37,6 +37,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "float32 layers": {"precision": BFLOAT16 | {"ops": dict(REDUCED, reductions="float32")}},
     "half weights": {"precision": BFLOAT16 | {"mode": "full"}},
     "float32 stream": {"precision": FLOAT16 | {"policy": "float32_stream"}, **SCALED},
+    "recomputed": {"precision": BFLOAT16, "activation_checkpointing": True, "ema": {"decay": 0.9}},
     "float32": {},
 }
 """With dropout, and fused attention unless they say otherwise."""
@@ -53,6 +54,7 @@ TYPES: dict[str, dict[str, str]] = {
     "float32 layers": FLOAT32 | {"linear": "half", FUSED: "half", "add": "half"},
     "half weights": HALF | {FUSED: "half", "embedding": "half", "add": "float32 half"},
     "float32 stream": FLOAT32 | {"linear": "half", FUSED: "half", "add": "float32"},
+    "recomputed": HALF | {FUSED: "half", "embedding": "float32"},
     "float32": FLOAT32 | {"linear": "float32", FUSED: "float32", "add": "float32"},
 }
 """What operations return; a cast is an operation of its own."""
