@@ -79,7 +79,7 @@ class Pair:
     def _trained(self, name: str) -> dict[str, Run]:
         """Train with PyTorch, and with Paddle in one go and in parts."""
         recipe = tiny_recipe(**{"version": 2, "model": MODEL} | RECIPES[name])
-        found = {}
+        found: dict[str, Run] = {}
         for framework in ("torch", "paddle"):
             folder = self.folder / f"{name} {framework}"
             script = emit(recipe, framework, folder) / "train.py"

@@ -25,7 +25,8 @@ CODES = (
     Code(
         "CC345",
         "mixed precision needs a GPU",
-        "On a CPU, paddle.amp.auto_cast computes in float32; the script refuses to run there.",
+        "On a CPU, paddle.amp.auto_cast computes in float32, and half weights have no kernels; the "
+        "script refuses to run there.",
     ),
     Code(
         "CC346",

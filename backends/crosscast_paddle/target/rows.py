@@ -52,6 +52,15 @@ ROWS = (
     Row(
         path="precision.mode",
         verdict=Verdict.ADAPTED,
+        how="a CPU has no half kernels: the script then exits with code 3",
+        code="CC345",
+        probe="paddle/test_half.py::test_the_cpu_has_no_half_kernels_but_those_that_move_data",
+        when=copies_weights,
+        adapt=Adapt.REQUIRED_AMP,
+    ),
+    Row(
+        path="precision.mode",
+        verdict=Verdict.ADAPTED,
         how="auto_cast computes in float32 on a CPU: the script then exits with code 3",
         code="CC345",
         probe="paddle/test_amp.py::test_auto_cast_computes_in_float32_on_cpu",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from crosscast.memory.estimate import Estimate, estimate
-from crosscast.memory.records import Device
+from crosscast.memory.estimate import estimate
+from crosscast.memory.records import Device, Estimate
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel
 from crosscast.targets.backend import find_target
