@@ -27,6 +27,8 @@ UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "none": 2.0**-20}
 MODEL = TINY["model"] | {"dropout": 0.1}
 EXPLICIT = {"model": MODEL | {"attention": "explicit"}}
 OTHER = {"matmul": "float32_stored_half", "pointwise": "float32_stored_half", "residual": "float32"}
+CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
+ROUNDED = dict.fromkeys(CLASSES, "float32_stored_half")
 REDUCED = {"pointwise": "float32_stored_half", "embeddings": "half"}
 SCALED: dict[str, Any] = {"loss_scaling": DYNAMIC}
 RECIPES: dict[str, dict[str, Any]] = {
@@ -35,6 +37,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     "lookups in half": {"precision": BFLOAT16 | {"ops": {"embeddings": "half"}}},
     "other types": {"precision": FLOAT16 | {"ops": OTHER}, **SCALED, **EXPLICIT},
     "float32 layers": {"precision": BFLOAT16 | {"ops": dict(REDUCED, reductions="float32")}},
+    "all rounded": {"precision": FLOAT16 | {"ops": ROUNDED}, **SCALED},
+    "keras": {"precision": BFLOAT16 | {"policy": "keras"}},
+    "autocast": {"precision": FLOAT16 | {"policy": "autocast"}, **SCALED},
     "half weights": {"precision": BFLOAT16 | {"mode": "full"}},
     "float32 stream": {"precision": FLOAT16 | {"policy": "float32_stream"}, **SCALED},
     "recomputed": {"precision": BFLOAT16, "activation_checkpointing": True, "ema": {"decay": 0.9}},
@@ -52,6 +57,9 @@ TYPES: dict[str, dict[str, str]] = {
     "lookups in half": HALF | {FUSED: "half", "embedding": "float32", "add": "half"},
     "other types": HALF | PRODUCTS,
     "float32 layers": FLOAT32 | {"linear": "half", FUSED: "half", "add": "half"},
+    "all rounded": HALF | {"linear": "float32", FUSED: "float32", "add": "float32 half"},
+    "keras": HALF | {FUSED: "half", "embedding": "float32", "add": "half"},
+    "autocast": HALF | {"layer_norm": "float32", FUSED: "half", "add": "float32"},
     "half weights": HALF | {FUSED: "half", "embedding": "half", "add": "float32 half"},
     "float32 stream": FLOAT32 | {"linear": "half", FUSED: "half", "add": "float32"},
     "recomputed": HALF | {FUSED: "half", "embedding": "float32"},
