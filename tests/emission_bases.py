@@ -24,6 +24,7 @@ _CLOSE = [0.9, 0.99999]
 _SGD = {"name": "sgd", "learning_rate": 1e-3, "momentum": 0.9}
 _DYNAMIC = {"mode": "dynamic", "hysteresis": 2, "max_scale": 65536.0}
 _NORM = {"kind": "global_norm", "max_norm": 1.0, "eps": 1e-3, "exempt": ["bias"]}
+_STORED = {"matmul": "float32_stored_half", "pointwise": "float32_stored_half"}
 BASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "float16": {"precision": FLOAT16, "loss_scaling": _DYNAMIC},
@@ -62,15 +63,8 @@ ADAPTED = BASES | {
     "scaled momentum": {"precision": FLOAT16, "optimizer": _SGD},
     "float32 sums": {"precision": {"mode": "full", "compute_dtype": "float16"}},
     "own types": {"precision": FLOAT16 | {"ops": {"pointwise": "compute"}}},
-    "stored half": {"version": 2, "precision": FLOAT16},
-    "stored half, full": {"version": 2, "precision": FLOAT16 | {"mode": "full"}},
-    "stored half, own types": {
-        "version": 2,
-        "precision": FLOAT16 | {"ops": {"pointwise": "float32_stored_half", "matmul": "float32"}},
-    },
     "policy of autocast": {"version": 2, "precision": FLOAT16 | {"policy": "autocast"}},
     "policy of keras": {"version": 2, "precision": FLOAT16 | {"policy": "keras"}},
-    "fused": {"version": 2},
     "sgd that decays": {"optimizer": _SGD | {"weight_decay": 0.01}},
     "decay of a group": {
         "optimizer": {"name": "adam", "learning_rate": 1e-3, "groups": [_GROUP]},
@@ -84,6 +78,27 @@ ADAPTED = BASES | {
     "machines": {
         "distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 2},
     },
+    "stored half": {"version": 2, "precision": {"mode": "mixed", "compute_dtype": "bfloat16"}},
+    "stored half, scaled": {
+        "version": 2,
+        "precision": FLOAT16,
+        "model": TINY["model"] | {"dropout": 0.1, "attention": "explicit"},
+    },
+    "stored half, looked up": {
+        "version": 2,
+        "precision": FLOAT16 | {"ops": {"embeddings": "half"}},
+        "loss_scaling": {"mode": "static", "scale": 128.0},
+    },
+    "stored half, other types": {
+        "version": 2,
+        "precision": FLOAT16 | {"ops": _STORED},
+        "model": TINY["model"] | {"dropout": 0.1},
+    },
+    "stored half, half weights": {
+        "version": 2,
+        "precision": {"mode": "full", "compute_dtype": "float16"},
+    },
+    "float32, fused": {"version": 2, "model": TINY["model"] | {"dropout": 0.1}},
     "recomputed dropout": {
         "model": TINY["model"] | {"dropout": 0.1},
         "activation_checkpointing": True,

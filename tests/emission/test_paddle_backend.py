@@ -25,6 +25,7 @@ from crosscast_paddle.target import BACKEND
 from crosscast_paddle.target.codes import CODES
 from crosscast_paddle.target.dialects import DYGRAPH
 from crosscast_paddle.target.rows import ROWS
+from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
 from frameworks.paddle_cases import CASES
 from tiers import exhaustive
@@ -83,6 +84,14 @@ PROCESSES = [
 ]
 
 
+STORED_HALF: dict[str, dict[str, Any]] = {
+    "stored-half": {"precision": BFLOAT16, "model": TINY["model"] | {"dropout": 0.1}},
+    "stored-types": {
+        "precision": FLOAT16 | {"ops": {"matmul": "float32_stored_half", "residual": "float32"}},
+        "model": TINY["model"] | {"dropout": 0.1, "attention": "explicit"},
+    },
+}
+"""Recipes of version 2."""
 LONG_NAMES = [f"bert.encoder.layer.{n}.attention.output.dense.*" for n in range(3)]
 TYPES = {"pointwise": "compute", "embeddings": "compute", "losses": "compute"}
 NARROW: dict[str, Any] = FLOAT16 | {"ops": {"reductions": "compute", "matmul": "float32"}}
@@ -207,7 +216,7 @@ def test_a_name_that_means_something_to_a_shell(tmp_path: Path) -> None:
 
 def test_rows_that_are_not_exact_have_codes_and_probes() -> None:
     codes = {code.code for code in CODES}
-    assert all(re.fullmatch("CC3[458][0-9]", code) for code in codes)
+    assert all(re.fullmatch("CC3[458][0-9]|CC369", code) for code in codes)
     own = [row for row in ROWS if row not in neutral_rows("paddle")]
     used = {row.code for row in own if row.verdict is not Verdict.EXACT}
     assert used == codes
@@ -302,6 +311,41 @@ def test_processes_share_half_weights(tmp_path: Path) -> None:
         folder = emit(tiny_recipe(**sections), "paddle", tmp_path / str(index), form=form)
         file = folder / ("step.py" if form == "step" else "train.py")
         assert ("broadcast(" in file.read_text()) == shared
+
+
+@pytest.mark.parametrize("name", STORED_HALF)
+def test_what_is_stored_in_half_is_kept(name: str) -> None:
+    (compiled,) = compile_recipe(tiny_recipe(version=2, **STORED_HALF[name]), ["paddle"])
+    goldens.check(compiled, f"paddle-{name}")
+
+
+def test_a_version_without_fused_attention_says_so(tmp_path: Path) -> None:
+    recipe = tiny_recipe(version=2, **STORED_HALF["stored-half"])
+    new, old = (compile_recipe(recipe, [target])[0] for target in ("paddle", "paddle@2.6"))
+    found = {diagnostic.code: diagnostic for diagnostic in old.diagnostics}
+    assert "write model.attention: explicit" in found["CC369"].message
+    assert "CC369" not in {diagnostic.code for diagnostic in new.diagnostics}
+    texts = [compiled.files["model.py"].text for compiled in (new, old)]
+    assert ["scaled_dot_product_attention" in text for text in texts] == [True, False]
+    assert ["(CC369)" in text for text in texts] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("sections", "scaled"),
+    [
+        ({"precision": BFLOAT16}, False),
+        ({"precision": FLOAT16, "loss_scaling": NONE}, False),
+        ({"precision": FLOAT16}, True),
+        (PRECISIONS[5], True),
+    ],
+)
+def test_half_copies_need_auto_cast_for_the_scaler_alone(
+    sections: dict[str, Any], scaled: bool
+) -> None:
+    (compiled,) = compile_recipe(tiny_recipe(version=2, **sections), ["paddle"])
+    text = compiled.files["train.py"].text
+    assert text.count("auto_cast(") == scaled
+    assert ('with paddle.amp.auto_cast(False, dtype="float16"):\n' in text) == scaled
 
 
 def test_dialects_differ_only_where_they_must(tmp_path: Path) -> None:

@@ -44,6 +44,18 @@ def test_golden_files(script: str) -> None:
 
 
 @pytest.mark.parametrize("script", ALL)
+def test_fused_attention_is_not_promised(script: str) -> None:
+    recipe = fitting()
+    fused = recipe.model.model_copy(update={"attention": "fused"})
+    found = []
+    for each in (recipe, recipe.model_copy(update={"model": fused})):
+        (compiled,) = compile_recipe(each, [f"paddle@{script}"])
+        found.append([d.message for d in compiled.diagnostics if d.code == "CC369"])
+    assert found[0] == []
+    assert [text.endswith("write model.attention: explicit") for text in found[1]] == [True]
+
+
+@pytest.mark.parametrize("script", ALL)
 def test_run_sh_is_clean_shell(script: str, tmp_path: Path) -> None:
     text = chosen(script).files["run.sh"].text
     path = tmp_path / "run.sh"

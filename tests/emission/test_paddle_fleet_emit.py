@@ -154,6 +154,8 @@ def test_a_script_without_windows_of_several_micro_batches_merges_nothing() -> N
         ({"precision": BFLOAT16}, "CC389", "precision"),
         ({"precision": FLOAT16 | {"mode": "full"}}, "CC389", "precision"),
         ({"precision": FLOAT16 | {"ops": {"pointwise": "compute"}}}, "CC389", "precision"),
+        ({"version": 2, "precision": FLOAT16}, "CC389", "precision"),
+        ({"version": 2, "precision": BFLOAT16}, "CC389", "precision"),
         ({"model": {"kind": "custom", "factory": {"paddle": "m:f"}}}, "CC388", "model"),
         ({"model": TINY["model"] | {"layer_norm_eps": 0.01}}, "CC346", "model.layer_norm_eps"),
         ({"clipping": {"kind": "per_param_norm", "max_norm": 1.0}}, "CC394", "clipping"),
@@ -213,6 +215,26 @@ def test_what_it_cannot_express_is_refused(sections: dict[str, Any], code: str, 
         if diagnostic.severity == "error"
     }
     assert errors == {(code, path)}
+
+
+def test_what_it_stores_in_float32_is_said_by_a_policy() -> None:
+    with pytest.raises(DiagnosticError, match=r"write precision\.policy: float32_stream"):
+        compile_recipe(tiny_recipe(version=2, precision=FLOAT16), ["paddle@fleet"])
+    said = FLOAT16 | {"policy": "float32_stream"}
+    explicit = {"model": TINY["model"] | {"attention": "explicit"}}
+    texts = []
+    for sections in ({"precision": FLOAT16}, {"version": 2, "precision": said, **explicit}):
+        (compiled,) = compile_recipe(tiny_recipe(**sections), ["paddle@fleet"])
+        texts.append({path: file.text for path, file in compiled.files.items()})
+    assert texts[0] == texts[1]
+
+
+def test_fused_attention_is_written_out() -> None:
+    (compiled,) = compile_recipe(tiny_recipe(version=2), ["paddle@fleet"])
+    (found,) = (each for each in compiled.diagnostics if each.code == "CC369")
+    assert found.path == "model.attention"
+    assert "write model.attention: explicit" in found.message
+    assert "scaled_dot_product_attention" not in compiled.files["model.py"].text
 
 
 @pytest.mark.parametrize("path", ["$(touch x)", "'; import os #", '"""', "a\\", "{{ 7 * 7 }}"])

@@ -314,7 +314,7 @@ SHARED = tuple(
     for name in ("launching", "loss", "lowering", "runtime", "view")
 )
 OF_THE_FRAME = {
-    *("BertModel", "CustomModel", "Model", "OpTypes", "Launch"),
+    *("BertModel", "CustomModel", "Model", "OpType", "OpTypes", "Launch"),
     *("CustomData", "ImageData", "PaddedData", "SyntheticData"),
     *("Section", "Loss", "CrossEntropy", "CustomLoss"),
 }

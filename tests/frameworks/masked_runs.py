@@ -23,11 +23,13 @@ def asked(script: Path, output: Path, arguments: Sequence[object], **more: Any) 
     return {**run, "masks": SEED, **more}
 
 
-def masked(framework: str, folder: Path, runs: Sequence[dict[str, Any]]) -> dict[str, Run]:
-    """Make runs; return them by name."""
+def masked(
+    framework: str, folder: Path, runs: Sequence[dict[str, Any]], *, emulate: bool = False
+) -> dict[str, Run]:
+    """Make runs, with half precision emulated if asked; return them by name."""
     spec = folder / "spec.json"
     inside = f"crosscast_{framework}.inside"
-    spec.write_text(json.dumps({"inside": inside, "emulate": False, "runs": list(runs)}))
+    spec.write_text(json.dumps({"inside": inside, "emulate": emulate, "runs": list(runs)}))
     done = start(SESSION, framework, spec)
     assert done.returncode == 0, done.stderr[-3000:]
     found = {}

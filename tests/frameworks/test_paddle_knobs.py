@@ -135,6 +135,26 @@ def test_without_half_the_types_change_nothing(lab: Lab, sections: dict[str, Any
     assert typed.weights.keys() == run.weights.keys()
 
 
+STORED: dict[str, dict[str, Any]] = {
+    "copies": {"precision": FLOAT16, "loss_scaling": DYNAMIC},
+    "types": {"precision": BFLOAT16 | {"ops": {"pointwise": "float32", "losses": "half"}}},
+    "weights": {"precision": BFLOAT16 | {"mode": "full"}},
+}
+
+
+@pytest.mark.parametrize(
+    "name", tiers.cases(STORED, quick=["copies"], reason="more types that a CPU does not have")
+)
+def test_without_half_nothing_is_stored_in_it(lab: Lab, name: str) -> None:
+    two = {"version": 2, **DROPOUT}
+    (run,) = lab.ended(lab.script("plain", **two), ("out", "--windows", 5))
+    flag = NO_HALF if "loss_scaling" in STORED[name] else "--use_bf16=false"
+    script = lab.script("stored", **two, **STORED[name])
+    (stored,) = lab.ended(script, ("out", "--windows", 5, flag))
+    assert [row["loss"] for row in stored.trace] == [row["loss"] for row in run.trace]
+    assert stored.weights.keys() == run.weights.keys()
+
+
 @pytest.mark.parametrize("ops", [ALL_HALF, {}], ids=["types", "weights"])
 def test_half_is_not_pretended_on_cpu(lab: Lab, ops: dict[str, Any]) -> None:
     mode = "mixed" if ops else "full"
@@ -147,6 +167,7 @@ BATCH: dict[str, Any] = {"batch": {"micro_batch_size": 2, "global_batch_size": 1
 SHARED: dict[str, dict[str, Any]] = {
     "recomputed": RECOMPUTED | {"accumulation": TOKENS, **cases.EMA},
     "half weights": {"precision": {"mode": "full", "compute_dtype": "bfloat16"}},
+    "half copies": {"version": 2, "precision": BFLOAT16},
 }
 
 

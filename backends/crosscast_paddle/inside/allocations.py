@@ -25,7 +25,8 @@ def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
     widened = bool(script.SETTINGS.half) and not on_gpu  # auto_cast only warns there
     if widened:
         enable_scaler()
-    state = prepared(script, paddle.device.get_device())
+    flags = _without_half(script) if widened else []
+    state = prepared(script, paddle.device.get_device(), flags)
     window = window_of(rows_of(options), options["micro_batch"])
     for _ in range(options["windows"]):
         script.train_window(state, window, script.micro_batch_loss)
@@ -42,6 +43,13 @@ def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
         "sizes": known_sizes(script, state, weights, trained),
         "widened": widened,
     }
+
+
+def _without_half(script: Any) -> list[str]:
+    """Return the flag that leaves out half tensors of the script's own: a CPU has no kernels."""
+    flag = "use_bf16" if script.SETTINGS.half == "bfloat16" else "use_fp16"
+    casts = hasattr(script, "half_copy") or hasattr(script, "compute_in_float32")
+    return [f"--{flag}=false"] if casts else []
 
 
 if __name__ == "__main__":

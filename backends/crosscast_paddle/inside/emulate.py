@@ -116,8 +116,12 @@ class PaddleTensors:
         return half if level == core.AmpLevel.O2 and not tracer._use_promote else None
 
     def compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function; Paddle's own casts are off."""
-        return function(*args, **kwargs)
+        """Call a function without auto_cast; one of several operations would ask for it."""
+        level, self.tracer._amp_level = self.tracer._amp_level, core.AmpLevel.O0
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.tracer._amp_level = level
 
 
 def policy_names(listed: Iterable[str]) -> frozenset[str]:
@@ -152,6 +156,10 @@ def install() -> Callable[[Any], None]:
     for name, policy in OPERATORS.items():
         original = getattr(paddle.Tensor, name)
         setattr(paddle.Tensor, name, _wrapped(tensors, policy, original))
+    functional, attention = paddle.nn.functional, "scaled_dot_product_attention"
+    if hasattr(functional, attention):  # of several operations on a CPU, and one to the policy
+        fused = _wrapped(tensors, attention, getattr(functional, attention))
+        setattr(functional, attention, fused)
     # They ask the tracer for its place or for the state of auto_cast, and what the GPU can do.
     paddle.framework._dygraph_tracer = lambda: tracer  # for recompute
     for name in ("auto_cast", "grad_scaler"):

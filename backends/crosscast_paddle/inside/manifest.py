@@ -1,4 +1,4 @@
-"""The operations of a Paddle script: the functions below `paddle` and the operators.
+"""The operations of a Paddle script: the functions below `paddle`, operators, fused attention.
 
 They are wrapped on top of what the emulation may have put there, so its own casts do not show.
 """
@@ -13,6 +13,7 @@ from paddle.amp.amp_lists import black_list, white_list
 
 from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
 
+ATTENTION = ("scaled_dot_product_attention",)
 KINDS = {paddle.float32: "float32", paddle.float16: "float16", paddle.bfloat16: "bfloat16"}
 
 
@@ -55,11 +56,17 @@ class PaddleTap:
         recorder.places = (
             {id(layer): path for path, layer in named(include_self=True)} if named else {}
         )
-        for owner in (paddle._C_ops, paddle.Tensor):
-            for name in dir(owner):
+        # Methods call the functions; only operators and fused attention have a way of their own.
+        operators = [name for name in dir(paddle.Tensor) if name.startswith("__")]
+        attention = [name for name in ATTENTION if hasattr(paddle.nn.functional, name)]
+        for owner, names in (
+            (paddle._C_ops, dir(paddle._C_ops)),
+            (paddle.Tensor, operators),
+            (paddle.nn.functional, attention),
+        ):
+            for name in names:
                 known = canonical(name)
-                # Methods call the functions; only operators have a way of their own.
-                if known and (owner is paddle._C_ops or name.startswith("__")):
+                if known:
                     original = getattr(owner, name)
                     self._patches.replace(owner, name, _wrapped(recorder, known, original))
 

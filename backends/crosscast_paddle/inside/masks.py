@@ -1,8 +1,13 @@
-"""Paddle's dropout with given masks: the operator, and the uniform numbers of whole axes."""
+"""Paddle's dropout with given masks: the operator, and the uniform numbers of whole axes.
+
+Fused attention computes in several operations, of which dropout is one, as Paddle's own does where
+it has no kernel.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import paddle
@@ -12,6 +17,7 @@ from crosscast_parity.inside.masks import Masks
 
 LARGEST = 2**31 - 1
 UPSCALE = "upscale_in_train"
+ATTENTION = "scaled_dot_product_attention"
 
 
 class PaddleDropout:
@@ -26,6 +32,10 @@ class PaddleDropout:
             replaced = self._dropping(name, getattr(paddle._C_ops, name))
             self._patches.replace(paddle._C_ops, name, replaced)
         self._patches.replace(paddle, "uniform", self._uniform(paddle.uniform))
+        functional = paddle.nn.functional
+        if hasattr(functional, ATTENTION):
+            attention = self._attending(getattr(functional, ATTENTION))
+            self._patches.replace(functional, ATTENTION, attention)
 
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function."""
@@ -70,6 +80,15 @@ class PaddleDropout:
 
         return dropout
 
+    def _attending(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def attention(*args: Any, **kw: Any) -> Any:
+            if not self._is_replacing:
+                return original(*args, **kw)
+            with _in_several_operations():
+                return original(*args, **kw)
+
+        return attention
+
     def _uniform(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def uniform(
             shape: Any,
@@ -92,6 +111,20 @@ class PaddleDropout:
         site = self._masks.site(self._name, rate)
         assert self._micro is not None
         return self._masks.draw(self._micro, key, [int(size) for size in shape], site)
+
+
+def _in_several_operations() -> AbstractContextManager[None]:
+    """Return a context without kernels for attention."""
+    attention: Any = getattr(paddle.nn, "attention", None)
+    if attention is not None:
+        math: AbstractContextManager[None] = attention.sdpa_kernel(attention.SDPBackend.MATH)
+        return math
+    from paddle.nn.functional.flash_attention import sdp_kernel
+
+    older: AbstractContextManager[None] = sdp_kernel(
+        enable_math=True, enable_flash=False, enable_mem_efficient=False
+    )
+    return older
 
 
 def _out_of_reach(layer: Any) -> bool:

@@ -107,7 +107,9 @@ class PaddleBackend:
         """Return the allocations of a window of the emitted script; None if not modelled."""
         from crosscast_paddle.target import memory
 
-        return memory.rehearse(recipe, device) if memory.modelled(recipe, dialect) else None
+        if not memory.modelled(recipe, dialect):
+            return None
+        return memory.rehearse(recipe, dialect, device)
 
 
 BACKEND = PaddleBackend()

@@ -13,6 +13,7 @@ import crosscast_paddle.target.classic_conditions as no
 from crosscast.plan import predicates
 from crosscast.recipe import predicates as recipes
 from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast_paddle.target.attention_rows import HOW_TO_SAY_EXPLICIT
 from crosscast_paddle.target.conditions import adds_to_norm, other_loss
 
 ALL = frozenset({"lark", "ernie", "models-bert"})
@@ -73,6 +74,12 @@ MODEL_ROWS = (
     _not(path="metrics", how="loss and accuracy", code="CC386", when=recipes.own_metrics),
     _row(path="metrics", how="none of your own"),
     _row(path="model.labels", how="--num_labels, or the task"),
+    _near(
+        path="model.attention",
+        how=f"the script keeps its scores{HOW_TO_SAY_EXPLICIT}",
+        code="CC369",
+        when=recipes.fused_attention,
+    ),
     _row(path="model", how="a configuration file beside run.sh"),
 )
 DATA_ROWS = (

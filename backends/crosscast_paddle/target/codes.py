@@ -25,7 +25,8 @@ CODES = (
     Code(
         "CC345",
         "mixed precision needs a GPU",
-        "On a CPU, paddle.amp.auto_cast computes in float32; the script refuses to run there.",
+        "On a CPU, paddle.amp.auto_cast computes in float32, and half weights have no kernels; the "
+        "script refuses to run there.",
     ),
     Code(
         "CC346",
@@ -117,6 +118,13 @@ CODES = (
         "no elastic launch",
         "paddle.distributed.launch restarts failed nodes only with an etcd server. Write "
         "launch.rendezvous: static; with SLURM, launch.max_requeues resumes from a checkpoint.",
+    ),
+    Code(
+        "CC369",
+        "no fused attention",
+        "Before Paddle 3, scaled_dot_product_attention with a mask has a kernel for GPUs and half "
+        "precision only: the script has two matrix products and a softmax, which keep their "
+        "scores. Write model.attention: explicit, or use Paddle 3.",
     ),
     Code(
         "CC382",

@@ -18,14 +18,19 @@ from crosscast.recipe.document import (
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.tracking_rows import TRACKING_ROWS
 from crosscast_paddle.target.adaptations import PaddleAdaptation as Adapt
+from crosscast_paddle.target.attention_rows import FLEET_ATTENTION
 from crosscast_paddle.target.conditions import adds_to_norm, other_loss, wide_norm_eps
 from crosscast_paddle.target.event_rows import EVENT_FILES
 
 
-def _other_types(recipe: Recipe) -> bool:
+def _other_half(recipe: Recipe) -> bool:
     precision = recipe.precision
     mixed = precision.mode == "mixed" and precision.compute_dtype == "float16"
-    return precision.mode != "none" and (not mixed or precision.ops != OpTypes())
+    return precision.mode != "none" and not mixed
+
+
+def _other_types(recipe: Recipe) -> bool:
+    return not _other_half(recipe) and recipe.precision.ops != OpTypes()
 
 
 def _exempts(recipe: Recipe) -> bool:
@@ -74,6 +79,7 @@ FLEET_ROWS = (
         probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
         when=wide_norm_eps,
     ),
+    *FLEET_ATTENTION,
     _row(path="model", how="the same nn.Layer, built into a program"),
     _row(path="data", how="read as NumPy arrays, the same row order on every framework"),
     _row(path="data.workers", how="processes of paddle.io.DataLoader"),
@@ -90,6 +96,13 @@ FLEET_ROWS = (
     _not(
         path="precision",
         how="float16 in dense layers and attention products, or none",
+        code="CC389",
+        when=_other_half,
+    ),
+    _not(
+        path="precision",
+        how="AMP computes and stores all but dense layers and attention products in float32: write "
+        "precision.policy: float32_stream, without precision.ops",
         code="CC389",
         when=_other_types,
     ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan, Step
 from crosscast.recipe.document import BertModel, Recipe
-from crosscast.recipe.predicates import own_types
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast_paddle.target.adaptations import PaddleAdaptation as Adapt
+from crosscast_paddle.target.conditions import casts_explicitly, copies_weights
 
 
 def recomputes_dropout(recipe: Recipe) -> bool:
@@ -42,6 +42,12 @@ KNOB_ROWS = (
         adapt=Adapt.HALF_COPY,
     ),
     Row(
+        path="precision.param_dtype",
+        how="float32, with half copies of the weights of layers, made once per window",
+        when=copies_weights,
+        adapt=Adapt.HALF_COPY,
+    ),
+    Row(
         path="accumulation.dtype",
         verdict=Verdict.ADAPTED,
         how="Paddle sums gradients of half weights in half; cast after the last micro-batch",
@@ -52,12 +58,21 @@ KNOB_ROWS = (
     ),
     Row(
         path="precision.ops",
+        how="half kernels of GPUs, which in Paddle's source compute in float32 and round once; "
+        "embeddings and loss are cast",
+        evidence=Evidence.DOCUMENTED,
+        probe="paddle/test_half.py::test_layers_take_weights_of_their_own_type",
+        when=copies_weights,
+        adapt=Adapt.HALF_COPIES,
+    ),
+    Row(
+        path="precision.ops",
         verdict=Verdict.ADAPTED,
         how="the model casts explicitly: auto_cast takes operation names, not classes",
         code="CC357",
         evidence=Evidence.DOCUMENTED,
         probe="paddle/test_amp.py::test_auto_cast_knows_names_of_operations_only",
-        when=own_types,
+        when=casts_explicitly,
         adapt=Adapt.EXPLICIT_CASTS,
     ),
     Row(path="ema", how="averaged in float32 after every update"),

@@ -7,6 +7,7 @@ Rows without `evidence` hold there; on a GPU they are taken over, not measured.
 from __future__ import annotations
 
 from crosscast.memory.tape import OpRow
+from crosscast.targets.evidence import Evidence
 
 OPS: dict[str, OpRow] = {
     "linear": OpRow(
@@ -25,6 +26,12 @@ OPS: dict[str, OpRow] = {
     "scale": OpRow(),
     "add": OpRow(grad="first"),
     "softmax": OpRow(keeps=("output",)),
+    "fused_attention": OpRow(
+        keeps=("input", "output", "extra"),
+        extra_dtype="float32",
+        evidence=Evidence.DOCUMENTED,
+        note="on GPUs; keeps the logarithm of the sum of every line of scores, not the scores",
+    ),
     "gelu": OpRow(keeps=("first",)),
     "tanh": OpRow(keeps=("output",)),
     "layer_norm": OpRow(

@@ -7,7 +7,8 @@ from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 from crosscast.targets.tracking_rows import TRACKING_ROWS
 from crosscast_paddle.target.adaptations import PaddleAdaptation as Adapt
-from crosscast_paddle.target.conditions import wide_norm_eps
+from crosscast_paddle.target.attention_rows import ATTENTION_ROWS
+from crosscast_paddle.target.conditions import copies_weights, wide_norm_eps
 from crosscast_paddle.target.event_rows import EVENT_FILES
 from crosscast_paddle.target.knob_rows import KNOB_ROWS
 
@@ -25,9 +26,22 @@ ROWS = (
         probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
         when=wide_norm_eps,
     ),
+    *ATTENTION_ROWS,
     Row(path="data", how="read as NumPy arrays, the same row order on every framework"),
     Row(path="data.workers", how="processes of paddle.io.DataLoader"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
+    Row(
+        path="precision",
+        how="half copies of the weights of layers; a disabled auto_cast tells GradScaler the type",
+        step=predicates.scaled,
+        when=copies_weights,
+        adapt=Adapt.AUTO_CAST,
+    ),
+    Row(
+        path="precision",
+        how="half copies of the weights of layers; their operations follow them",
+        when=copies_weights,
+    ),
     Row(
         path="precision",
         how="paddle.amp.auto_cast O1 around the forward pass",
@@ -35,6 +49,15 @@ ROWS = (
         adapt=Adapt.AUTO_CAST,
     ),
     Row(path="precision", how="float32 throughout"),
+    Row(
+        path="precision.mode",
+        verdict=Verdict.ADAPTED,
+        how="a CPU has no half kernels: the script then exits with code 3",
+        code="CC345",
+        probe="paddle/test_half.py::test_the_cpu_has_no_half_kernels_but_those_that_move_data",
+        when=copies_weights,
+        adapt=Adapt.REQUIRED_AMP,
+    ),
     Row(
         path="precision.mode",
         verdict=Verdict.ADAPTED,

@@ -46,6 +46,30 @@ def cast(number: float) -> float:
     return float(paddle.to_tensor([number], "float32").astype("float16").numpy()[0])
 
 
+def stored() -> dict[str, list[str]]:
+    """The types that layers return for half, in a program that is not run.
+
+    Those for CPUs know no matmul of float16.
+    """
+    paddle.enable_static()
+    program = paddle.static.Program()
+    with paddle.static.program_guard(program, paddle.static.Program()):
+        shapes = {"x": [2, 4], "kernel": [4, 4], "vector": [4]}
+        x, kernel, vector = (paddle.static.data(n, s, "bfloat16") for n, s in shapes.items())
+        F.linear(x, kernel, vector)
+        F.layer_norm(x, 4, vector, vector)
+        F.dropout(F.gelu(x), 0.1)
+        F.softmax(paddle.tanh(x) + x)
+    paddle.disable_static()
+    operations = program.global_block().ops
+    return {
+        operation.name().removeprefix("pd_op."): [
+            str(result.dtype).removeprefix("paddle.") for result in operation.results()
+        ]
+        for operation in operations
+    }
+
+
 def facts() -> dict[str, Any]:
     return {
         "kernels": {
@@ -55,6 +79,7 @@ def facts() -> dict[str, Any]:
         "gradients": {text: repr(cast_gradient(float(text))) for text in ("1e5", "1e-8", "2049")},
         "tiny": {text: cast(float(text)) for text in ("1e-29", "2e-27", "-3e-24", "1e-22")},
         "tiny_gradient": cast_gradient(3e-24),
+        "stored": stored(),
         "wrappers": hasattr(paddle._C_ops, "linear") and hasattr(paddle._C_ops, "matmul"),
     }
 

@@ -40,5 +40,12 @@ def test_the_cast_to_float16_takes_tiny_numbers_for_others(facts: dict[str, Any]
     assert facts["tiny_gradient"] == -facts["tiny"]["-3e-24"]
 
 
+def test_layers_take_weights_of_their_own_type(facts: dict[str, Any]) -> None:
+    stored = facts["stored"]
+    names = ("matmul", "layer_norm", "gelu", "dropout", "tanh", "add", "softmax")
+    assert {name: stored[name][0] for name in names} == dict.fromkeys(names, "bfloat16")
+    assert stored["layer_norm"] == ["bfloat16", "float32", "float32"]  # mean and variance
+
+
 def test_operations_can_be_wrapped(facts: dict[str, Any]) -> None:
     assert facts["wrappers"]
