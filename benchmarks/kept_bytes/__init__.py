@@ -28,6 +28,7 @@ class Contestant:
     """Distribution that is needed beside the framework."""
 
 
+NOT_COUNTED = {("paddle", "float16"): "programs for a CPU refuse it"}
 EMITTED = "emitted"
 ALL_COMPUTE = "emitted_compute"
 CONTESTANTS = (
@@ -55,6 +56,11 @@ class Shape:
     hidden: int = 768
     heads: int = 12
     words: int = 30522
+
+    @property
+    def title(self) -> str:
+        """Return rows and tokens, for people."""
+        return f"{self.rows} x {self.tokens}"
 
 
 @dataclass(slots=True)
