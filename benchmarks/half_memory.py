@@ -135,9 +135,7 @@ def measure(framework: str, shapes: list[Shape], folder: Path) -> dict[str, Any]
             if why:
                 rows.append(row | {"not_measured": why})
                 continue
-            script = scripts.folder_of(
-                framework, precision_of(contestant.name, precision), dropout
-            )
+            script = scripts.folder_of(framework, precision_of(contestant.name, precision), dropout)
             counted = worker.measure(
                 {
                     "name": contestant.name,
@@ -178,6 +176,7 @@ def parse_arguments() -> argparse.Namespace:
         action="store_true",
         help=f"write {DATA.name} and {PAGE.name} in docs/measurements; keeps other frameworks",
     )
+    add("--page", action="store_true", help=f"write {PAGE.name} from {DATA.name}; count nothing")
     options = parser.parse_args()
     options.frameworks = options.frameworks.split(",")
     if not set(options.frameworks) <= set(FRAMEWORKS):
@@ -190,22 +189,17 @@ def parse_arguments() -> argparse.Namespace:
         options.shapes = [Shape(rows, tokens, *model) for rows, tokens in sizes]
     except ValueError:
         parser.error("--shapes: ROWSxTOKENS, separated by commas")
-    usual = (options.layers, options.width, options.words) == (
-        *(Shape.layers, Shape.hidden, Shape.words),
-    )
-    if options.docs and not (usual and [s.title for s in options.shapes] == titles(SHAPES)):
+    if options.docs and options.shapes != [Shape(32, 128), Shape(8, 512)]:
         parser.error("--docs is for BERT-base and the usual shapes")
     return options
-
-
-def titles(shapes: str) -> list[str]:
-    """Return shapes of the command line as the results call them."""
-    return [shape.replace("x", " x ") for shape in shapes.split(",")]
 
 
 def main() -> int:
     """Measure, print, and write where asked."""
     options = parse_arguments()
+    if options.page:
+        PAGE.write_text(page(json.loads(DATA.read_text())))
+        return 0
     results: dict[str, Any] = {"frameworks": {}}
     if options.docs and DATA.exists():
         results = json.loads(DATA.read_text())

@@ -46,9 +46,9 @@ CONTESTANTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shape:
-    """Sizes of a BERT and of its micro-batch."""
+    """Sizes of a BERT and of its micro-batch; BERT-base unless stated."""
 
     rows: int
     tokens: int

@@ -2,9 +2,9 @@
 
 Nothing is computed. A program has operations and types, and `auto_cast` puts its casts into it by
 Paddle's own lists; the emulation of half precision for CPUs (docs/explanation/half-on-cpu.md) would
-have computed in float32 between casts of its own, and kept what a GPU does not keep. Building checks
-types against the kernels that exist, though, and those of a CPU lack five operations in bfloat16.
-Each has a stand-in of several operations, for which is counted what the one operation keeps:
+have computed in float32 between casts of its own, and kept what a GPU does not keep. Building
+checks types against the kernels that exist, though, and a CPU lacks five operations in bfloat16.
+Each has a stand-in of other operations, for which is counted what the operation itself keeps:
 
 - a dense layer (`linear_v2`) is a product, which keeps input and weight, and a sum, which keeps
   nothing;

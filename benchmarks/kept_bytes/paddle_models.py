@@ -11,7 +11,7 @@ from paddle import nn
 from paddle.nn import functional as F
 
 from crosscast_parity.inside.script import loaded
-from kept_bytes import EMITTED, Counts, Shape
+from kept_bytes import Counts, Shape
 from kept_bytes.paddle_as_on_gpu import StandIns, cast_type
 from kept_bytes.paddle_count import count
 

@@ -2,9 +2,9 @@
 
 Fake tensors on a CPU take the CPU's way at four places that decide what is kept:
 
-- Autocast on CUDA computes LayerNorm, softmax and losses in float32, on a CPU it does not. Of
-  CUDA's list, the operators that a BERT meets are registered for the CPU. softmax of float16 with
-  `dtype=float32` is one kernel on CUDA; of bfloat16 it is a cast and a kernel.
+- Autocast on CUDA computes LayerNorm and softmax in float32, on a CPU it does not. They are
+  registered for the CPU; another operator of CUDA's list alone that meets halves is an error.
+  softmax of float16 with `dtype=float32` is one kernel on CUDA; of bfloat16 a cast and a kernel.
 - Dropout on CUDA is one kernel that keeps a mask of a byte per element (`native_dropout`); on a
   CPU it keeps the mask in the type of the input.
 - Fused attention on CUDA keeps query, key, value, output and a float32 logarithm of a sum per row
@@ -15,6 +15,8 @@ Fake tensors on a CPU take the CPU's way at four places that decide what is kept
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -22,9 +24,15 @@ from torch.nn import functional as F
 
 aten = torch.ops.aten
 DEVICE = "cpu"
-IN_FLOAT32 = ("layer_norm", "nll_loss", "nll_loss_nd", "cross_entropy_loss")
+IN_FLOAT32 = ("layer_norm",)
 SOFTMAX = ("softmax.int", "log_softmax.int")
 _AUTOCAST = torch._C.DispatchKey.AutocastCPU
+_ON_CUDA, _ON_CPU = (
+    set(torch._C._dispatch_get_registrations_for_dispatch_key(f"Autocast{device}"))
+    for device in ("CUDA", "CPU")
+)
+NOT_MENDED = _ON_CUDA - _ON_CPU - {"aten::_scaled_dot_product_flash_attention"}
+"""Operators to which autocast does something on CUDA only, except one that computes in half."""
 
 
 def install() -> torch.library.Library:
@@ -43,9 +51,25 @@ def install() -> torch.library.Library:
     return library
 
 
-def autocast(dtype: torch.dtype | None) -> torch.autocast:
-    """Return CUDA's autocast; None: one that is off."""
-    return torch.autocast(DEVICE, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
+_casting = [False]
+"""Whether autocast is on; operators are watched below it, where PyTorch itself does not tell."""
+
+
+@contextlib.contextmanager
+def autocast(dtype: torch.dtype | None) -> Iterator[None]:
+    """Compute under CUDA's autocast; None: without autocast."""
+    _casting.append(dtype is not None)
+    try:
+        with torch.autocast(DEVICE, dtype=dtype or torch.bfloat16, enabled=dtype is not None):
+            yield
+    finally:
+        _casting.pop()
+
+
+def refuse_half(operator: Any, inputs: Iterable[Any]) -> None:
+    """Raise NotImplementedError for an operator that autocast on CUDA would not run in half."""
+    if _casting[-1] and operator.name() in NOT_MENDED and any(map(_is_half, inputs)):
+        raise NotImplementedError(f"autocast on CUDA does not leave {operator.name()} in half")
 
 
 def _below_autocast() -> Any:

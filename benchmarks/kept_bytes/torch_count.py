@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kept_bytes import Counts
+from kept_bytes.torch_as_on_cuda import refuse_half
 
 NO_KERNEL = {
     *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
@@ -55,6 +56,7 @@ class Watch(TorchDispatchMode):
         self.copies.discard(key)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        refuse_half(func, args)
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if not func.is_view and name not in NO_KERNEL:
