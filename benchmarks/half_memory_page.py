@@ -62,7 +62,9 @@ The emitted micro-batch runs on fake tensors, which have storages and no data. T
 and where a CPU would choose otherwise than CUDA, it is made to choose the same: the operators that
 autocast computes in float32, dropout, fused attention
 (`benchmarks/kept_bytes/torch_as_on_cuda.py`). The model by hand is the emitted one with fused
-attention; residual sums, GELU and what LayerNorm returns are in half precision.
+attention; residual sums, GELU and what LayerNorm returns are in half precision. The backward pass
+adds its gradients to those of the first micro-batch; the other frameworks' operators are counted
+without that.
 
 For comparison, PyTorch's allocator on an H100 had peaks of 4465 MiB in float32 and 4208 MiB in
 bfloat16 over two windows of the emitted script without dropout, micro-batches of 32 x 128 ([half
@@ -104,8 +106,8 @@ READING = """
   that reads and writes half precision and computes in float32 inside needs no such copy (PyTorch
   by hand).
 - **Keras** composes LayerNorm and GELU of elementary operations, which keep more values than one
-  kernel does. Without dropout its `MultiHeadAttention` computes softmax in float32, with dropout
-  in half precision, whatever the policy says of other operations.
+  kernel does. Under the same policy, its `MultiHeadAttention` computes softmax in float32 without
+  dropout and in half precision with dropout.
 - **Casts start kernels.** Of a small model they make half precision slower than float32
   ([measured](half-precision-gpu.md)).
 """
