@@ -29,6 +29,7 @@ class Contestant:
 
 
 NOT_COUNTED = {("paddle", "float16"): "programs for a CPU refuse it"}
+"""Why a precision cannot be counted in a framework."""
 EMITTED = "emitted"
 ALL_COMPUTE = "emitted_compute"
 CONTESTANTS = (

@@ -13,7 +13,8 @@ Each has a stand-in of other operations, for which is counted what the operation
   mean and variance per token;
 - softmax of halves is a scaling. Its gradient reads what it returned;
 - fused attention is two sums. What the gradient of `flash_attn` reads is noted: query, key, value,
-  mask and output, and float32 logarithms, one per head and token, in whole blocks of 128.
+  mask and output, and float32 logarithms, one per head and token, in whole blocks of 128. In
+  float32 a GPU has `memory_efficient_attention` instead, whose gradient reads the same.
 
 A stand-in counts as one operation forward and one backward. Programs for a CPU refuse float16 in
 most operations, so that it cannot be counted; its lists and its sizes are those of bfloat16.
@@ -85,15 +86,22 @@ class StandIns:
         return result
 
     def _attention(
-        self, query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, training: bool
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        attn_mask: Any = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        training: bool = True,
     ) -> Any:
+        inputs = [query, key, value, *([] if attn_mask is None else [attn_mask])]
         half = cast_type()
         if half:
-            query, key, value = (x.astype(half) for x in (query, key, value))
-            attn_mask = attn_mask.astype(half)
+            inputs = [x.astype(half) for x in inputs]
         rows, tokens, heads, _ = query.shape
         self.statistics += 4 * rows * heads * -(-tokens // BLOCK) * BLOCK
-        result = self._two_sums([query, key, value], kept=[query, key, value, attn_mask])
+        result = self._two_sums(inputs[:3], kept=inputs)
         self.kept.append(result)
         return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -65,8 +66,6 @@ def _count(
 
 def model_module(script: Any) -> ModuleType:
     """Return the emitted model.py."""
-    import sys
-
     return sys.modules[script.build_model.__module__]
 
 
