@@ -23,6 +23,12 @@ def contestants(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
+def kept_bytes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return import_module("kept_bytes")
+
+
+@pytest.fixture
 def step_time(contestants: ModuleType) -> ModuleType:
     return import_module("step_time")
 
@@ -58,12 +64,15 @@ def test_every_contestant_is_a_module_that_can_train(contestants: ModuleType) ->
         assert "train" in names, module
 
 
-def test_optional_packages_are_in_the_bench_extra_and_pinned(contestants: ModuleType) -> None:
+def test_optional_packages_are_in_the_bench_extra_and_pinned(
+    contestants: ModuleType, kept_bytes: ModuleType
+) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extra = project["optional-dependencies"]["bench"]
     named = {re.match(r"[\w-]+", requirement)[0] for requirement in extra}  # type: ignore[index]
     pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().split()}
-    packages = {entry.package for entry in contestants.CONTESTANTS} - {""}
+    entries = (*contestants.CONTESTANTS, *kept_bytes.CONTESTANTS)
+    packages = {entry.package for entry in entries} - {""}
     assert packages
     assert packages <= named
     assert packages <= pinned
@@ -74,6 +83,17 @@ def test_the_page_shows_every_contestant(contestants: ModuleType) -> None:
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
     for entry in contestants.CONTESTANTS:
         assert entry.title in rows
+
+
+def test_models_that_keep_something_begin_with_the_emitted_one(kept_bytes: ModuleType) -> None:
+    assert not {"torch", "tensorflow", "paddle"} & sys.modules.keys()
+    for framework in kept_bytes.FRAMEWORKS:
+        names = [entry.name for entry in kept_bytes.contestants(framework)]
+        assert names[0] == kept_bytes.EMITTED
+        assert len(names) == len(set(names))
+        assert {"emitted_compute", "hand"} <= set(names)
+    for entry in kept_bytes.CONTESTANTS:
+        assert "float32" in entry.precisions or entry.base
 
 
 def test_every_model_and_precision_has_its_numbers(step_time: ModuleType) -> None:
