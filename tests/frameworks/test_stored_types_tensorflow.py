@@ -56,7 +56,7 @@ ALL = combinations()
 
 
 def named(policy: str, mode: str = "mixed") -> str:
-    types = POLICIES[policy]  # type: ignore[index]
+    types = POLICIES[policy]
     return f"{mode} {' '.join(types[name] for name in CLASSES)}"
 
 

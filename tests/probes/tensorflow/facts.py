@@ -166,6 +166,8 @@ def attention() -> dict[str, Any]:
 def kept(function: Any) -> list[str]:
     """Types of the results, of bfloat16 numbers, that the gradient of a function reads."""
 
+    end = 0
+
     def derived(x: Any) -> Any:
         nonlocal end
         with tf.GradientTape() as tape:
@@ -174,7 +176,6 @@ def kept(function: Any) -> list[str]:
         end = len(tf.compat.v1.get_default_graph().get_operations())
         return tape.gradient(y, x)
 
-    end = 0
     spec = tf.TensorSpec((2, 32, 32), tf.bfloat16)
     operations = tf.function(derived).get_concrete_function(spec).graph.get_operations()
     forward = {operation.name for operation in operations[:end]}
