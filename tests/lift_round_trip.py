@@ -19,9 +19,10 @@ TARGETS = (
     *("tensorflow@graph-rewrite", "paddle", "paddle@2.6", "paddle@fleet"),
 )
 """Every dialect that is a training script."""
+EMBEDDED = "precision.ops.embeddings"
 SILENT = (
     *("version", "name", "overrides", "model.preset", "schedule.warmup_ratio"),
-    *("precision.param_dtype", "batch.global_batch_size"),
+    *("precision.param_dtype", "precision.policy", "batch.global_batch_size"),
 )
 """What no script says, or what is derived."""
 
@@ -55,6 +56,33 @@ def read_back(sources: list[Source]) -> dict[str, Any]:
     return values
 
 
+ONE_ATTENTION = ("tensorflow", "torch@2.1", "torch@1.8", "paddle@2.6", "paddle@fleet")
+"""Targets whose scripts are the same for both kinds of attention."""
+
+
+def in_version_2(values: Mapping[str, Any], target: str) -> dict[str, Any]:
+    """Return fields in the words of version 2, those that one script may mean as one of them.
+
+    A kernel of PyTorch and of Paddle that gets half rounds once by itself, so half and
+    float32_stored_half are one script there.
+    """
+    words = {"compute": "half"}
+    if not target.startswith("tensorflow"):
+        words["float32_stored_half"] = "half"
+    ops = {path: v for path, v in values.items() if path.startswith("precision.ops.")}
+    known = {path: words.get(v, v) for path, v in ops.items()}
+    if ops.get(EMBEDDED) == "float32_stored_half":
+        known[EMBEDDED] = ops[EMBEDDED]
+    if "precision.ops.pointwise" in known:
+        known.setdefault("precision.ops.residual", known["precision.ops.pointwise"])
+    found = {path: v for path, v in values.items() if path not in ops} | known
+    if values.get("model.kind") == "bert":
+        found.setdefault("model.attention", "explicit")
+    if target.startswith(ONE_ATTENTION):
+        found.pop("model.attention", None)
+    return found
+
+
 def side_of(values: Mapping[str, Any]) -> Side:
     """Return one side of a comparison; what is nothing is left out.
 
@@ -75,7 +103,9 @@ def compared(recipe: Recipe, lifted: Mapping[str, Any], target: str) -> dict[str
     factory = f"model.factory.{target.partition('@')[0]}"
     return {
         difference.path: (difference.left, difference.right)
-        for difference in differences(side_of(flat(recipe)), side_of(lifted))
+        for difference in differences(
+            side_of(in_version_2(flat(recipe), target)), side_of(in_version_2(lifted, target))
+        )
         if difference.path == factory
         or (difference.state == "different" and not difference.path.startswith(SILENT))
     }

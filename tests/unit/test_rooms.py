@@ -57,7 +57,7 @@ CORE_FOR_READING = {
     "pysource": "messages targets",
     "trainstep": "messages",
     "edits": "messages",
-    "readers": "messages recipe plan targets",
+    "readers": "messages recipe plan targets emit",
     "sources": "messages targets",
     "lint": "messages targets",
     "lift": "messages recipe plan targets",

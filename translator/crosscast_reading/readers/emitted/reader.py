@@ -37,14 +37,15 @@ class EmittedReader:
             yield from configuration(script)
         if not script.is_emitted:
             return
+        backend, of_backend = "", list[Fact]()
         for backend, framework in _backends(script)[:1]:
             yield Fact(field="framework", value=framework, origin="presence", reader=NAME)
-            yield from course(script, backend)
-            yield from loss(script, backend)
+            of_backend = [*course(script, backend), *loss(script, backend)]
+            yield from of_backend
             yield from metrics(script, backend)
             yield from tracking(script)
         yield from optimizer(script)
-        yield from step(script)
+        yield from step(script, of_backend, backend)
 
 
 def _backends(script: Script) -> list[tuple[str, str]]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.vocabulary import HALVES
+from crosscast_reading.readers.emitted.operation_types import operation_types
 from crosscast_reading.readers.emitted.optimizer import exempt
 from crosscast_reading.readers.emitted.script import Script
 
 _CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
 _MASTERS = ("make_masters", "copy_masters", "HalfWeights", "collect_gradients")
-"""Functions of scripts with half weights."""
+"""Functions of scripts with half weights, or with half copies of those of some layers."""
+_COPIED = "COPIED"
+"""Constant of a script with half copies of the weights of some layers."""
+_OF_VERSION_2 = ("HALF", "RESIDUAL")
+"""Constants of a model that rounds what it computed in float32."""
 _CASTS = (
     r"cuda\.amp\.autocast\((?:dtype=torch\.(\w+))?\)",
     r"autocast\([^()]*dtype=torch\.(float16|bfloat16)",
@@ -30,16 +36,28 @@ _SCALING = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
 """Fields that are upper-case constants of a script."""
 
 
-def step(script: Script) -> Iterator[Fact]:
-    """Yield the facts about the step itself."""
-    yield from _precision(script)
+def step(script: Script, read: Sequence[Fact], backend: str) -> Iterator[Fact]:
+    """Yield the facts about the step itself.
+
+    Args:
+        script: The script.
+        read: What was read of it before.
+        backend: The backend that printed it; empty for none.
+    """
+    before = list(_precision(script))
+    yield from before
+    yield from _operations(script, [*read, *before, *_recomputes(script)], backend)
     yield from _scaling(script)
     yield from _clipping(script)
     yield from script.constant("ema.decay", "EMA_DECAY")
-    again = re.search(r"checkpoint\(|recompute|\.checkpoint\b", _model_text(script))
-    yield script.fact("activation_checkpointing", bool(again), "forward")
+    yield from _recomputes(script)
     tf32 = script.constants.get("SETTINGS.tf32", False)
     yield script.fact("precision.tf32", tf32, "SETTINGS.tf32", "SETTINGS")
+
+
+def _recomputes(script: Script) -> Iterator[Fact]:
+    again = re.search(r"checkpoint\(|recompute|\.checkpoint\b", _model_text(script))
+    yield script.fact("activation_checkpointing", bool(again), "forward")
 
 
 def _model_text(script: Script) -> str:
@@ -53,19 +71,42 @@ def _precision(script: Script) -> Iterator[Fact]:
     scaled = not {"LOSS_SCALE", "INIT_SCALE"}.isdisjoint(script.constants)
     dtype = named or ("float16" if scaled else "float32")
     policy = script.constants.get("DTYPE_POLICY", "")
-    full = policy in HALVES or any(name in script.functions for name in _MASTERS)
+    masters = any(name in script.functions for name in _MASTERS)
+    full = policy in HALVES or (masters and not _copies(script))
     mode = "none" if dtype == "float32" else "full" if full else "mixed"
     yield script.fact("precision.mode", mode, "train_window", "DTYPE_POLICY")
     yield script.fact("precision.compute_dtype", dtype, "train_window", "DTYPE_POLICY")
-    if dtype == "float32":
-        return
-    types = _types(script, dtype) if named else dict.fromkeys(_CLASSES, "float32")
-    for name, type_ in types.items():
-        chosen = "float32" if type_ == "float32" else "compute"
-        yield script.fact(f"precision.ops.{name}", chosen, name.upper(), "train_window")
     if full:
         kept = "float32" if _sums_in_float32(script) else "compute"
         yield script.fact("accumulation.dtype", kept, "train_window")
+
+
+def _copies(script: Script) -> bool:
+    return _COPIED in script.text("make_masters", "half_copy")
+
+
+def _operations(script: Script, read: Sequence[Fact], backend: str) -> Iterator[Fact]:
+    """Yield the facts about types of operations and about attention."""
+    fields = {fact.field.removeprefix("recipe."): fact.value for fact in read}
+    printed = operation_types(script, backend, fields) if backend else None
+    if printed is not None:
+        for path, value in printed.items():
+            name = path.rpartition(".")[2].upper()
+            yield script.fact(path, value, name, "train_window")
+        return
+    dtype = str(fields["precision.compute_dtype"])
+    if dtype == "float32":
+        return
+    of_model = script.constants.keys() | script.places.keys()
+    if _copies(script) or not of_model.isdisjoint(_OF_VERSION_2):
+        # A model that no recipe prints: what it computes in cannot be told from single lines.
+        unknown = script.fact("precision.ops", None, "BertClassifier", "train_window")
+        yield replace(unknown, known=False, reason="the model was edited since it was emitted")
+        return
+    types = _types(script, dtype) if _half_type(script) else dict.fromkeys(_CLASSES, "float32")
+    for name, type_ in types.items():
+        chosen = "float32" if type_ == "float32" else "compute"
+        yield script.fact(f"precision.ops.{name}", chosen, name.upper(), "train_window")
 
 
 def _sums_in_float32(script: Script) -> bool:
@@ -126,6 +167,8 @@ def _half_type(script: Script) -> str:
     }
     if explicit := [t for t in types.values() if t in HALVES]:
         return str(explicit[0])
+    if script.constants.get("SETTINGS.half") in HALVES:
+        return str(script.constants["SETTINGS.half"])
     for pattern in _CASTS:
         if found := re.search(pattern, text):
             return found.group(1) or "float16"
