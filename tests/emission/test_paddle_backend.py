@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import random
 import re
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from crosscast_paddle.target.rows import ROWS
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
 from frameworks.paddle_cases import CASES
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 TESTS = Path(__file__).parents[1]
 
@@ -87,7 +88,11 @@ PROCESSES = [
 STORED_HALF: dict[str, dict[str, Any]] = {
     "stored-half": {"precision": BFLOAT16, "model": TINY["model"] | {"dropout": 0.1}},
     "stored-types": {
-        "precision": FLOAT16 | {"ops": {"matmul": "float32_stored_half", "residual": "float32"}},
+        "precision": FLOAT16
+        | {
+            "ops": dict.fromkeys(("matmul", "losses"), "float32_stored_half")
+            | {"residual": "float32"}
+        },
         "model": TINY["model"] | {"dropout": 0.1, "attention": "explicit"},
     },
 }
@@ -317,6 +322,42 @@ def test_processes_share_half_weights(tmp_path: Path) -> None:
 def test_what_is_stored_in_half_is_kept(name: str) -> None:
     (compiled,) = compile_recipe(tiny_recipe(version=2, **STORED_HALF[name]), ["paddle"])
     goldens.check(compiled, f"paddle-{name}")
+
+
+KINDS = ("half", "float32", "float32_stored_half")
+CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
+
+
+def drawn_types(count: int) -> Iterator[tuple[Recipe, str]]:
+    """Draw recipes of version 2 with any types, and a target for each."""
+    draw = random.Random(4)
+    for _ in range(count):
+        ops = {kind: draw.choice(KINDS) for kind in CLASSES}
+        ops["residual"] = draw.choice(KINDS[:2])
+        half = {"mode": draw.choice(("mixed", "full")), "ops": ops}
+        half["compute_dtype"] = draw.choice(("float16", "bfloat16"))
+        attention = {"attention": draw.choice(("fused", "explicit"))}
+        model = TINY["model"] | attention | {"dropout": draw.choice((0.0, 0.1))}
+        recomputed = draw.choice((False, True))
+        recipe = tiny_recipe(
+            version=2, model=model, precision=half, activation_checkpointing=recomputed
+        )
+        yield recipe, draw.choice(DIALECTS[1:])
+
+
+@pytest.mark.parametrize(
+    "count", cases([40, 400], quick=[40], reason="more types of operations, drawn")
+)
+def test_any_stored_types_are_written_as_ruff_would(tmp_path: Path, count: int) -> None:
+    for number, (recipe, target) in enumerate(drawn_types(count)):
+        files = compile_recipe(recipe, [target])[0].files
+        model, train = files["model.py"].text, files["train.py"].text
+        assert ("def stored(" in model) == (model.count("stored(") > 1)
+        assert 'TYPES["stored"]' not in train or '    "stored": "' in model
+        (tmp_path / f"model_{number}.py").write_text(model)
+        (tmp_path / f"train_{number}.py").write_text(train)
+    run(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", tmp_path)
+    run(sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", tmp_path)
 
 
 def test_a_version_without_fused_attention_says_so(tmp_path: Path) -> None:
