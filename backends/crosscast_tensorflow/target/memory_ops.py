@@ -22,7 +22,7 @@ OPS: dict[str, OpRow] = {
     "rounded scores": OpRow(
         keeps=("input", "output"),
         scratch=("float32",),
-        backward_scratch=("float32", "float32"),
+        backward_scratch=("float32", "float32", "float32"),
         note="scale, mask and softmax in place, in float32; only the rounded result is kept",
     ),
     "masked": OpRow(keeps=("extra",), extra_dtype="bool", note="where(mask, 0, x / keep)"),
