@@ -162,7 +162,7 @@ class Script:
 def _computed(recipe: Recipe) -> Plan:
     """The plan; its gradients are products, in the type that the recipe chooses for those."""
     plan = canonical_plan(recipe)
-    if recipe.precision.ops.matmul != "float32":
+    if recipe.precision.ops.matmul == "half":
         return plan
     micro = tuple(
         replace(op, compute_dtype="float32") if isinstance(op, Autocast | Backward) else op

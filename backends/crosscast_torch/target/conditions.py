@@ -6,7 +6,7 @@ from crosscast.plan import predicates
 from crosscast.plan.operations import Clip, Plan, Step, UpdateScale
 from crosscast.recipe.document import BertModel, CustomModel, OpTypes, Recipe
 from crosscast.recipe.predicates import stores_half
-from crosscast_torch.target.types import copies_suffice
+from crosscast_torch.target.types import kernel_types
 
 STOCK_CLIP_EPS = 1e-6
 """What torch.nn.utils.clip_grad_norm_ adds to the norm."""
@@ -47,7 +47,11 @@ def writes_casts(recipe: Recipe) -> bool:
 def copies_weights(recipe: Recipe) -> bool:
     """Whether half copies of the weights of layers make all operations half, as the recipe says."""
     mixed = recipe.precision.mode == "mixed" and isinstance(recipe.model, BertModel)
-    return mixed and stores_half(recipe) and copies_suffice(recipe)
+    if not mixed or not stores_half(recipe):
+        return False
+    kinds = kernel_types(recipe.precision.ops)
+    of_layers = ("matmul", "pointwise", "reductions", "residual")
+    return all(kinds[name] == "half" for name in of_layers) and kinds["embeddings"] != "float32"
 
 
 def half_weights_float32_sums(plan: Plan) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal
 from crosscast.emit.frame import Frame
 from crosscast.plan import predicates
 from crosscast.plan.operations import Autocast, Dtype, Plan
-from crosscast.recipe.document import OpType, OpTypes, Recipe
+from crosscast.recipe.document import OpType, OpTypes
 from crosscast.targets.backend import Form
 from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.api import TorchSpelling
@@ -192,17 +192,11 @@ def kernel_types(chosen: OpTypes) -> Mapping[str, OpType]:
     """
     kinds: dict[str, OpType] = chosen.model_dump()
     stored = {name for name, kind in kinds.items() if kind != "float32"}
-    gets = {"pointwise": {"matmul"}, "reductions": {"matmul", "residual", "embeddings"}}
+    gets = {
+        "pointwise": {"matmul", "reductions"},
+        "reductions": {"matmul", "residual", "embeddings"},
+    }
     for name, sources in gets.items():
         if kinds[name] == "float32_stored_half" and sources <= stored:
             kinds[name] = "half"
     return kinds
-
-
-def copies_suffice(recipe: Recipe) -> bool:
-    """Whether all operations are half once the weights of layers are: nothing has to be cast."""
-    kinds = kernel_types(recipe.precision.ops)
-    in_half = all(
-        kinds[name] == "half" for name in ("matmul", "pointwise", "reductions", "residual")
-    )
-    return in_half and kinds["embeddings"] != "float32"

@@ -230,7 +230,7 @@ def _gradient_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check
 
 def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Check:
     """Judge the gradients of single micro-batches in all windows."""
-    computes = recipe.precision.ops.matmul != "float32"
+    computes = recipe.precision.ops.matmul == "half"
     dtype: Dtype = recipe.precision.compute_dtype if computes else "float32"
     least = SMALLEST_NORMAL if dtype == "float16" else 0.0
     shares = [

@@ -50,7 +50,7 @@ def problems_of_version_1(data: Mapping[str, Any]) -> Iterator[Problem]:
         if name not in _CLASSES_OF_1 or value in WORDS_OF_1:
             continue
         if value in get_args(OpType):
-            hint = f"{newer}, or {words}"
+            hint = f"write `version: {VERSION}`, or {words} here"
             yield Problem(
                 ("precision", "ops", name), "CC105", f"version 1 has no {value} here", hint
             )

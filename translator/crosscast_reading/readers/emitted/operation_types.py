@@ -123,16 +123,16 @@ def _as_fields(types: Types, read: Mapping[str, Any]) -> Mapping[str, Any]:
     data = recipe.model_dump()
     data["precision"]["policy"] = POLICY_OF_1  # it says nothing that the classes do not say
     written = as_written(data)
-    found: dict[str, Any] = {"version": written["version"]}
+    by_path: dict[str, Any] = {"version": written["version"]}
     if "attention" in written["model"]:
-        found["model.attention"] = types[ATTENTION]
+        by_path["model.attention"] = types[ATTENTION]
     if read["mode"] != "none":
-        found |= {f"precision.ops.{name}": v for name, v in written["precision"]["ops"].items()}
-    return found
+        by_path |= {f"precision.ops.{name}": v for name, v in written["precision"]["ops"].items()}
+    return by_path
 
 
 def _facts(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the print of a model and its loss depends on, besides the types."""
+    """Everything besides the types on which the print of a model and of its loss depends."""
     parallel = fields.get("distributed.strategy") == "data_parallel"
     return {
         "mode": fields.get("precision.mode", "none"),
@@ -190,7 +190,7 @@ def _recipe(*, types: Types, **read: Any) -> Recipe | None:
 def _printed(
     target: Target, path: str, types: Types, read: Mapping[str, Any]
 ) -> Mapping[str, str | None] | None:
-    """Return what a target prints: classes and functions of a model, or those of the loss.
+    """Print a file of a target: classes and functions of a model, or those of the loss.
 
     None if it cannot express the types.
     """
