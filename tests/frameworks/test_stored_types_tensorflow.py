@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
+from crosscast.recipe.document import Recipe
 from crosscast.recipe.policies import POLICIES
 from crosscast.recipe.predicates import stores_half
 from frameworks.emitted_script import TINY, tiny_recipe
@@ -68,41 +69,52 @@ QUICK = [
 ]
 
 
+BATCH = 20
+"""Models in one process; all of them would take longer than a test may."""
+
+
 @pytest.fixture(scope="module")
 def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Any]:
-    """What the program found out about the selected recipes, in one process."""
+    """What the program found out about recipes, by name; a batch of them in one process."""
+    names = list(dict.fromkeys((*QUICK, *selected(request, "name"))))
 
-    def computed(framework: str) -> Any:
+    def computed(number: str) -> Any:
+        batch = int(number)
         folder = tmp_path_factory.mktemp("stored")
-        jobs: dict[str, Any] = {}
-        target = "tensorflow" if framework == "tensorflow" else "tensorflow@2.15"
-        for name in selected(request, "name") or QUICK:
-            (compiled,) = compile_recipe(ALL[name], [target])
-            path = folder / f"{len(jobs)}.py"
-            path.write_text(compiled.files["model.py"].text)
-            script = compiled.files["train.py"].text
-            (policy,) = re.findall(r'^DTYPE_POLICY = "(.*)"$', script, re.MULTILINE)
-            precision = ALL[name].precision
-            jobs[name] = {
-                "model": str(path),
-                "policy": policy,
-                "half": precision.compute_dtype,
-                "ops": precision.ops.model_dump(),
-            }
+        jobs = {
+            name: job(ALL[name], folder / f"{place}.py")
+            for place, name in enumerate(names[batch * BATCH : (batch + 1) * BATCH])
+        }
         (folder / "jobs.json").write_text(json.dumps(jobs))
         program = Path(__file__).with_name("run_stored_types_tensorflow.py")
-        return run_python(program, framework, folder / "jobs.json", timeout=1500)
+        return run_python(program, "tensorflow", folder / "jobs.json", timeout=550)
 
-    return Lazy(computed)
+    batches: Lazy[Any] = Lazy(computed)
+    return Lazy(lambda name: batches[str(names.index(name) // BATCH)][name])
+
+
+def job(recipe: Recipe, path: Path) -> dict[str, Any]:
+    """Write the model of a recipe, and return what the program has to know of it."""
+    (compiled,) = compile_recipe(recipe, ["tensorflow"])
+    path.write_text(compiled.files["model.py"].text)
+    script = compiled.files["train.py"].text
+    (policy,) = re.findall(r'^DTYPE_POLICY = "(.*)"$', script, re.MULTILINE)
+    precision = recipe.precision
+    return {
+        "model": str(path),
+        "policy": policy,
+        "half": precision.compute_dtype,
+        "ops": precision.ops.model_dump(),
+    }
 
 
 @pytest.mark.parametrize("name", cases(ALL, QUICK, "every combination of types"))
 def test_every_operation_computes_and_stores_as_the_recipe_says(
     measured: Mapping[str, Any], name: str
 ) -> None:
-    found = measured["tensorflow"][name]
+    found = measured[name]
     assert found["types"][0] == found["types"][1]
     assert found["different"] == 0
     assert found["gradients"] < LIMITS[ALL[name].precision.compute_dtype]
@@ -112,7 +124,7 @@ def test_the_softmax_of_the_script_has_the_gradient_of_float32(
     measured: Mapping[str, Any],
 ) -> None:
     for name in QUICK:
-        found, half = measured["tensorflow"][name]["softmax"], ALL[name].precision.compute_dtype
+        found, half = measured[name]["softmax"], ALL[name].precision.compute_dtype
         assert (found is None) == (ALL[name].precision.ops.reductions != "float32_stored_half")
         if found:
             assert (found["type"], found["rounded once"]) == (half, True)
