@@ -137,7 +137,8 @@ def test_float32_is_equivalent_on_all_three(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", cases(FAULTS, quick=["own"], reason="the shipped model, with overflows in named weights")
+    "model",
+    cases(FAULTS, quick=["own"], reason="the shipped model, with overflows in named weights"),
 )
 def test_float16_with_overflows_agrees_and_says_what_was_emulated(
     model: str, tmp_path: Path
