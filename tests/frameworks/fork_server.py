@@ -235,6 +235,14 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int], own: Sequenc
     warnings._processoptions(request["warnings"])  # type: ignore[attr-defined]
     sys.argv, sys.executable = command, request["executable"]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    for name, number in (("stdout", 1), ("stderr", 2)):  # a file can seek, a pipe cannot
+        held: Any = getattr(sys, name)
+        lines = name == "stderr" or os.isatty(number)
+        renewed = open(  # noqa: SIM115
+            number, "w", -1, held.encoding, held.errors, closefd=False
+        )
+        renewed.reconfigure(line_buffering=lines)
+        setattr(sys, name, renewed)
     if request["unbuffered"] or os.environ.get("PYTHONUNBUFFERED"):
         sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
     if os.environ.get("PYTHONFAULTHANDLER"):
