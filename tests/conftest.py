@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 from typer.main import get_command
 
+from frameworks import fork_server
 from property_settings import register_profiles
 from run_journal import pytest_addoption, pytest_configure
 
@@ -45,6 +46,12 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Let all processes that run tests fork from the same imported frameworks."""
+    config.add_cleanup(fork_server.share().cleanup)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 FRESH = "fresh"
 DEFAULT_EXAMPLES = 100
-SAME_SHARE, FRESH_FACTOR = 0.5, 2
+SAME_SHARE, FRESH_FACTOR = 0.25, 2
 """How many times as many examples as a test asks for the profiles draw."""
 
 
@@ -50,7 +50,7 @@ def examples(count: int, fresh: int | None = None) -> int:
     """Return how many examples a test draws that asks for `count`.
 
     Args:
-        count: half as many in the profile `same`, twice as many in `fresh`.
+        count: a quarter as many in the profile `same`, twice as many in `fresh`.
         fresh: how many in `fresh`; then there are `count` in `same`. Of examples that take long,
             `make test` draws a small part.
     """

@@ -1,6 +1,8 @@
 """What the executable of `fork_server.warm_python` runs: a program in a fork of the server.
 
-`python -IS fork_client.py PYTHON SOCKET EXECUTABLE [words after python]...`
+`python -IS fork_client.py PYTHON SOCKET FOLDER EXECUTABLE [words after python]...`
+The server notes in FOLDER/used what the program has used.
+
 It imports little: pathlib, say, would take as long as all the rest.
 """
 
@@ -16,7 +18,7 @@ IGNORED_BY_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
 FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
 
-def main(python: str, place: str, executable: str, words: list[str]) -> None:
+def main(python: str, place: str, folder: str, executable: str, words: list[str]) -> None:
     """Ask the server for a fork, forward signals to it, and end as it ends."""
     command, warnings, unbuffered, safe_path = words, [], False, False
     while command[:1] in (["-u"], ["-W"], ["-P"]):
@@ -48,6 +50,7 @@ def main(python: str, place: str, executable: str, words: list[str]) -> None:
         "safe_path": safe_path,
         "warnings": warnings,
         "executable": executable,
+        "used": f"{folder}/used",
         "folder": os.getcwd(),  # noqa: PTH109
         "umask": mask,
         "variables": dict(os.environ),
@@ -85,4 +88,4 @@ def _inherited(number: int) -> bool:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])

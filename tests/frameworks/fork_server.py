@@ -7,8 +7,9 @@ started with it: with the arguments, folder, variables, files and signals of the
 starts by `sys.executable` is a fork, too. What a fork cannot be (other options of Python, variables
 that a framework reads when it is imported) is run by the usual Python.
 
-The server is run as `python fork_server.py FOLDER MODULE...`, with a listening socket as its
-standard input; `fork_client.py` is what the executable runs.
+The server is run as `python fork_server.py OWNER MODULE...`, with a listening socket as its
+standard input, and ends with the process whose number OWNER is; `fork_client.py` is what the
+executable runs. Processes that run tests side by side share their servers (`share`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import contextlib
 import faulthandler
 import fcntl
 import gc
+import hashlib
 import marshal
 import os
 import runpy
 import select
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -47,6 +48,8 @@ READ_LATER = {"TF_CONFIG", "TF_CPP_MIN_LOG_LEVEL", "FLAGS_selected_gpus"}
 DEFAULTS = {"KERAS_BACKEND": "tensorflow"}
 FREES = "CROSSCAST_FORK_FREES"
 """A variable that a program sets if it is about what Python does when it frees its objects."""
+SHARED = "CROSSCAST_SHARED_FORKS"
+"""A variable with the owner of the shared servers and the folder of their sockets."""
 _places: list[Path] = []
 
 
@@ -64,6 +67,17 @@ def cpu_seconds() -> float:
     return total
 
 
+def share() -> tempfile.TemporaryDirectory[str]:
+    """Let processes that this one starts share their servers, which end with this process.
+
+    Returns:
+        The folder of their sockets; it has to stay as long as the processes.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="forks-")
+    os.environ[SHARED] = f"{os.getpid()} {folder.name}"
+    return folder
+
+
 def warm_python(modules: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return an executable that runs programs as Python does.
 
@@ -73,53 +87,85 @@ def warm_python(modules: Sequence[str], environment: Mapping[str, str]) -> str:
     """
     folder = tempfile.TemporaryDirectory(prefix=f"{modules[0]}-")
     place = Path(folder.name)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(place / "socket"))
-        listening.listen(64)
-        server = subprocess.Popen(
-            [sys.executable, __file__, str(place), *modules],
-            env=dict(environment),
-            stdin=listening.fileno(),
-        )
+    address = _shared_server(modules, environment)
+    if address is None:
+        address = place / "socket"
+        atexit.register(_end, _start(address, os.getpid(), modules, environment))
+    atexit.register(folder.cleanup)
     _places.append(place)
-    atexit.register(_end, server, folder)
     executable = place / "python"
-    words = f'"{sys.executable}" -IS "{CLIENT}" "{sys.executable}" "{place / "socket"}" "$0" "$@"'
+    words = f'"{sys.executable}" -IS "{CLIENT}" "{sys.executable}" "{address}" "{place}" "$0" "$@"'
     executable.write_text(f"#!/bin/sh\nexec {words}\n")
     executable.chmod(0o700)
     return str(executable)
 
 
-def _end(server: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
-    server.kill()
-    server.wait()
-    folder.cleanup()
+def _shared_server(modules: Sequence[str], environment: Mapping[str, str]) -> Path | None:
+    """Return the socket of a server for all processes; None if they share none."""
+    owner, _, folder = os.environ.get(SHARED, "").partition(" ")
+    if not folder:
+        return None
+    alike = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
+    key = hashlib.sha256(repr((modules, sorted(alike.items()))).encode()).hexdigest()[:16]
+    address = Path(folder) / f"{modules[0]}-{key}"
+    with (Path(folder) / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not address.exists():
+            _start(address, int(owner), modules, environment)
+    return address
 
 
-def _serve(place: Path, modules: Sequence[str]) -> Mapping[str, Any]:
+def _start(
+    address: Path, owner: int, modules: Sequence[str], environment: Mapping[str, str]
+) -> int:
+    """Start a server and return its number: a shared one may outlive this process."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(address))
+        listening.listen(64)
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, __file__, str(owner), *modules],
+            dict(environment),
+            file_actions=[(os.POSIX_SPAWN_DUP2, listening.fileno(), 0)],
+        )
+
+
+def _end(server: int) -> None:
+    os.kill(server, signal.SIGKILL)
+    os.waitpid(server, 0)
+
+
+def _serve(owner: int, modules: Sequence[str]) -> Mapping[str, Any]:
     """Fork for every request; return the request, only in a fork that is ready to run it."""
     listening = socket.socket(fileno=os.dup(0))
     os.dup2(2, 1)  # what frameworks print while they are imported
-    given, parent, forks = dict(os.environ), os.getppid(), 0
-    while os.getppid() == parent:
+    given, forks = dict(os.environ), 0
+    try:
+        ended = os.pidfd_open(owner)
+    except ProcessLookupError:
+        os._exit(0)
+    while True:
         if forks and os.waitpid(-1, os.WNOHANG)[0]:
             forks -= 1
-        elif select.select([listening], [], [], 5.0)[0]:
+            continue
+        watched: list[Any] = [listening, ended]
+        ready = select.select(watched, [], [], 5.0)[0]
+        if ended in ready:
+            os._exit(0)
+        if ready:
             connection = listening.accept()[0]
             for module in modules:
                 import_module(module)
             gc.freeze()  # in no fork are the framework's objects looked through for garbage
             if not os.fork():
                 listening.close()
-                return _watch(connection, place, modules[0], given)
+                os.close(ended)
+                return _watch(connection, modules[0], given)
             forks += 1
             connection.close()
-    os._exit(0)
 
 
-def _watch(
-    connection: socket.socket, place: Path, framework: str, own: Mapping[str, str]
-) -> Mapping[str, Any]:
+def _watch(connection: socket.socket, framework: str, own: Mapping[str, str]) -> Mapping[str, Any]:
     """Fork again, and tell the client how the fork ended; return only in that fork."""
     head, descriptors, _, _ = socket.recv_fds(connection, 8, 64)
     size, body = int.from_bytes(head, "little"), b""
@@ -149,7 +195,7 @@ def _watch(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, number)
     _, status, used = os.wait4(child, 0)
-    with (place / "used").open("a") as file:
+    with contextlib.suppress(FileNotFoundError), Path(request["used"]).open("a") as file:
         file.write(f"{used.ru_utime + used.ru_stime}\n")
     with contextlib.suppress(OSError):
         connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
@@ -189,6 +235,14 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int], own: Sequenc
     warnings._processoptions(request["warnings"])  # type: ignore[attr-defined]
     sys.argv, sys.executable = command, request["executable"]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    for name, number in (("stdout", 1), ("stderr", 2)):  # a file can seek, a pipe cannot
+        held: Any = getattr(sys, name)
+        lines = name == "stderr" or os.isatty(number)
+        renewed = open(  # noqa: SIM115
+            number, "w", -1, held.encoding, held.errors, closefd=False
+        )
+        renewed.reconfigure(line_buffering=lines)
+        setattr(sys, name, renewed)
     if request["unbuffered"] or os.environ.get("PYTHONUNBUFFERED"):
         sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
     if os.environ.get("PYTHONFAULTHANDLER"):
@@ -235,4 +289,4 @@ def _end_fork(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _end_fork(_run(_serve(Path(sys.argv[1]), sys.argv[2:])))
+    _end_fork(_run(_serve(int(sys.argv[1]), sys.argv[2:])))

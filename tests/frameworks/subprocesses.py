@@ -93,6 +93,8 @@ IMPORTS = {
     "tensorflow": ("tensorflow", "keras"),
     "tf_keras": ("tensorflow", "tf_keras"),
     "paddle": ("paddle",),
+    # No framework: what every command imports, and nothing that asks which plug-ins there are.
+    "crosscast": ("crosscast.cli", "crosscast.emit.compiler", "crosscast.recipe.load"),
 }
 """What the servers import, by framework."""
 

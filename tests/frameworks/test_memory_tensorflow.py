@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from crosscast.memory.estimate import estimate
 from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure
+from frameworks.subprocesses import warm
 from recipe_texts import FLOAT16, recipe_of
 from tiers import cases
 
@@ -73,7 +72,7 @@ def test_peaks_are_predicted(fields: dict[str, str], phase: str) -> None:
     }
     recipe = recipe_of(**usual | fields)
     predicted = estimate(recipe, find_target("tensorflow"), device="cpu")
-    measured = measure(recipe, "tensorflow", sys.executable).peak_bytes
+    measured = measure(recipe, "tensorflow", warm("tensorflow")).peak_bytes
     assert predicted.peak_phase == phase
     bound = RECOMPUTED if recipe.activation_checkpointing else WORST
     assert abs(predicted.peak_bytes / measured - 1) <= bound

@@ -19,11 +19,11 @@ LATER = MORE | {
     "lamb-seen",
     "half-after",
     "evaluated_in_float32",
+    "loss",
     NATIVE,
 }
 """Left to test-all: TensorFlow traces each run, which takes nine seconds, and `make test` has these
-in PyTorch and Paddle. Instead of half-after it has half-gaps, which also follows half-seen; the
-loss in half precision is seen in the evaluation, too."""
+in PyTorch and Paddle. Instead of half-after it has half-gaps, which also follows half-seen."""
 
 
 class TestTensorFlow(Observation):

@@ -150,7 +150,9 @@ def test_a_worker_that_dies_ends_the_run(
     failing(scripts[framework], tmp_path / "script", "killed")
     flags = (*FLAGS, "--workers", 2)
     script = tmp_path / "script" / "train.py"
-    (done,) = calls(script, framework, [(tmp_path / "out", flags)], fork=False)
+    # A fork of Paddle sometimes ends otherwise.
+    fork = framework != "paddle"
+    (done,) = calls(script, framework, [(tmp_path / "out", flags)], fork=fork)
     assert done.traceback == ""
     assert done.code == 1
     # The words depend on who noticed first.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ended_processes import gone
-from frameworks.fork_server import warm_python
+from frameworks.fork_server import SHARED, warm_python
 from frameworks.subprocesses import completed, environment
 
 LAUNCHER = """
@@ -108,3 +108,27 @@ def test_a_fork_gets_the_signals(sent: signal.Signals, tmp_path: Path) -> None:
     assert process.wait(10) == -sent
     process.stdout.close()
     assert gone(fork)
+
+
+SERVER = "import psutil\nprint(psutil.Process().parents()[1].pid)\n"
+
+
+def test_processes_that_share_their_servers_end_them_with_their_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(SERVER)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    with subprocess.Popen(["sleep", "60"]) as owner:
+        monkeypatch.setenv(SHARED, f"{owner.pid} {folder}")
+        pythons = [warm_python(["json"], environment()) for _ in range(2)]
+        other = warm_python(["json"], environment() | {"WORD": "one"})
+        servers = [
+            int(subprocess.run([python, program], stdout=subprocess.PIPE, check=True).stdout)
+            for python in (*pythons, other)
+        ]
+        owner.kill()
+    assert servers[0] == servers[1] != servers[2], "one for each environment"
+    assert len(set(pythons)) == 2, "each process has an executable of its own"
+    assert all(gone(server) for server in set(servers))

@@ -41,7 +41,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Lazy[Any]:
         assert not migrated.problems
         for file, text in (migrated.texts | migrated.added).items():
             (folder / file).write_text(text)
-        return run_python(folder / "train.py", "tensorflow", folder / "out", fork=False)
+        return run_python(folder / "train.py", "tensorflow", folder / "out")
 
     return Lazy(run)
 

@@ -24,7 +24,7 @@ def migrated(name: str, folder: Path) -> Any:
     assert not found.refusals
     assert not found.problems
     (folder / "train.py").write_text(found.texts["train.py"])
-    return run_python(folder / "train.py", "tensorflow", fork=False)
+    return run_python(folder / "train.py", "tensorflow")
 
 
 @OLD

@@ -9,6 +9,7 @@ out, as `crosscast.reference` does it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,13 @@ class Toy:
         return Forward(rows, work, tokens)
 
     def save(self, folder: Path) -> None:
-        """Write it for a runner."""
+        """Write it for a runner, as few arrays: every one of a file takes its time."""
+        micro = [batch for window in self.windows for batch in window]
         arrays: dict[str, Any] = {f"start/{n}": a for n, a in self.parameters.items()}
-        for number, window in enumerate(self.windows):
-            for index, batch in enumerate(window):
-                arrays |= {f"{number}/{index}/{name}": a for name, a in batch.items()}
-        np.savez(folder / "toy.npz", dtype=np.array(self.dtype), **arrays)
+        arrays |= {f"batch/{n}": np.concatenate([b[n] for b in micro]) for n in micro[0]}
+        arrays |= {f"rows/{n}": np.array([len(batch[n]) for batch in micro]) for n in micro[0]}
+        counts = np.array([len(window) for window in self.windows])
+        np.savez(folder / "toy.npz", dtype=np.array(self.dtype), counts=counts, **arrays)
 
 
 def make_toy(recipe: Recipe, seed: int = 0) -> Toy:
@@ -103,9 +105,10 @@ def load_toy(folder: Path) -> tuple[str, Batch, list[list[Batch]]]:
     with np.load(folder / "toy.npz", allow_pickle=False) as file:
         arrays = dict(file)
     dtype = str(arrays.pop("dtype"))
-    start = {n: arrays.pop(f"start/{n}") for n in SHAPES}
-    windows: dict[int, dict[int, Batch]] = {}
-    for key, array in arrays.items():
-        number, index, name = key.split("/")
-        windows.setdefault(int(number), {}).setdefault(int(index), {})[name] = array
-    return dtype, start, [list(micro.values()) for micro in windows.values()]
+    start = {n: arrays[f"start/{n}"] for n in SHAPES}
+    parts = {}
+    for name in (*SHAPES, "ids", "labels"):
+        ends = np.cumsum(arrays[f"rows/{name}"])[:-1]
+        parts[name] = np.split(arrays[f"batch/{name}"], ends)
+    micro = iter([dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)])
+    return dtype, start, [list(islice(micro, count)) for count in arrays["counts"]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 
 from crosscast_parity.toy.worker import Worker
-from frameworks.subprocesses import environment, interpreter
+from frameworks.subprocesses import IMPORTS, environment, interpreter, warm
 
 PROGRAM = "fuzz.work_{framework}"
 
 
 def make_worker(target: str, *, eager: bool = False, gpu: bool = False) -> Worker:
-    """Return a worker that also runs patterns of overflows.
+    """Return a worker that also runs patterns of overflows, forked from a warm interpreter.
 
     A target with a version runs in the Python that `CROSSCAST_TORCH_2_3` or the like names, where
     it is set; else in this one, which has what older dialects call, too.
@@ -28,6 +28,8 @@ def make_worker(target: str, *, eager: bool = False, gpu: bool = False) -> Worke
     except KeyError:
         python = sys.executable
     variables = environment(target) | {"FUZZ_EAGER": str(int(eager))}
+    if target in IMPORTS and not gpu:
+        python = warm(target, harness=False)
     if gpu:
         del variables["CUDA_VISIBLE_DEVICES"]
     program = PROGRAM.format(framework=target.partition("@")[0])

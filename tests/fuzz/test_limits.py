@@ -71,8 +71,14 @@ def within_float32(case: Case) -> Case:
     )
 
 
+STEPS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in TARGETS]
+
+
 @pytest.fixture(
-    scope="module", params=[pytest.param(n, marks=[getattr(pytest.mark, n)]) for n in TARGETS]
+    scope="module",
+    params=tiers.cases(
+        STEPS, quick=["torch", "paddle"], reason="steps of Keras; `make test` has test_steps"
+    ),
 )
 def bench(request: pytest.FixtureRequest) -> Iterator[tuple[str, Bench]]:
     require(request.param)

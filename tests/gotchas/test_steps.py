@@ -114,7 +114,7 @@ def marked(target: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "recipe", cases(RECIPES, quick=["scaled"], reason="more whole steps; see test_steps")
+    "recipe", cases(RECIPES, quick=[], reason="whole steps; `make test` has test_steps")
 )
 @pytest.mark.parametrize("target", [pytest.param(t, marks=marked(t)) for t in ALL])
 def test_the_whole_step_is_the_reference(runs: Runs, target: str, recipe: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from crosscast_parity.processes import process
 from crosscast_parity.side_by_side import running
 from crosscast_parity.side_by_side.running import Limits, Program, Ran, run, size_of
 from ended_processes import gone
@@ -76,7 +77,10 @@ def test_an_interpreter_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert found.problem == "/nowhere/python cannot be started: No such file or directory"
 
 
-def test_a_script_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_a_script_that_hangs_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)  # it hears no SIGTERM
     notes = tmp_path / "told"
     notes.mkdir()
     text = f"""\
@@ -87,8 +91,8 @@ if not os.fork():
 while True:
     time.sleep(1)
 """
-    found = ran(tmp_path, text, limits=Limits(seconds=3.0))
-    assert found.problem == "it was stopped after 3 s"
+    found = ran(tmp_path, text, limits=Limits(seconds=2.0))
+    assert found.problem == "it was stopped after 2 s"
     assert gone(int((notes / "child").read_text()))
 
 

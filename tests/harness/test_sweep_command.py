@@ -322,10 +322,10 @@ def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from crosscast.api import sweeping as sweep_module\n"
         "from crosscast.cli import app\n"
+        "from crosscast.emit import folders\n"
         "from sweep_fakes import fake_compiler\n"
-        "sweep_module.compile_to_folders = fake_compiler(pace=0.1)\n"
+        "folders.compile_to_folders = fake_compiler(pace=0.1)\n"
         "app()\n"
     )
     write_recipe(tmp_path)
@@ -353,6 +353,8 @@ def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.
     assert process.returncode == 130
     assert stderr.endswith("interrupted\n")
     assert "Traceback" not in stderr
+    (script, *_) = tmp_path.glob("out/cells/*/script/train.py")
+    assert "import torch" not in script.read_text(), "it is not the stand-in"
     sizes = [trace.stat().st_size for trace in tmp_path.rglob("trace.jsonl")]
     time.sleep(0.3)
     assert sizes == [trace.stat().st_size for trace in tmp_path.rglob("trace.jsonl")]

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from frameworks.subprocesses import warm
+
 TESTS = Path(__file__).resolve().parents[1]
 RECIPE = """\
 version: 1
@@ -42,12 +44,15 @@ class Lab:
         assert done.returncode == 0, done.stderr
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.python("-m", "crosscast", *arguments)
+        """Run the command, with the plug-in."""
+        return self.python("-m", "crosscast", *arguments, executable=warm("crosscast"))
 
-    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def python(
+        self, *arguments: str, executable: str = sys.executable
+    ) -> subprocess.CompletedProcess[str]:
         """Run Python in the folder, with the plug-in."""
         return subprocess.run(
-            [sys.executable, *arguments],
+            [executable, *arguments],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": str(self._plugins), "OMP_NUM_THREADS": "1"},
             capture_output=True,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from frameworks.subprocesses import require
+from frameworks.subprocesses import require, warm
 from package.plugin_lab import Lab
+from tiers import Lazy, cases
 
 MODEL_OF_TORCH = """\
 import torch
@@ -98,25 +101,37 @@ def carried(lab: Lab, program: str, output: str) -> dict[str, Path]:
     return {target: lab.folder / output / target for target in ("torch", "toy")}
 
 
-def test_models_are_carried_into_it_and_out_of_it(lab: Lab) -> None:
-    into = carried(lab, MODEL_OF_TORCH, "into")["toy"] / "own_model.py"
+PROGRAMS = {"torch": MODEL_OF_TORCH, "toy": MODEL_OF_TOYGRAD}
+
+
+@pytest.fixture(scope="module")
+def models(lab: Lab) -> Mapping[str, dict[str, Path]]:
+    """By the framework of the program, the folders of its models in both."""
+    return Lazy(lambda name: carried(lab, PROGRAMS[name], f"of_{name}"))
+
+
+def test_models_are_carried_into_it_and_out_of_it(models: Mapping[str, dict[str, Path]]) -> None:
+    into = models["torch"]["toy"] / "own_model.py"
     assert "self.norm = toygrad.LayerNorm(8, 1e-05)" in into.read_text()
     assert "np.random.uniform(" in into.read_text()  # Linear of PyTorch does not start from zeros
     assert "return x * 1.0 + -1.0" in into.read_text()
-    out = carried(lab, MODEL_OF_TOYGRAD, "out_of")["torch"] / "own_model.py"
+    out = models["toy"]["torch"] / "own_model.py"
     assert "self.norm = nn.LayerNorm(8, eps=1e-06)" in out.read_text()
     assert "nn.init.constant_(self.first.weight, 0.0)" in out.read_text()
     assert 'F.gelu(x, approximate="none")' in out.read_text()
 
 
+REFUSED = [
+    ("nn.Linear(4, width, bias=False)", "toygrad has no layer without a bias"),
+    ("nn.LayerNorm((2, 4))", "toygrad normalizes the last axis only"),
+    ("nn.LayerNorm(width, bias=False)", "toygrad has no normalization without a bias"),
+    ("nn.ReLU()", "relu has no counterpart"),
+]
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [
-        ("nn.Linear(4, width, bias=False)", "toygrad has no layer without a bias"),
-        ("nn.LayerNorm((2, 4))", "toygrad normalizes the last axis only"),
-        ("nn.LayerNorm(width, bias=False)", "toygrad has no normalization without a bias"),
-        ("nn.ReLU()", "relu has no counterpart"),
-    ],
+    cases(REFUSED, quick=[REFUSED[0], REFUSED[3]], reason="more models that the plug-in refuses"),
 )
 def test_a_model_that_it_has_no_rows_for_is_refused(
     lab: Lab, line: str, reason: str, tmp_path: Path
@@ -127,19 +142,21 @@ def test_a_model_that_it_has_no_rows_for_is_refused(
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    ("program", "framework"), [(MODEL_OF_TORCH, "torch"), (MODEL_OF_TOYGRAD, "toy")]
-)
-def test_carried_models_compute_the_same(lab: Lab, program: str, framework: str) -> None:
+@pytest.mark.parametrize("framework", PROGRAMS)
+def test_carried_models_compute_the_same(
+    lab: Lab, models: Mapping[str, dict[str, Path]], framework: str
+) -> None:
     require("torch")
-    folders = carried(lab, program, f"same_{framework}")
     found = []
-    made = [(framework, program.partition("optimizer =")[0])]
-    for target, folder in folders.items():
+    made = [(framework, PROGRAMS[framework].partition("optimizer =")[0])]
+    for target, folder in models[framework].items():
         own = f"import sys\nsys.path.insert(0, {str(folder)!r})\n"
         made.append((target, f"{own}from own_model import build_model\nmodel = build_model()"))
     for target, model in made:
-        done = lab.python("-c", OUTPUTS.format(model=model, **PARTS[target]))
+        program = lab.folder / "outputs.py"
+        program.write_text(OUTPUTS.format(model=model, **PARTS[target]))
+        executable = warm("torch", harness=False) if target == "torch" else sys.executable
+        done = lab.python(str(program), executable=executable)
         assert done.returncode == 0, done.stderr
         found.append(np.asarray(json.loads(done.stdout)))
     assert found[0].shape == (5, 3)

@@ -64,7 +64,7 @@ SINGLES = {
     "precision.ops.losses": ("compute",),
 }
 QUICK = (
-    *("optimizer.eps", "clipping.max_norm", "schedule.tick", "loss_scaling.hysteresis"),
+    *("optimizer.eps", "clipping.max_norm", "loss_scaling.hysteresis"),
     *("accumulation.tail", "precision.compute_dtype"),
 )
 """Fields of which `make test` finds a wrong value: one of every kind."""

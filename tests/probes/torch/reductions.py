@@ -79,7 +79,8 @@ def main() -> None:
         port = free.getsockname()[1]
     with multiprocessing.Manager() as manager:
         answers = manager.dict()
-        multiprocessing.spawn(work, (port, answers), nprocs=RANKS)
+        # Nothing of PyTorch has run yet, so forks may begin where this process stands.
+        multiprocessing.start_processes(work, (port, answers), nprocs=RANKS, start_method="fork")
         ranks = [answers[rank] for rank in range(RANKS)]
     print(json.dumps({case: [rank[case] for rank in ranks] for case in ranks[0]}))
 

@@ -17,9 +17,7 @@ OWN = [1.0, 2.0]
 
 @pytest.fixture(scope="module")
 def facts() -> dict[str, Any]:
-    found: dict[str, Any] = run_python(
-        Path(__file__).with_name("reductions.py"), "torch", fork=False
-    )
+    found: dict[str, Any] = run_python(Path(__file__).with_name("reductions.py"), "torch")
     return found
 
 

@@ -359,8 +359,8 @@ def test_a_process_that_gives_no_answer(folder: Path, does: str, code: int, word
 
 def test_a_process_that_does_not_end_is_ended(folder: Path) -> None:
     does = "open('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)"
-    done = traced(folder, does, "--timeout", "3")
-    assert (done.exit_code, "not ready after 3 s" in done.stderr) == (1, True), done.output
+    done = traced(folder, does, "--timeout", "1")
+    assert (done.exit_code, "not ready after 1 s" in done.stderr) == (1, True), done.output
     if (folder / "pid").exists():  # it may not have come so far
         with pytest.raises(ProcessLookupError):
             os.kill(int((folder / "pid").read_text()), 0)

@@ -59,7 +59,9 @@ EVERYTHING = settings(
 )
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "target", cases(TARGETS, quick=FRAMEWORKS, reason="whole scripts of older dialects")
+)
 @EVERYTHING
 @given(recipe=recipes())
 def test_nothing_is_found_in_scripts_of_any_recipe(target: str, recipe: Recipe) -> None:

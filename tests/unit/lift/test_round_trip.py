@@ -27,7 +27,7 @@ def of_tier(targets: Sequence[str]) -> list[Any]:
     return cases(targets, quick, "scripts of older dialects, read back")
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", of_tier(TARGETS))
 @settings(
     max_examples=examples(3, fresh=12),
 )
@@ -183,7 +183,7 @@ def test_a_script_for_fleet_is_read_back(changes: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("losses", ["compute", "float32"])
-@pytest.mark.parametrize("target", ["torch", "tensorflow", "tensorflow@2.10", "paddle"])
+@pytest.mark.parametrize("target", of_tier(["torch", "tensorflow", "tensorflow@2.10", "paddle"]))
 def test_a_scaled_loss_is_one_of_float16_though_nothing_is_computed_in_it(
     target: str, losses: str
 ) -> None:

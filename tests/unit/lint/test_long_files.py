@@ -7,6 +7,7 @@ import pytest
 from cpu_cost import calls_made
 from crosscast.messages.source import Source
 from crosscast_reading.lint.engine import lint_sources
+from tiers import cases
 
 HEADS = {
     "torch": "import torch\n\nmodel = torch.nn.Linear(4, 2)\n"
@@ -111,7 +112,10 @@ def calls_of(head: str, part: str, count: int) -> int:
     return calls_made(lambda: lint_sources([source]))
 
 
-@pytest.mark.parametrize("name", PARTS)
+QUICK = ("functions with loops", "classes with scalers", "loops of Paddle", "loops of tapes")
+
+
+@pytest.mark.parametrize("name", cases(PARTS, quick=QUICK, reason="more kinds of parts"))
 def test_four_times_as_many_parts_are_four_times_the_work(name: str) -> None:
     head, part = PARTS[name]
     calls_of(head, part, 1)  # what is loaded and kept from then on

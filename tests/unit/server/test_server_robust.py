@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,31 @@ class Client:
 INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
+@contextmanager
+def started(folder: Path) -> Iterator[Client]:
+    """Start a server, say hello, and kill it if it has not ended by then."""
+    made = Client(folder)
+    try:
+        assert "result" in made.ask("initialize", INITIALIZE)
+        made.send("initialized", {}, request=False)
+        yield made
+    finally:
+        made.process.kill()
+        made.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """One server for all tests after which it must go on."""
+    with started(tmp_path_factory.mktemp("server")) as made:
+        yield made
+
+
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    made = Client(tmp_path)
-    assert "result" in made.ask("initialize", INITIALIZE)
-    made.send("initialized", {}, request=False)
-    yield made
-    made.process.kill()
-    made.process.communicate()
+def ending(tmp_path: Path) -> Iterator[Client]:
+    """A server for a test that ends it."""
+    with started(tmp_path) as made:
+        yield made
 
 
 def opened(client: Client, folder: Path) -> str:
@@ -121,15 +139,15 @@ def test_files_that_are_not_open(client: Client, uri: str) -> None:
     assert client.ask("textDocument/codeAction", asked)["result"] == []
 
 
-def test_a_clean_end_prints_nothing(client: Client, tmp_path: Path) -> None:
-    opened(client, tmp_path)
-    assert client.ask("shutdown", None)["result"] is None
-    client.send("exit", None, request=False)
-    _, said = client.process.communicate(timeout=60)
-    assert (client.process.returncode, said.decode()) == (0, "")
+def test_a_clean_end_prints_nothing(ending: Client, tmp_path: Path) -> None:
+    opened(ending, tmp_path)
+    assert ending.ask("shutdown", None)["result"] is None
+    ending.send("exit", None, request=False)
+    _, said = ending.process.communicate(timeout=60)
+    assert (ending.process.returncode, said.decode()) == (0, "")
 
 
-def test_an_end_without_a_shutdown_prints_no_traceback(client: Client) -> None:
-    client.send("exit", None, request=False)
-    _, said = client.process.communicate(timeout=60)
+def test_an_end_without_a_shutdown_prints_no_traceback(ending: Client) -> None:
+    ending.send("exit", None, request=False)
+    _, said = ending.process.communicate(timeout=60)
     assert b"Traceback" not in said
