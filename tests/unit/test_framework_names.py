@@ -35,6 +35,8 @@ NAMED = {
     "translator/crosscast/state/torch_": (7, "the reader of what torch.save wrote"),
     "translator/crosscast/state/outline.py": (1, "the reader of what torch.save wrote"),
     "translator/crosscast/state/sources.py": (2, "the default of a flag"),
+    "translator/crosscast/recipe/document.py": (1, "a policy that is named after the one of Keras"),
+    "translator/crosscast/recipe/policies.py": (1, "a policy that is named after the one of Keras"),
     "translator/crosscast/recipe/other_vocabularies.py": (5, "what tools call fields and values"),
     "translator/crosscast/api/calls.py": (1, "the example of a hint"),
     "translator/crosscast/api/states.py": (1, "the default of an argument"),

@@ -39,7 +39,7 @@ class Problem:
 
 
 def problems_of_version_1(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what a document of version 1 takes from version 2, and words that neither has."""
+    """Yield the fields and words of a document of version 1 that it does not have."""
     newer = f"write `version: {VERSION}`"
     for path in _NEW_FIELDS:
         if _lookup(data, path) is not None:

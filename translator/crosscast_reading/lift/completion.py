@@ -17,7 +17,8 @@ from crosscast_reading.lift.recipe_draft import Draft, Filled
 
 _NO_VALUES = (
     *("version", "name", "launch.", "overrides.", "data.workers", "activation_checkpointing"),
-    *("loss.target", "precision.param_dtype", "precision.ops.", "data.pad_values"),
+    *("loss.target", "precision.param_dtype", "precision.ops.", "precision.policy"),
+    "data.pad_values",
     *("model.preset", "schedule.warmup_ratio", "batch.global_batch_size"),
     *("model.factory.", "loss.function.", "data.pad_to_multiple_of"),
 )

@@ -98,13 +98,16 @@ def _types_of_model(
         printed = _printed(target, MODEL, types, read)
         return _different_lines(printed, model) if printed is not None else _FAR
 
-    best = min(_policies(read["mode"]), key=distance)
-    for _ in range(_ROUNDS):
-        for name, words in _WORDS.items() if read["mode"] != "none" else ():
-            if not distance(best):
-                break
-            best = min(({**best, name: word} for word in words), key=distance)
-    return best if not distance(best) else None
+    policies = _policies(read["mode"])
+    for types in policies:
+        if not distance(types):
+            return types
+    best = min(policies, key=distance)
+    for name, words in [*_WORDS.items()] * _ROUNDS if read["mode"] != "none" else ():
+        best = min(({**best, name: word} for word in words), key=distance)
+        if not distance(best):
+            return best
+    return None
 
 
 def _different_lines(printed: Mapping[str, str | None], model: Mapping[str, str | None]) -> int:
