@@ -26,20 +26,28 @@ from crosscast.targets.capability import Verdict, judge
 from crosscast_reading.readers.emitted.script import Script, code_of, literal
 
 Types = Mapping[str, str]
+Text = Mapping[str, str]
+"""Name to normalized code, or value, of definitions."""
 MODEL = "model.py"
 TRAIN = "train.py"
 ATTENTION = "attention"
 """Beside the classes of operations: the kind of attention."""
 _WORDS = {
-    **dict.fromkeys(("matmul", "pointwise", "reductions", "embeddings"), get_args(OpType)),
+    **dict.fromkeys(
+        ("matmul", "pointwise", "reductions", "embeddings", "losses"), get_args(OpType)
+    ),
     "residual": ("half", "float32"),
     ATTENTION: ("fused", "explicit"),
 }
 _ROUNDS = 2
 _FAR = 10**6
 _LOSSES = ("micro_batch_loss", "row_losses")
-"""Functions that compute the losses of rows."""
-_CONSTANTS = ("MATMUL", "POINTWISE", "REDUCTIONS", "EMBEDDINGS", "RESIDUAL", "HALF", "TYPES")
+_OF_STEP = (*_LOSSES, "DTYPE_POLICY")
+"""What outside of the model depends on types: the losses of rows, and the policy of Keras."""
+_CONSTANTS = (
+    *("MATMUL", "POINTWISE", "REDUCTIONS", "EMBEDDINGS", "RESIDUAL", "HALF", "TYPES"),
+    "DTYPE_POLICY",
+)
 _RECIPE = """
 version: 2
 name: printed
@@ -72,31 +80,29 @@ def operation_types(
     if target is None or fields.get("model.kind") != "bert":
         return None
     read = _facts(fields)
-    types = _types_of_model(target, read, _model_of(script))
-    if types is None:
-        return None
-    if read["mode"] != "none":
-        of_loss = {name: script.functions.get(name) for name in _LOSSES}
-        for losses in ("float32", "half", "float32_stored_half"):
-            types = {**types, "losses": losses}
-            if _printed(target, TRAIN, types, read) == of_loss:
-                break
-        else:
-            return None
-    return _as_fields(types, read)
+    # Another loss is always float32, and is not what is printed here.
+    ignored = () if _plain(fields) else _LOSSES
+    types = _types_of(target, read, _text_of(script), ignored)
+    return _as_fields(types, read) if types is not None else None
 
 
-def _types_of_model(
-    target: Target, read: Mapping[str, Any], model: Mapping[str, str | None]
+def _plain(fields: Mapping[str, Any]) -> bool:
+    """Whether the loss is a cross-entropy without weights and smoothing."""
+    kind = fields.get("loss.kind", "cross_entropy") == "cross_entropy"
+    return kind and not fields.get("loss.label_smoothing") and not fields.get("loss.class_weights")
+
+
+def _types_of(
+    target: Target, read: Mapping[str, Any], text: Text, ignored: Sequence[str]
 ) -> Types | None:
-    """Return the types, and the kind of attention, whose print a model is.
+    """Return the types, and the kind of attention, whose print a script is.
 
     Policies first; then the nearest of them, one class changed after the other.
     """
 
     def distance(types: Types) -> int:
-        printed = _printed(target, MODEL, types, read)
-        return _different_lines(printed, model) if printed is not None else _FAR
+        printed = _printed(target, types, read)
+        return _different_lines(printed, text, ignored) if printed is not None else _FAR
 
     policies = _policies(read["mode"])
     for types in policies:
@@ -110,13 +116,13 @@ def _types_of_model(
     return None
 
 
-def _different_lines(printed: Mapping[str, str | None], model: Mapping[str, str | None]) -> int:
-    """Return the number of lines that only one of two models has, by definition."""
+def _different_lines(printed: Text, text: Text, ignored: Sequence[str]) -> int:
+    """Count the lines that only one of two scripts has, by definition."""
     count = 0
-    for name in printed.keys() | model.keys():
-        ours, theirs = (Counter((each.get(name) or "").splitlines()) for each in (printed, model))
+    for name in (printed.keys() | text.keys()) - set(ignored):
+        ours, theirs = (Counter(each.get(name, "").splitlines()) for each in (printed, text))
         count += ((ours - theirs) + (theirs - ours)).total()
-        count += (name in printed) != (name in model)
+        count += (name in printed) != (name in text)
     return count
 
 
@@ -190,19 +196,14 @@ def _recipe(*, types: Types, **read: Any) -> Recipe | None:
         return None
 
 
-def _printed(
-    target: Target, path: str, types: Types, read: Mapping[str, Any]
-) -> Mapping[str, str | None] | None:
-    """Print a file of a target: classes and functions of a model, or those of the loss.
-
-    None if it cannot express the types.
-    """
+def _printed(target: Target, types: Types, read: Mapping[str, Any]) -> Text | None:
+    """Print what of a target's script depends on types; None if it cannot express them."""
     key = (tuple(types.items()), tuple(read.items()))
-    return _print(target.backend.name, target.dialect.name, path, key)
+    return _print(target.backend.name, target.dialect.name, key)
 
 
 @cache
-def _print(backend: str, dialect: str, path: str, key: Any) -> Mapping[str, str | None] | None:
+def _print(backend: str, dialect: str, key: Any) -> Text | None:
     types, read = key
     recipe = _recipe(types=dict(types), **dict(read))
     loaded = load_backend(backend)
@@ -213,32 +214,38 @@ def _print(backend: str, dialect: str, path: str, key: Any) -> Mapping[str, str 
     judgements = tuple(judge(recipe, target.rows))
     if any(each.row.verdict is Verdict.UNSUPPORTED for each in judgements):
         return None
-    lowered = loaded.lower(recipe, judgements, generation, "script")
-    file = next((each for each in lowered.files if each.path == path), None)
-    if file is None:
+    files = {f.path: f for f in loaded.lower(recipe, judgements, generation, "script").files}
+    if not files.keys() >= {MODEL, TRAIN}:
         return None
-    tree = ast.parse(render(loaded.templates, file.template, file.view))
-    if path == MODEL:
-        return _definitions(tree.body)
-    functions = _definitions(tree.body)
-    return {name: functions.get(name) for name in _LOSSES}
+    texts = (render(loaded.templates, files[p].template, files[p].view) for p in (MODEL, TRAIN))
+    model, train = (ast.parse(text).body for text in texts)
+    return {**_definitions(model), **_of_step(_definitions(train))}
 
 
-def _model_of(script: Script) -> Mapping[str, str | None]:
-    """Return the classes, functions and constants of types in the module of the model."""
+def _text_of(script: Script) -> Text:
+    """Read what of a script depends on types: its model's definitions, and the loss."""
+    model: Text = {}
+    others: dict[str, str] = {}
     for module in script.own:
-        names = {getattr(statement, "name", "") for statement in module.tree.body}
-        if {"build_model", "BertClassifier"} <= names:
-            return _definitions(module.tree.body)
-    return {}
+        known = _definitions(module.tree.body)
+        if {"build_model", "BertClassifier"} <= known.keys():
+            model = known
+        others |= known
+    return {**model, **_of_step(others)}
 
 
-def _definitions(body: Sequence[ast.stmt]) -> Mapping[str, str | None]:
-    known: dict[str, str | None] = {}
+def _of_step(known: Text) -> Text:
+    return {name: text for name, text in known.items() if name in _OF_STEP}
+
+
+def _definitions(body: Sequence[ast.stmt]) -> Text:
+    known: dict[str, str] = {}
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 known[name] = code_of(statement)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in _CONSTANTS:
-                known[name] = str(literal(value)[1])
+                data = literal(value)[1]
+                items = data.items() if isinstance(data, dict) else [("", data)]
+                known[name] = "\n".join(f"{key}: {item}" for key, item in items)
     return known

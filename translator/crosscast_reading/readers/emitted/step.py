@@ -13,13 +13,10 @@ from crosscast_reading.readers.emitted.operation_types import operation_types
 from crosscast_reading.readers.emitted.optimizer import exempt
 from crosscast_reading.readers.emitted.script import Script
 
-_CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
 _MASTERS = ("make_masters", "copy_masters", "HalfWeights", "collect_gradients")
 """Functions of scripts with half weights, or with half copies of those of some layers."""
 _COPIED = "COPIED"
 """Constant of a script with half copies of the weights of some layers."""
-_OF_VERSION_2 = ("HALF", "RESIDUAL")
-"""Constants of a model that rounds what it computed in float32."""
 _CASTS = (
     r"cuda\.amp\.autocast\((?:dtype=torch\.(\w+))?\)",
     r"autocast\([^()]*dtype=torch\.(float16|bfloat16)",
@@ -94,19 +91,9 @@ def _operations(script: Script, read: Sequence[Fact], backend: str) -> Iterator[
             name = path.rpartition(".")[2].upper()
             yield script.fact(path, value, name, "train_window")
         return
-    dtype = str(fields["precision.compute_dtype"])
-    if dtype == "float32":
-        return
-    of_model = script.constants.keys() | script.places.keys()
-    if _copies(script) or not of_model.isdisjoint(_OF_VERSION_2):
-        # A model that no recipe prints: what it computes in cannot be told from single lines.
+    if fields.get("model.kind") == "bert" and fields["precision.mode"] != "none":
         unknown = script.fact("precision.ops", None, "BertClassifier", "train_window")
-        yield replace(unknown, known=False, reason="the model was edited since it was emitted")
-        return
-    types = _types(script, dtype) if _half_type(script) else dict.fromkeys(_CLASSES, "float32")
-    for name, type_ in types.items():
-        chosen = "float32" if type_ == "float32" else "compute"
-        yield script.fact(f"precision.ops.{name}", chosen, name.upper(), "train_window")
+        yield replace(unknown, known=False, reason="no recipe prints this model; was it edited?")
 
 
 def _sums_in_float32(script: Script) -> bool:
@@ -116,42 +103,6 @@ def _sums_in_float32(script: Script) -> bool:
         return "tf.cast(gradient, tf.float32)" in micro
     added = script.text("train_window").partition("window_loss += ")
     return not re.search(r"last|n_micro - 1|\n    collect_gradients\(", added[2])
-
-
-def _types(script: Script, half: str) -> dict[str, str]:
-    """Return the type of each class of operations of the shipped BERT."""
-    constants = script.constants
-    found = dict.fromkeys(_CLASSES, "float32")
-    found["matmul"] = half
-    if isinstance(types := constants.get("TYPES"), dict):
-        return found | {str(k): str(v) for k, v in types.items()}
-    if "MATMUL" in constants:
-        for name in ("matmul", "pointwise", "reductions", "embeddings"):
-            found[name] = str(constants.get(name.upper(), "float32"))
-    if "DTYPE_POLICY" in constants:
-        found |= _keras_types(script, half)
-    loss = script.text("micro_batch_loss", "row_losses")
-    if re.search(rf"\.to\(torch\.{half}\)|tf\.cast\(\w+(?:\(.*\))?, tf\.{half}\)", loss):
-        found["losses"] = half
-    return found
-
-
-def _keras_types(script: Script, half: str) -> dict[str, str]:
-    found = {}
-    if (
-        script.constants["DTYPE_POLICY"] == "float32"
-        and "enable_graph_rewrite" not in script.functions
-    ):
-        found["matmul"] = "float32"
-    layer = script.text("EncoderLayer")
-    if re.search(r"\by = half\(", layer):
-        found["pointwise"] = half
-    if "scores = half(" in layer:
-        found["reductions"] = half
-    looked_up = "float32(self.word_embeddings" in script.text("BertClassifier")
-    if not looked_up and re.search(rf"dtype='(?:mixed_)?{half}'", script.text("embedding")):
-        found["embeddings"] = half
-    return found
 
 
 def _half_type(script: Script) -> str:
