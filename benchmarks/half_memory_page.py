@@ -164,7 +164,7 @@ def table(framework: str, measured: dict[str, Any], dropout: float) -> str:
     head = ["model", "precision"]
     for shape in shapes:
         head += [f"{shape}: kept, MiB", "relative", *(["peak, MiB", "relative"] * has_peak)]
-    head += ["copies of weights, MiB", "operators forward + backward", "casts"]
+    head += ["copies of weights, MiB", "operators forward + backward", "casts", "window's casts"]
     lines = [head, ["---"] * len(head)]
     for contestant in contestants(framework):
         own = [row for row in rows if row["contestant"] == contestant.name]
@@ -210,7 +210,12 @@ def _cells(counted: dict[str, Counts], single: dict[str, Counts], has_peak: bool
             assert base.peak is not None
             cells += [mib(counts.peak), f"{counts.peak / base.peak:.2f}"]
     shown = [
-        (mib(each.weight_copies), f"{each.forward} + {each.backward}", str(each.casts))
+        (
+            mib(each.weight_copies),
+            f"{each.forward} + {each.backward}",
+            str(each.casts),
+            str(each.window_casts),
+        )
         for each in counted.values()
     ]
     return cells + ["; ".join(dict.fromkeys(column)) for column in zip(*shown, strict=True)]

@@ -197,9 +197,7 @@ def _run(
             masters.collect()
     for weight in weights:
         weight.grad = None
-    return _Ran(
-        watch.peak, standing, forwards, watch.operators.total() - forwards, watch.casts
-    )
+    return _Ran(watch.peak, standing, forwards, watch.operators.total() - forwards, watch.casts)
 
 
 def _casts(run: Callable[[], None]) -> int:
