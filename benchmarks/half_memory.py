@@ -25,7 +25,9 @@ from half_memory_page import DATA, PAGE, page, table
 from kept_bytes import (
     ALL_COMPUTE,
     FRAMEWORKS,
+    FROM_RECIPES,
     NOT_COUNTED,
+    STORED_HALF,
     Contestant,
     Shape,
     contestants,
@@ -34,7 +36,7 @@ from kept_bytes import (
 DROPOUTS = (0.0, 0.1)
 SHAPES = "32x128,8x512"
 RECIPE = """\
-version: 1
+version: {version}
 name: half-memory
 seed: 1234
 model: {{kind: bert, layers: {layers}, hidden_size: {hidden}, attention_heads: {heads},
@@ -51,9 +53,14 @@ COMPUTE = "{pointwise: compute, reductions: compute, embeddings: compute, losses
 WORKER = Path(__file__).with_name("half_memory_worker.py")
 
 
+def version_of(contestant: str) -> int:
+    """The version of the recipe of a contestant's script."""
+    return 2 if contestant == STORED_HALF else 1
+
+
 def precision_of(contestant: str, precision: str) -> str:
     """Return the field `precision` of the recipe of a contestant's script."""
-    if precision == "float32" or contestant not in ("emitted", ALL_COMPUTE):
+    if precision == "float32" or contestant not in FROM_RECIPES:
         return "{mode: none}"  # of other models, the script's loss is used
     ops = f", ops: {COMPUTE}" if contestant == ALL_COMPUTE else ""
     return f"{{mode: mixed, compute_dtype: {precision}{ops}}}"
@@ -64,26 +71,27 @@ class Scripts:
 
     def __init__(self, folder: Path, shape: Shape) -> None:
         self._folder, self._shape = folder, shape
-        self._written: dict[tuple[str, str, float], Path] = {}
+        self._written: dict[tuple[str, int, str, float], Path] = {}
 
-    def folder_of(self, framework: str, precision: str, dropout: float) -> Path:
-        """Return the folder of a framework's script of a precision and dropout."""
-        key = (framework, precision, dropout)
+    def folder_of(self, framework: str, contestant: str, precision: str, dropout: float) -> Path:
+        """Return the folder of the script that a contestant is or starts from."""
+        fields = precision_of(contestant, precision)
+        key = (framework, version_of(contestant), fields, dropout)
         if key not in self._written:
             self._written[key] = self._folder / str(len(self._written))
             self._write(*key)
         return self._written[key]
 
-    def _write(self, framework: str, precision: str, dropout: float) -> None:
+    def _write(self, framework: str, version: int, precision: str, dropout: float) -> None:
         from crosscast.emit.compiler import compile_recipe
         from crosscast.messages.output import write_files
         from crosscast.recipe.validate import build_recipe
         from crosscast.recipe.yaml_source import parse
 
         sizes = asdict(self._shape) | {"inner": 4 * self._shape.hidden}
-        text = RECIPE.format(**sizes, precision=precision, dropout=dropout)
+        text = RECIPE.format(version=version, precision=precision, dropout=dropout, **sizes)
         (compiled,) = compile_recipe(build_recipe(parse(text, "half-memory")), [framework])
-        write_files(self._written[framework, precision, dropout], compiled.files)
+        write_files(self._written[framework, version, precision, dropout], compiled.files)
 
 
 class Worker:
@@ -135,7 +143,7 @@ def measure(framework: str, shapes: list[Shape], folder: Path) -> dict[str, Any]
             if why:
                 rows.append(row | {"not_measured": why})
                 continue
-            script = scripts.folder_of(framework, precision_of(contestant.name, precision), dropout)
+            script = scripts.folder_of(framework, contestant.name, precision, dropout)
             counted = worker.measure(
                 {
                     "name": contestant.name,

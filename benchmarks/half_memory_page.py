@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kept_bytes import EMITTED, FRAMEWORKS, Counts, contestants
+from kept_bytes import EMITTED, FRAMEWORKS, STORED_HALF, Counts, contestants
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "measurements" / "half-memory.md"
@@ -44,31 +44,40 @@ Two runs give the same figures. `--page` writes this page again without counting
 
 - **kept**: bytes of the values that the backward pass reads, without weights, copies of weights
   and the rows themselves. A buffer counts once, however many views of it are kept.
-- **copies of weights**: bytes of weights in half precision that the backward pass reads.
+- **copies of weights**: bytes of weights in half precision that the backward pass reads, or that
+  live through the window.
 - **peak**: the most bytes of tensors at once, in the second micro-batch of a window: with weights,
-  gradients and two moments in float32 ({standing} MiB). It does not include workspaces of kernels
-  and what the allocator rounds up.
-- **operators**: those that start a kernel, without views and allocations. **casts** are the
-  operators among them, forward and backward, that only change the type.
-- **relative**: to float32 of the same model; of `ops` all `compute`, to the emitted float32.
+  gradients and two moments in float32 ({standing} MiB), and with copies of weights. It does not
+  include workspaces of kernels and what the allocator rounds up.
+- **operators**: those that start a kernel, without views and allocations, in the second micro-batch
+  of a window. Those of the backward pass include adding every gradient to that of the first
+  micro-batch. **casts** are the operators among them, forward and backward, that only change the
+  type.
+- **window's casts**: casts that a window has in addition to those of its micro-batches, however
+  many it has. An operator over a list of tensors counts once; a GPU starts a few kernels for the
+  198 weights that have copies.
+- **relative**: to float32 of the same model and version; of `ops` all `compute`, to float32 of
+  version 1.
 
-A row that names two types has the same figures for both. `ops` all `compute` is the emitted model
-with [`precision.ops`](../reference/recipe.md#precisionops) `compute` for every class of
-operations.
+A row that names two types has the same figures for both. **Version 2** is the script of a recipe
+with `version: 2` that says no more about precision than its type: fused attention, and in half
+precision the [policy](../reference/recipe.md#precision) `stored_half`. **Version 1** is that of a
+recipe with `version: 1`: explicit attention, and half precision in matrix products only; `ops` all
+`compute` has `precision.ops` `compute` for every class of operations.
 """
 HOW = {
     "torch": """
 The emitted micro-batch runs on fake tensors, which have storages and no data. They are on a CPU,
 and where a CPU would choose otherwise than CUDA, it is made to choose the same: the operators that
 autocast computes in float32, dropout, fused attention
-(`benchmarks/kept_bytes/torch_as_on_cuda.py`). The model by hand is the emitted one with fused
-attention; residual sums, GELU and what LayerNorm returns are in half precision. The backward pass
-adds its gradients to those of the first micro-batch; the other frameworks' operators are counted
-without that.
+(`benchmarks/kept_bytes/torch_as_on_cuda.py`). The model by hand is the emitted one of version 1
+with fused attention, under autocast; residual sums, GELU and what LayerNorm returns are in half
+precision. Of version 2, `collect_gradients` of the script is part of the backward pass, and
+`copy_masters` of the window's casts.
 
 For comparison, PyTorch's allocator on an H100 had peaks of 4465 MiB in float32 and 4208 MiB in
-bfloat16 over two windows of the emitted script without dropout, micro-batches of 32 x 128 ([half
-precision on a GPU](half-precision-gpu.md)).
+bfloat16 over two windows of the script of version 1 without dropout, micro-batches of 32 x 128
+([half precision on a GPU](half-precision-gpu.md)). Version 2 was not measured on a GPU.
 """,
     "tensorflow": """
 The emitted micro-batch is traced; counted is what the backward part of the graph reads of its
@@ -84,30 +93,42 @@ values whose buffers they do not need. A CPU lacks bfloat16 kernels that such a 
 stand-ins keep what the operations of a GPU keep (`benchmarks/kept_bytes/paddle_as_on_gpu.py`).
 float16: NOT MEASURED, since programs for a CPU refuse it; its lists and sizes are those of
 bfloat16. Peak: NOT MEASURED, because the executor chooses the order. The model by hand has layers
-of `paddle.nn` and `scaled_dot_product_attention` under `auto_cast` with level O1.
+of `paddle.nn` and `scaled_dot_product_attention` under `auto_cast` with level O1. Of version 2,
+`collect_gradients` of the script is part of the backward pass, and `copy_weights` of the window's
+casts.
 """,
 }
 READING = """
 ## Why
 
-- **The emitted default keeps almost what float32 keeps.** Only matrix products are in half
-  precision. What softmax returns and what GELU and LayerNorm read is kept in float32, and the
-  products that follow keep half copies of what they read. For each attention score, float32 keeps
-  4 bytes, the default 4 and 2: {default_long} of the kept bytes of float32 at {long} in PyTorch,
+- **Version 2 keeps half of what its float32 keeps.** Every value that is kept is stored once, in
+  half precision. Beside it are float32 statistics of LayerNorm and softmax ({statistics} MiB), and
+  with dropout masks of one byte for each value, which float32 keeps as well.
+- **It casts weights once per window.** Autocast makes a half copy of every weight in each forward
+  pass and casts every gradient back: {casts_sdpa} casts per micro-batch of transformers' model.
+  Version 2 in PyTorch has {casts}; it adds a half gradient to a float32 sum in one operator. The
+  first micro-batch of a window, whose gradients become the sums, casts each of them, and one
+  operator rounds all weights: {window_casts} casts per window. The copies, as many bytes as those
+  of autocast, stay from window to window. Paddle casts every gradient before it adds it.
+- **TensorFlow has no fused attention.** Version 2 keeps what softmax returns, in half precision
+  and once. Keras composes LayerNorm and GELU of elementary operations, which keep more values than
+  one kernel does, and those of LayerNorm are float32. The half copies of weights are made in every
+  micro-batch.
+- **Version 1 keeps almost what float32 keeps.** Only matrix products are in half precision. What
+  softmax returns and what GELU and LayerNorm read is kept in float32, and the products that follow
+  keep half copies of what they read. For each attention score, float32 keeps 4 bytes, half
+  precision 4 and 2: {default_long} of the kept bytes of float32 at {long} in PyTorch,
   {default_short} at {short}. Each of query, key and value also reads a half copy of its own of the
-  same input.
-- **`ops` all `compute` keeps half of it**, since every value exists in one type. In TensorFlow,
-  the gradients of a LayerNorm that Keras composes still read float32 values.
+  same input. With `ops` all `compute` every value exists in one type, but scores are kept.
 - **Fused attention keeps no scores**, so that what is kept does not depend on the tokens of a row,
   only on their total. A mask that is a number for each pair of tokens, as transformers passes,
   does.
 - **Autocast computes LayerNorm in float32.** It then returns float32, and so does the residual
   sum: the input of every LayerNorm is kept in float32 (transformers, Paddle by hand). A LayerNorm
   that reads and writes half precision and computes in float32 inside needs no such copy (PyTorch
-  by hand).
-- **Keras** composes LayerNorm and GELU of elementary operations, which keep more values than one
-  kernel does. Under the same policy, its `MultiHeadAttention` computes softmax in float32 without
-  dropout and in half precision with dropout.
+  by hand, version 2).
+- **Keras' `MultiHeadAttention`** computes softmax in float32 without dropout and in half precision
+  with dropout, under the same policy.
 - **Casts start kernels.** Of a small model they make half precision slower than float32
   ([measured](half-precision-gpu.md)).
 """
@@ -122,16 +143,17 @@ def page(results: dict[str, Any]) -> str:
         for name, version in measured["versions"].items()
     }
     named = ", ".join(f"{PACKAGES[name]} {version}" for name, version in installed.items())
-    emitted = {
-        row["precision"]: counts_of(row)
+    counted = {
+        (row["contestant"], row["precision"]): counts_of(row)
         for row in frameworks["torch"]["rows"]
-        if row["contestant"] == EMITTED and row["dropout"] == 0.0
+        if row["dropout"] == 0.0
     }
-    single, half = emitted["float32"], emitted["bfloat16"]
+    single, half = counted[EMITTED, "float32"], counted[EMITTED, "bfloat16"]
     short, long = single
     ratios = {shape: half[shape].activations / single[shape].activations for shape in single}
     standing = single[short].standing
     assert standing is not None
+    stored, sdpa = counted[STORED_HALF, "bfloat16"][short], counted["sdpa", "bfloat16"][short]
     parts = [
         HEAD,
         f"\nCounted with {named}. Command:\n",
@@ -148,6 +170,10 @@ def page(results: dict[str, Any]) -> str:
             default_long=f"{ratios[long]:.2f}",
             short=short,
             long=long,
+            statistics=f"{stored.dtypes['float32'] / 2**20:.1f}",
+            casts=stored.casts,
+            window_casts=stored.window_casts,
+            casts_sdpa=sdpa.casts,
         )
     )
     return "".join(parts)
@@ -164,7 +190,7 @@ def table(framework: str, measured: dict[str, Any], dropout: float) -> str:
     head = ["model", "precision"]
     for shape in shapes:
         head += [f"{shape}: kept, MiB", "relative", *(["peak, MiB", "relative"] * has_peak)]
-    head += ["copies of weights, MiB", "operators forward + backward", "casts"]
+    head += ["copies of weights, MiB", "operators forward + backward", "casts", "window's casts"]
     lines = [head, ["---"] * len(head)]
     for contestant in contestants(framework):
         own = [row for row in rows if row["contestant"] == contestant.name]
@@ -210,7 +236,12 @@ def _cells(counted: dict[str, Counts], single: dict[str, Counts], has_peak: bool
             assert base.peak is not None
             cells += [mib(counts.peak), f"{counts.peak / base.peak:.2f}"]
     shown = [
-        (mib(each.weight_copies), f"{each.forward} + {each.backward}", str(each.casts))
+        (
+            mib(each.weight_copies),
+            f"{each.forward} + {each.backward}",
+            str(each.casts),
+            str(each.window_casts),
+        )
         for each in counted.values()
     ]
     return cells + ["; ".join(dict.fromkeys(column)) for column in zip(*shown, strict=True)]

@@ -32,17 +32,26 @@ NOT_COUNTED = {("paddle", "float16"): "programs for a CPU refuse it"}
 """Why a precision cannot be counted in a framework."""
 EMITTED = "emitted"
 ALL_COMPUTE = "emitted_compute"
+STORED_HALF = "emitted_2"
+FROM_RECIPES = (EMITTED, ALL_COMPUTE, STORED_HALF)
+"""Contestants that are scripts as crosscast emits them."""
+VERSION_1 = "emitted, version 1"
+VERSION_1_COMPUTE = f"{VERSION_1}, `ops` all `compute`"
+VERSION_2 = "emitted, version 2"
 CONTESTANTS = (
-    Contestant("torch", EMITTED, "emitted"),
-    Contestant("torch", ALL_COMPUTE, "emitted, `ops` all `compute`", HALVES, EMITTED),
+    Contestant("torch", EMITTED, VERSION_1),
+    Contestant("torch", ALL_COMPUTE, VERSION_1_COMPUTE, HALVES, EMITTED),
+    Contestant("torch", STORED_HALF, VERSION_2),
     Contestant("torch", "eager", "transformers, eager", package="transformers"),
     Contestant("torch", "sdpa", "transformers, sdpa", package="transformers"),
     Contestant("torch", "hand", "by hand: fused attention, half residual stream"),
-    Contestant("tensorflow", EMITTED, "emitted"),
-    Contestant("tensorflow", ALL_COMPUTE, "emitted, `ops` all `compute`", HALVES, EMITTED),
+    Contestant("tensorflow", EMITTED, VERSION_1),
+    Contestant("tensorflow", ALL_COMPUTE, VERSION_1_COMPUTE, HALVES, EMITTED),
+    Contestant("tensorflow", STORED_HALF, VERSION_2),
     Contestant("tensorflow", "hand", "by hand: layers and policies of Keras"),
-    Contestant("paddle", EMITTED, "emitted"),
-    Contestant("paddle", ALL_COMPUTE, "emitted, `ops` all `compute`", HALVES, EMITTED),
+    Contestant("paddle", EMITTED, VERSION_1),
+    Contestant("paddle", ALL_COMPUTE, VERSION_1_COMPUTE, HALVES, EMITTED),
+    Contestant("paddle", STORED_HALF, VERSION_2),
     Contestant("paddle", "hand", "by hand: fused attention, `auto_cast` O1"),
 )
 
@@ -74,14 +83,17 @@ class Counts:
     activations: int
     """Kept for the backward pass, without weights, copies of weights and the rows themselves."""
     weight_copies: int
-    """Kept for the backward pass: copies of weights in another type."""
+    """Copies of weights in another type that the backward pass reads, or that a window keeps."""
     dtypes: dict[str, int]
     """`activations` by type."""
     forward: int
     """Operators of the forward pass that start a kernel."""
     backward: int
+    """Operators of the backward pass and of adding its gradients to those of the window."""
     casts: int
     """Operators, forward and backward, that only change the type."""
+    window_casts: int = 0
+    """Casts of a window in addition to those of its micro-batches, however many it has."""
     peak: int | None = None
     """Most bytes of tensors at once, with `standing`."""
     standing: int | None = None

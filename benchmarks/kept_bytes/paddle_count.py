@@ -9,6 +9,8 @@ program frees its values is the executor's, so the peak is not counted.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,25 @@ NO_KERNEL = {*VIEWS, *(f"{name}_grad" for name in VIEWS), COMBINE, WEIGHT, ROWS,
 """Views, what is there already, and numbers that are known when the program is built."""
 
 
-def count(program: Any, loss: Any, weights: list[Any], first: int, stand_ins: StandIns) -> Counts:
+@dataclass(frozen=True, slots=True)
+class Masters:
+    """What a window does about float32 weights of which the model has half copies."""
+
+    copies: list[Any]
+    collect: Callable[[list[Any]], None]
+    """Adds the gradients of `copies` to those of the float32 weights, every micro-batch."""
+    copy: Callable[[], None]
+    """Rounds the float32 weights into `copies`, once per window."""
+
+
+def count(
+    program: Any,
+    loss: Any,
+    weights: list[Any],
+    first: int,
+    stand_ins: StandIns,
+    masters: Masters | None = None,
+) -> Counts:
     """Add the backward pass to a program and count.
 
     Args:
@@ -37,9 +57,10 @@ def count(program: Any, loss: Any, weights: list[Any], first: int, stand_ins: St
         weights: Parameters to derive it for.
         first: Number of operations before the forward pass.
         stand_ins: What stands in for operations in it.
+        masters: The float32 weights behind half ones; None: there are none.
     """
     middle = len(program.global_block().ops)
-    paddle.static.gradients(loss, weights)
+    gradients = paddle.static.gradients(loss, weights)
     operations = program.global_block().ops
     forward, backward = operations[first:middle], operations[middle:]
     made = {result.id: operation for operation in operations for result in operation.results()}
@@ -71,16 +92,34 @@ def count(program: Any, loss: Any, weights: list[Any], first: int, stand_ins: St
         else:
             dtypes[name_of(value)] += size_of(value)
     dtypes["float32"] += stand_ins.statistics
+    # The gradient of a half copy is added by the script, that of a weight by autograd.
+    added, window_casts = [], 0
+    sums = len(weights)
+    if masters:
+        own_gradients = {weight.id: new for weight, new in zip(weights, gradients, strict=True)}
+        collected = [own_gradients[half.id] for half in masters.copies]
+        added = _built(program, lambda: masters.collect(collected))
+        window_casts = sum(op.name() == CAST for op in _built(program, masters.copy))
+        copies += sum(map(size_of, masters.copies))
+        sums -= len(masters.copies)
     kernels = [sum(op.name() not in NO_KERNEL for op in part) for part in (forward, backward)]
-    casts = sum(operation.name() == CAST for operation in (*forward, *backward))
+    casts = sum(operation.name() == CAST for operation in (*forward, *backward, *added))
     return Counts(
         activations=dtypes.total(),
         weight_copies=copies,
         dtypes=dict(dtypes),
         forward=kernels[0] - stand_ins.forward,
-        backward=kernels[1] - stand_ins.backward,
+        backward=kernels[1] - stand_ins.backward + len(added) + sums,
         casts=casts - stand_ins.casts,
+        window_casts=window_casts,
     )
+
+
+def _built(program: Any, build: Callable[[], None]) -> list[Any]:
+    """Return the operations with kernels that a function puts at the end of a program."""
+    before = len(program.global_block().ops)
+    build()
+    return [op for op in program.global_block().ops[before:] if op.name() not in NO_KERNEL]
 
 
 def size_of(value: Any) -> int:

@@ -13,7 +13,7 @@ from paddle.nn import functional as F
 from crosscast_parity.inside.script import loaded
 from kept_bytes import Counts, Shape
 from kept_bytes.paddle_as_on_gpu import StandIns, cast_type
-from kept_bytes.paddle_count import count
+from kept_bytes.paddle_count import Masters, count
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 paddle.enable_static()
@@ -38,10 +38,14 @@ def _count(name: str, precision: str, dropout: float, shape: Shape, folder: Path
         paddle.static.program_guard(program, paddle.static.Program()),
     ):
         half = precision if precision != "float32" else None
+        masters = None
         if name == "hand":
             model: Any = Bert(shape, dropout)
         else:
             model, half = script.build_model(), autocast_of(script)
+            if hasattr(script, "half_copy"):
+                float32, model = model, script.half_copy(model)
+                masters = masters_of(script, float32, model)
         model.train()
         size = [shape.rows, shape.tokens]
         batch = {key: paddle.static.data(key, size, "int64") for key in INPUTS}
@@ -50,7 +54,31 @@ def _count(name: str, precision: str, dropout: float, shape: Shape, folder: Path
         with paddle.amp.auto_cast(half is not None, dtype=half or "bfloat16", level="O1"):
             loss = script.micro_batch_loss(model, batch)
         weights = [weight for weight in model.parameters() if weight.trainable]
-        return count(program, loss, weights, first, stand_ins)
+        return count(program, loss, weights, first, stand_ins, masters)
+
+
+def masters_of(script: Any, float32: Any, working: Any) -> Masters:
+    """The half copies of weights, as an emitted script keeps them."""
+    copies = [
+        half
+        for weight, half in zip(float32.parameters(), working.parameters(), strict=True)
+        if half is not weight
+    ]
+    zeros = [paddle.static.data(f"sum_{n}", half.shape, "float32") for n, half in enumerate(copies)]
+
+    def collect(gradients: list[Any]) -> None:
+        pairs = list(zip(zeros, gradients, strict=True))
+        sums = [SimpleNamespace(grad=total) for total, _ in pairs]
+        halves = [SimpleNamespace(grad=new, clear_gradient=lambda keep: None) for _, new in pairs]
+        script.collect_gradients(state_of(sums, halves))
+
+    return Masters(copies, collect, lambda: script.copy_weights(state_of(zeros, copies)))
+
+
+def state_of(weights: list[Any], halves: list[Any]) -> SimpleNamespace:
+    """A state of an emitted script whose models have these parameters."""
+    models = [SimpleNamespace(parameters=lambda each=each: each) for each in (weights, halves)]
+    return SimpleNamespace(model=models[0], working=models[1])
 
 
 def autocast_of(script: Any) -> str | None:
@@ -62,9 +90,9 @@ def autocast_of(script: Any) -> str | None:
         raise Reached
 
     optimizer = SimpleNamespace(set_lr=lambda rate: None)
-    state = SimpleNamespace(
-        model=None, optimizer=optimizer, scaler=None, amp=True, updates=0, windows=0
-    )
+    state = state_of([], [])
+    state.optimizer, state.scaler, state.amp = optimizer, None, True
+    state.updates = state.windows = 0
     with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
         try:
             script.train_window(state, [{"labels": [0]}], loss_fn)

@@ -77,7 +77,7 @@ def count(
         weight_copies=copies,
         dtypes=dict(dtypes),
         forward=sum(map(starts_kernel, forward)),
-        backward=sum(map(starts_kernel, backward)),
+        backward=sum(map(starts_kernel, backward)) + len(weights),  # whose sums are added to
         casts=len(casts),
     )
 

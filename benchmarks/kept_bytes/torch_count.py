@@ -13,6 +13,7 @@ import gc
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,7 +27,20 @@ NO_KERNEL = {
     *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
     *("_unsafe_view", "_reshape_alias", "detach", "lift_fresh", "sym_size", "device"),
 }
-CAST = "_to_copy"
+CASTS = {"_to_copy", "copy_", "_foreach_copy_"}
+"""Change the type if the one of the result is another; an addition of two types is no cast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masters:
+    """What a window does about float32 weights of which the model has half copies."""
+
+    weights: list[torch.Tensor]
+    """The float32 weights of all parameters; a parameter of their own where it has no copy."""
+    collect: Callable[[], None]
+    """Adds the gradients of half parameters to those of `weights`, every micro-batch."""
+    copy: Callable[[], None]
+    """Rounds `weights` into the half parameters, once per window."""
 
 
 class Watch(TorchDispatchMode):
@@ -55,15 +69,21 @@ class Watch(TorchDispatchMode):
         del self.known[key]
         self.copies.discard(key)
 
+    def _changes_type(self, name: str, args: Any, result: Any) -> bool:
+        if name == "_foreach_copy_":
+            return any(to.dtype != source.dtype for to, source in zip(*args[:2], strict=True))
+        source, to = (args[0], result) if name == "_to_copy" else (args[1], args[0])
+        return bool(source.dtype != to.dtype)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         refuse_half(func, args)
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if not func.is_view and name not in NO_KERNEL:
             self.operators[name] += 1
-        if name == CAST and result.dtype != args[0].dtype:
+        if name in CASTS and self._changes_type(name, args, result):
             self.casts += 1
-            if storage_of(args[0]) in self.weights:
+            if name == "_to_copy" and storage_of(args[0]) in self.weights:
                 self.copies.add(storage_of(result))
         for leaf in tree_leaves(result):
             if isinstance(leaf, torch.Tensor):
@@ -77,22 +97,23 @@ def storage_of(tensor: torch.Tensor) -> int:
 
 
 def count(
-    weights: list[torch.Tensor],
+    parameters: list[torch.Tensor],
     rows: Iterable[torch.Tensor],
     forward: Callable[[], torch.Tensor],
+    masters: Masters | None = None,
 ) -> Counts:
     """Run one micro-batch and count.
 
     Args:
-        weights: The parameters of a model, float32.
+        parameters: Those of a model; float32, but for those with a master.
         rows: The tensors that the micro-batch consists of.
         forward: Computes its loss.
+        masters: The float32 weights behind half parameters; None: there are none.
     """
     gc.collect()
-    watch = Watch(weights)
+    watch = Watch(parameters)
     kept: dict[int, torch.Tensor] = {}
-    copies = 0
-    there = {storage_of(tensor) for tensor in (*weights, *rows)}
+    there = {storage_of(tensor) for tensor in (*parameters, *rows)}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         if storage_of(tensor) not in there:
@@ -102,6 +123,7 @@ def count(
     with watch, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         loss = forward()
     dtypes: Counter[str] = Counter()
+    copies = 0
     for key, tensor in kept.items():
         size = tensor.untyped_storage().nbytes()
         if key in watch.copies:
@@ -110,36 +132,76 @@ def count(
             dtypes[str(tensor.dtype).removeprefix("torch.")] += size
     kept.clear()
     del loss
-    peak, standing, forwards, backwards, casts = _run(weights, forward)
+    weights = masters.weights if masters else parameters
+    owned = {storage_of(weight) for weight in weights}
+    standing_copies = [entry for entry in parameters if storage_of(entry) not in owned]
+    copies += sum(entry.untyped_storage().nbytes() for entry in standing_copies)
+    later = _run(weights, standing_copies, forward, masters, first=False)
+    window_casts = 0
+    if masters:
+        first = _run(weights, standing_copies, forward, masters, first=True)
+        window_casts = first.casts - later.casts + _casts(masters.copy)
     return Counts(
         activations=sum(dtypes.values()),
         weight_copies=copies,
         dtypes=dict(dtypes),
-        forward=forwards,
-        backward=backwards,
-        casts=casts,
-        peak=peak,
-        standing=standing,
+        forward=later.forward,
+        backward=later.backward,
+        casts=later.casts,
+        window_casts=window_casts,
+        peak=later.peak,
+        standing=later.standing,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """What one micro-batch of a window came to: bytes and numbers of operators."""
+
+    peak: int
+    standing: int
+    forward: int
+    backward: int
+    casts: int
+
+
 def _run(
-    weights: list[torch.Tensor], forward: Callable[[], torch.Tensor]
-) -> tuple[int, int, int, int, int]:
-    """Return peak, bytes before it, operators forward and backward, and casts."""
+    weights: list[torch.Tensor],
+    copies: list[torch.Tensor],
+    forward: Callable[[], torch.Tensor],
+    masters: Masters | None,
+    *,
+    first: bool,
+) -> _Ran:
+    """Run the first or a later micro-batch of a window, forward and backward.
+
+    Half copies that live through the window are part of the peak, not of `standing`.
+    """
     watch = Watch(weights)
     moments = [torch.empty_like(weight) for weight in weights for _ in range(2)]
     for weight in weights:
-        weight.grad = torch.empty_like(weight)
-        watch.add(weight)
-        watch.add(weight.grad)
+        weight.grad = None if first else torch.empty_like(weight)
+        for tensor in (weight, *([] if weight.grad is None else [weight.grad])):
+            watch.add(tensor)
     for moment in moments:
         watch.add(moment)
-    standing = watch.peak = watch.live
+    standing = watch.live
+    for copy in copies:
+        watch.add(copy)
+    watch.peak = watch.live
     with watch:
         loss = forward()
         forwards = watch.operators.total()
         loss.backward()
+        if masters:
+            masters.collect()
     for weight in weights:
         weight.grad = None
-    return watch.peak, standing, forwards, watch.operators.total() - forwards, watch.casts
+    return _Ran(watch.peak, standing, forwards, watch.operators.total() - forwards, watch.casts)
+
+
+def _casts(run: Callable[[], None]) -> int:
+    watch = Watch([])
+    with watch:
+        run()
+    return watch.casts

@@ -13,9 +13,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
 from crosscast_parity.inside.script import loaded
-from kept_bytes import ALL_COMPUTE, EMITTED, Counts, Shape
+from kept_bytes import FROM_RECIPES, Counts, Shape
 from kept_bytes.torch_as_on_cuda import DEVICE, autocast, install
-from kept_bytes.torch_count import count
+from kept_bytes.torch_count import Masters, count
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _LIBRARY = install()
@@ -39,19 +39,36 @@ def measure(
     """
     with FakeTensorMode(allow_non_fake_inputs=True), loaded(folder / "train.py") as script:
         dtype = None if precision == "float32" else getattr(torch, precision)
-        if name in (EMITTED, ALL_COMPUTE, "hand"):
+        masters = None
+        if name in (*FROM_RECIPES, "hand"):
             if name == "hand":
                 edit(model_module(script), dtype, dropout)
             model, loss = script.build_model(), script.micro_batch_loss
             dtype = autocast_of(script) if name != "hand" else dtype
+            if hasattr(script, "make_masters"):
+                script.make_masters(model)
+                masters = masters_of(script, model)
         else:
             model, loss = transformers_model(name, dropout, shapes[0]), classifier_loss
         model.train()
-        return [_count(model, loss, dtype, shape) for shape in shapes]
+        return [_count(model, masters, loss, dtype, shape) for shape in shapes]
+
+
+def masters_of(script: Any, model: torch.nn.Module) -> Masters:
+    """The float32 weights behind half ones, as an emitted script keeps them."""
+    return Masters(
+        weights=script.weights(model),
+        collect=lambda: script.collect_gradients(model),
+        copy=lambda: script.copy_masters(model),
+    )
 
 
 def _count(
-    model: torch.nn.Module, loss: Callable[..., Any], dtype: torch.dtype | None, shape: Shape
+    model: torch.nn.Module,
+    masters: Masters | None,
+    loss: Callable[..., Any],
+    dtype: torch.dtype | None,
+    shape: Shape,
 ) -> Counts:
     size = (shape.rows, shape.tokens)
     batch = {name: torch.ones(size, dtype=torch.long) for name in INPUTS}
@@ -61,7 +78,7 @@ def _count(
         with autocast(dtype):
             return loss(model, batch)
 
-    return count(list(model.parameters()), batch.values(), forward)
+    return count(list(model.parameters()), batch.values(), forward, masters)
 
 
 def model_module(script: Any) -> ModuleType:

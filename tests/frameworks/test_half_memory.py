@@ -41,7 +41,7 @@ def measured(program: Any, folder: Path, *cases: tuple[str, str]) -> tuple[dict[
             "precision": precision,
             "dropout": 0.0,
             "shapes": [asdict(shape) for shape in shapes],
-            "folder": str(scripts.folder_of("torch", program.precision_of(name, precision), 0.0)),
+            "folder": str(scripts.folder_of("torch", name, precision, 0.0)),
         }
         for name, precision in cases
     ]
@@ -82,6 +82,45 @@ def test_a_layer_keeps_in_pytorch_what_its_gradients_read(program: Any, tmp_path
     assert planted == "autocast on CUDA does not leave aten::exp in half"
 
 
+@pytest.mark.torch
+def test_half_values_that_version_2_stores_once_in_pytorch(program: Any, tmp_path: Path) -> None:
+    half, hand = ("emitted_2", "bfloat16"), ("hand", "bfloat16")
+    single, sdpa = ("emitted_2", "float32"), ("sdpa", "bfloat16")
+    compared = [] if program.reason_not_to_measure(sdpa_of(program), "bfloat16") else [sdpa]
+    counts, _ = measured(program, tmp_path, half, single, ("emitted_2", "float16"), hand, *compared)
+    for number in (0, 1):
+        stored, whole = counts[half][number], counts[single][number]
+        statistics = stored["dtypes"]["float32"]  # of LayerNorm and softmax, the same in both
+        exact = (whole["dtypes"]["float32"] - statistics) / 2 + statistics
+        assert stored["dtypes"]["bfloat16"] + statistics == pytest.approx(exact, rel=0.002)
+        assert statistics < 0.01 * stored["activations"]
+        assert stored["activations"] <= counts[hand][number]["activations"]
+        assert stored["peak"] < whole["peak"]
+        # The copies of dense layers and LayerNorms, which live through the window.
+        copies = 12 * WIDTH**2 + WIDTH**2 + 3 * WIDTH + 9 * WIDTH + 6 * WIDTH + WIDTH + 3
+        assert stored["weight_copies"] == 2 * copies
+        # Of embeddings and loss; a half gradient is added to a float32 sum without a cast.
+        assert stored["casts"] <= 6
+        assert stored["casts"] < counts[hand][number]["casts"] / 8
+        assert stored["window_casts"] == 22 + 1  # of the first gradients, and of all weights
+        assert whole["window_casts"] == 0
+        total = stored["forward"] + stored["backward"]
+        assert total < counts[hand][number]["forward"] + counts[hand][number]["backward"]
+        for other in compared:
+            figures = counts[other][number]
+            assert stored["activations"] <= 0.85 * figures["activations"]
+            assert total <= figures["forward"] + figures["backward"]
+    names = ("activations", "weight_copies", "forward", "backward", "casts", "peak")
+    assert [{name: entry[name] for name in names} for entry in counts[half]] == [
+        {name: entry[name] for name in names} for entry in counts["emitted_2", "float16"]
+    ]
+
+
+def sdpa_of(program: Any) -> Any:
+    (entry,) = (entry for entry in program.contestants("torch") if entry.name == "sdpa")
+    return entry
+
+
 @exhaustive("what Paddle keeps beside its own hooks")
 @pytest.mark.paddle
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
@@ -89,7 +128,7 @@ def test_a_program_keeps_what_autograd_of_paddle_keeps(
     program: Any, tmp_path: Path, dropout: float
 ) -> None:
     shape = program.Shape(ROWS, TOKENS, 2, WIDTH, 1, 100)
-    folder = program.Scripts(tmp_path, shape).folder_of("paddle", "{mode: none}", dropout)
+    folder = program.Scripts(tmp_path, shape).folder_of("paddle", "emitted", "float32", dropout)
     job = {"name": "emitted", "precision": "float32", "dropout": dropout, "folder": str(folder)}
     bytes_kept = run_python(
         Path(__file__).with_name("run_half_memory_paddle.py"),
@@ -128,7 +167,8 @@ def test_all_contestants_of_all_frameworks(program: Any, tmp_path: Path) -> None
                 assert (entry["weight_copies"] == 0) == (precision == "float32")
     unmeasured = {(row["contestant"], row["precision"]) for row in frameworks["paddle"]["rows"]}
     unmeasured -= {(name, precision) for _, name, precision in kept if _ == "paddle"}
-    assert unmeasured == {(name, "float16") for name in ("emitted", "emitted_compute", "hand")}
+    names = ("emitted", "emitted_compute", "emitted_2", "hand")
+    assert unmeasured == {(name, "float16") for name in names}
     for name in ("emitted", "emitted_compute"):  # the same operations
         for precision in ("float32", "bfloat16"):
             if (name, precision) != ("emitted_compute", "float32"):
@@ -143,6 +183,12 @@ def test_all_contestants_of_all_frameworks(program: Any, tmp_path: Path) -> None
         assert 0.49 < compute < 0.65 < default < 1
         halves = kept[framework, "hand", "bfloat16"] / kept[framework, "hand", "float32"]
         assert 0.49 < halves < 0.75
+        for precision in ("bfloat16", "float16"):
+            if (framework, "emitted_2", precision) in kept:
+                own = kept[framework, "emitted_2", "float32"]
+                mine, hand = (kept[framework, name, precision] for name in ("emitted_2", "hand"))
+                assert mine / own < (0.66 if framework == "tensorflow" else 0.51)
+                assert mine <= hand
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -184,7 +230,7 @@ def test_usage(
 def test_what_is_not_installed_is_not_measured(
     program: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (entry,) = (entry for entry in program.contestants("torch") if entry.name == "sdpa")
+    entry = sdpa_of(program)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     why = program.reason_not_to_measure(entry, "float32")
     assert why == "transformers is not installed"
@@ -193,7 +239,7 @@ def test_what_is_not_installed_is_not_measured(
     base = {"counts": {"1 x 2": counts.as_dict()}}
     others = [
         {"contestant": name, "dropout": 0.0, "precision": "float32"} | base
-        for name in ("emitted", "eager", "hand")
+        for name in ("emitted", "emitted_2", "eager", "hand")
     ]
     rows = [*others, figures | {"precision": "float32", "not_measured": why}]
     table = import_module("half_memory_page").table("torch", {"rows": rows}, 0.0)
@@ -201,7 +247,7 @@ def test_what_is_not_installed_is_not_measured(
         "| transformers, sdpa | float32 | NOT MEASURED: transformers is not installed | - |"
         in table
     )
-    assert "| emitted | float32 | 2 | 1.00 | 0 | 1 + 2 | 0 |" in table
+    assert "| emitted, version 1 | float32 | 2 | 1.00 | 0 | 1 + 2 | 0 | 0 |" in table
 
 
 def test_the_page_is_that_of_its_figures(program: Any) -> None:
@@ -214,3 +260,38 @@ def test_the_page_is_that_of_its_figures(program: Any) -> None:
             (entry.name, precision, dropout)
             for entry, precision, dropout in program.cases(framework)
         ]
+
+
+def test_the_figures_of_version_2_are_those_that_it_was_made_for() -> None:
+    """Of BERT-base; without dropout, whose masks are as large in every precision."""
+    results = json.loads(PAGE.with_suffix(".json").read_text())["frameworks"]
+    counts = {
+        (framework, row["contestant"], row["precision"], row["dropout"]): row["counts"]
+        for framework, measured in results.items()
+        for row in measured["rows"]
+        if "counts" in row
+    }
+    seen = set()
+    for (framework, contestant, precision, dropout), shapes in counts.items():
+        if contestant != "emitted_2" or precision == "float32":
+            continue
+        seen.add((framework, precision))
+        single = counts[framework, contestant, "float32", dropout]
+        hand = counts[framework, "hand", precision, dropout]
+        for shape, entry in shapes.items():
+            assert entry["activations"] <= hand[shape]["activations"]
+            if framework != "torch":
+                continue
+            statistics = entry["dtypes"]["float32"]
+            if dropout == 0.0:  # above a half are the statistics, float32 in both
+                half = single[shape]["activations"] / 2
+                assert entry["activations"] == pytest.approx(half + statistics / 2, rel=1e-3)
+                assert round(entry["activations"] / half / 2, 2) <= 0.50
+            sdpa = counts[framework, "sdpa", precision, dropout][shape]
+            assert entry["activations"] <= 0.85 * sdpa["activations"]
+            assert entry["peak"] < single[shape]["peak"]
+            assert entry["forward"] + entry["backward"] <= sdpa["forward"] + sdpa["backward"]
+            assert entry["casts"] + entry["window_casts"] / 2 <= 160  # of a window of two
+    halves = {("paddle", "bfloat16")}
+    halves |= {(name, half) for name in ("torch", "tensorflow") for half in ("bfloat16", "float16")}
+    assert seen == halves

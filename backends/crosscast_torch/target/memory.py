@@ -74,7 +74,7 @@ def rehearse(
     if gpu:
         tape.block(CUBLAS_WORKSPACE[device], "uint8", "workspace")
     rehearsal.fixed_bytes = tape.total
-    masters = Masters(tape)
+    masters = Masters(tape, casts=not gpu or types.casts != "copies")
     half_sums = recipe.accumulation.dtype == "compute"
     for number in range(min(2, recipe.accumulation.steps)):
         if traced is None:
@@ -186,6 +186,8 @@ class Masters:
     """`collect_gradients`: half gradients are added to those of float32 masters."""
 
     tape: Tape
+    casts: bool
+    """Whether an addition makes a float32 copy first; one of GPUs need not."""
     sums: dict[int, Block] = field(default_factory=dict)
 
     def collect(self, weights: Mapping[str, Weight]) -> None:
@@ -194,11 +196,13 @@ class Masters:
         for weight in weights.values():
             if weight.dtype == "float32" or weight.gradient is None:
                 continue
-            wide = self.tape.block(weight.count, "float32", "gradients")
-            if id(weight) in self.sums:
-                wide.drop()
-            else:
-                self.sums[id(weight)] = wide
+            later = id(weight) in self.sums
+            if self.casts or not later:
+                wide = self.tape.block(weight.count, "float32", "gradients")
+                if later:
+                    wide.drop()
+                else:
+                    self.sums[id(weight)] = wide
             weight.gradient.drop()
             weight.gradient = None
 
