@@ -44,7 +44,7 @@ POOLED = '        return paddle.tanh(self.pooler["dense"](x[:, 0]))\n'
 CLASSIFIED = "        return self.classifier(x)\n"
 LOGITS = '    logits = model(**inputs).astype("float32")\n'
 ENTROPY = '    return F.cross_entropy(logits, labels, reduction="sum")\n'
-CALLED = '        logits = model(**batch).astype("float32")\n'
+ADDED = '        loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")\n'
 COPIES = "        paddle.assign(weight.astype(half.dtype), half)\n"
 COLLECT = "        collect_gradients(state)\n"
 GRADIENT = '            gradient = half.grad.astype("float32")\n'
@@ -110,7 +110,7 @@ STORAGE: tuple[Mutation, ...] = (
         model(
             FUSED,
             EXPLICIT.format(
-                "scores = paddle.exp(scores - scores.max(-1, keepdim=True))\n"
+                "top = scores.astype('float32').max(-1, keepdim=True).astype(scores.dtype)\n        scores = paddle.exp(scores - top)\n"
                 "        weights = scores / scores.sum(-1, keepdim=True)"
             ),
         ),
@@ -145,7 +145,10 @@ STORAGE: tuple[Mutation, ...] = (
             '        window_loss = window_loss.astype(half).astype("float32")\n',
         ),
     ),
-    _half("evaluated_loss_half", train(CALLED, "        logits = model(**batch)\n")),
+    _half(
+        "evaluated_loss_half",
+        train(ADDED, ADDED.replace("(logits,", "(logits.astype(model.classifier.weight.dtype),")),
+    ),
     _half(
         "embeddings_sum_half",
         [

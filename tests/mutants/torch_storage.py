@@ -79,7 +79,7 @@ STORAGE: tuple[Mutation, ...] = (
     _half(
         "norm_kept_float32",
         [
-            model(LAST, f"        x = {NORMED.format('x.to(half)')}\n"),
+            model(LAST, f"        x = {NORMED.format('x.to(half).float()')}\n"),
             model("dense(x).unflatten", "dense(x.to(dense.weight.dtype)).unflatten"),
             model(
                 "attention_mask[:, None, None, :].to(x.dtype)",
