@@ -4,7 +4,7 @@
 
 Each is planted in the scripts of a recipe that stores half (`storage.yaml`). What is looked at are
 the short recorded runs, the gate and the evaluation of the quick check: whatever they see, the
-quick check sees, and it would look at a long run as well.
+quick check sees. `--depth start` leaves out the last two, `--depth quick` makes all of its runs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Literal
 
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.load import load
@@ -24,16 +25,21 @@ from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import Pair
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options, make_options
-from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.planning.runs import Part, Stage
 from crosscast_parity.recipes.derived import with_dtype
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
 from mutants.run import FRAMEWORKS
-from mutants.trials import AT_ONCE, CLEAN, REFERENCE, Plant
+from mutants.trials import AT_ONCE, CLEAN, REFERENCE, Plant, quick_stages
 
 RECIPE = Path(__file__).with_name("storage.yaml")
 DTYPES = ("float16", "bfloat16")
+Depth = Literal["start", "gate", "quick"]
+PARTS: Mapping[Depth, frozenset[Part]] = {
+    "start": frozenset({"start"}),
+    "gate": frozenset({"start", "gate"}),
+}
+"""What is made of the quick check's first stage; `quick` makes all of its stages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +64,16 @@ def recipe_in(dtype: str) -> Recipe:
     return with_dtype(load(str(RECIPE)), dtype)
 
 
-def stage_of(recipe: Recipe) -> Stage:
-    """Return the stage of the quick check without its long runs."""
-    stage = make_stages(recipe, "quick", windows=None, twins=0, stress=True)[0]
-    return replace(stage, parts=frozenset({"start", "gate"}))
+def stages_of(recipe: Recipe, depth: Depth) -> list[Stage]:
+    """Return the stages of the quick check, or the first without its long runs."""
+    if depth == "quick":
+        return quick_stages(recipe, twins=0)
+    stage = quick_stages(recipe, twins=0)[0]
+    return [replace(stage, parts=PARTS[depth], recorded=2 if depth == "start" else stage.recorded)]
 
 
 def sights(
-    framework: str, dtype: str, bugs: Sequence[Mutation], options: Options
+    framework: str, dtype: str, bugs: Sequence[Mutation], options: Options, depth: Depth
 ) -> Iterator[Sight]:
     """Try bugs, a few at a time; the clean script comes first.
 
@@ -87,7 +95,7 @@ def sights(
             ],
             options=replace(options, stress=True, reference=REFERENCE),
             compile_to=compile_to,
-            stages=[stage_of(recipe)],
+            stages=stages_of(recipe, depth),
         )
         if report.interrupted:
             raise KeyboardInterrupt
@@ -123,7 +131,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             bugs = [bug for bug in bugs_of(framework) if bug.name in (options.only or {bug.name})]
             if dtype == "bfloat16":
                 bugs = [bug for bug in bugs if bug.needs != "INIT_SCALE = "]
-            tried = sights(framework, dtype, bugs, make_options(folder, jobs=options.jobs))
+            setup = make_options(folder, jobs=options.jobs)
+            tried = sights(framework, dtype, bugs, setup, options.depth)
             with (options.output / "storage.jsonl").open("a", encoding="utf-8") as journal:
                 for sight in tried:
                     journal.write(json.dumps(asdict(sight)) + "\n")
@@ -142,6 +151,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--dtypes", type=lambda text: text.split(","), default=DTYPES, metavar="TYPE,...")
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--jobs", type=int, default=1, help="parallel processes")
+    add("--depth", choices=("start", "gate", "quick"), default="gate", help="how much is run")
     add("--output", type=Path, default=Path("build/storage"))
     return parser.parse_args(argv)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
 from crosscast_parity.levels.dtypes import check_dtypes
 from crosscast_parity.levels.masks import compare_masks, places_of_dropout
@@ -14,8 +15,9 @@ from crosscast_parity.levels.stored_types import wrong_storage
 from crosscast_parity.recordings.masks import DropoutCall, GivenMasks
 from crosscast_parity.recordings.observations import Observation
 from crosscast_parity.recordings.type_manifest import Manifest, Operation, OrderedCall
-from dtype_fakes import HALF
+from dtype_fakes import HALF, recipe_in, with_gradients
 from recipe_texts import recipe_of
+from replay_fakes import record
 
 SIZE = 6144
 LAYERS = 2
@@ -94,6 +96,13 @@ def test_right_runs_are_not_accused() -> None:
     assert judged(forward(SCORES), fused=False) == ""
     explicit = recipe(model=MODEL.replace("}", ", attention: explicit}"))
     assert judged(forward(SCORES), of=explicit) == ""
+
+
+def test_a_cast_to_the_other_half_type_is_found() -> None:
+    order = forward()
+    there = call("cast", "float16", "bfloat16")
+    order[9:9] = [there, call("cast", "bfloat16", "float16")]
+    assert judged(order) == "cast to bfloat16, not float16"
 
 
 def test_without_calls_nothing_is_judged() -> None:
@@ -192,3 +201,23 @@ def test_how_often_other_models_drop_is_not_known() -> None:
     assert places_of_dropout(recipe(model=MODEL.replace("0.1", "0.0"))) is None
     text = recipe_of(version="2", precision=HALF, model=MODEL, activation_checkpointing="true")
     assert places_of_dropout(text) is None
+
+
+@pytest.mark.parametrize(
+    ("precision", "computed", "result"),
+    [
+        ("{mode: mixed, ops: {matmul: float32_stored_half}}", None, "pass"),
+        ("{mode: mixed, ops: {matmul: float32_stored_half}}", "float16", "fail"),
+        ("{mode: full, ops: {matmul: float32}}", "float16", "pass"),
+        ("{mode: full, ops: {matmul: float32}}", None, "fail"),
+        ("{mode: full, ops: {matmul: float32_stored_half}}", "float16", "pass"),
+    ],
+)
+def test_gradients_of_float32_products_are_as_their_weights(
+    precision: str, computed: Dtype | None, result: str
+) -> None:
+    """A dense layer hands over the gradient of a half weight in half, whatever it computed in."""
+    of = recipe(precision.replace("mode", "compute_dtype: float16, mode"))
+    seen = with_gradients(record(recipe_in(HALF)), computed)
+    checks = {check.name: check for check in check_dtypes(of, seen, emulated=True)}
+    assert checks["gradient grid"].result == result, checks["gradient grid"]

@@ -242,8 +242,9 @@ def _gradient_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check
 
 def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Check:
     """Judge the gradients of single micro-batches in all windows."""
-    computes = recipe.precision.ops.matmul != "float32"
-    dtype: Dtype = recipe.precision.compute_dtype if computes else "float32"
+    # Products in float32 that are stored in half have gradients in float32, as their weights.
+    rounded = recipe.precision.ops.matmul == "half" or recipe.precision.mode == "full"
+    dtype: Dtype = recipe.precision.compute_dtype if rounded else "float32"
     least = SMALLEST_NORMAL if dtype == "float16" else 0.0
     shares = [
         (window.window, tensor, share)

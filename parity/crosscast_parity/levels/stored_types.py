@@ -35,6 +35,7 @@ def wrong_storage(recipe: Recipe, order: Calls, *, fused: bool) -> Iterator[str]
     """
     if not recipe.half or not isinstance(recipe.model, BertModel) or not order:
         return
+    yield from _other_half(recipe, order)
     yield from _embeddings(recipe, order)
     yield from _sums(recipe, order)
     yield from _rounded(recipe, order)
@@ -49,6 +50,13 @@ def _first_norm(order: Calls) -> int:
 
 def _at(call: OrderedCall) -> str:
     return f"{call.name}{f' of {call.place}' if call.place else ''}"
+
+
+def _other_half(recipe: Recipe, order: Calls) -> Iterator[str]:
+    """Judge casts to the half type that is not the recipe's, which round once more."""
+    for call in order:
+        if call.name == "cast" and call.output in HALF and call.output != recipe.half:
+            yield f"{_at(call)} to {call.output}, not {recipe.half}"
 
 
 def _embeddings(recipe: Recipe, order: Calls) -> Iterator[str]:
