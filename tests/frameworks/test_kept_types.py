@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast_parity.levels.dtypes import check_dtypes
 from crosscast_parity.planning.runs import fuses_attention
@@ -56,6 +57,11 @@ def _recipes() -> Iterator[tuple[str, Recipe]]:
 
 RECIPES = dict(_recipes())
 QUICK = [f"2 {dtype} {mode} 0.1 fused" for dtype in HALVES for mode in ("mixed", "full")]
+REFUSED = {
+    ("tensorflow", f"matmul float32_stored_half float16 full {attention}")
+    for attention in ATTENTIONS
+}
+"""Half weights of dense layers that compute in float32 are beyond the policies of Keras."""
 NAMES = cases(list(RECIPES), quick=QUICK, reason="more types of operations")
 
 
@@ -70,6 +76,10 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         write_rows(folder / "eval.npz", 8, seed=1)
         plans = []
         for name in (name for name in RECIPES if name in asked):
+            if (framework, name) in REFUSED:
+                with pytest.raises(DiagnosticError):
+                    emit(RECIPES[name], framework, folder / name)
+                continue
             emit(RECIPES[name], framework, folder / name)
             plans.append(observe_runs.Plan(name, name, 1, record=range(1), manifest=True))
         for start in range(0, len(plans), AT_ONCE):
@@ -83,6 +93,9 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_right_run_is_not_accused(observed: Any, framework: str, name: str) -> None:
+    if (framework, name) in REFUSED:
+        assert name not in observed[framework]
+        return
     recipe, seen = RECIPES[name], read_observation(observed[framework][name])
     fused = fuses_attention(framework, recipe)
     checks = check_dtypes(recipe, seen, emulated=True, fused=fused)

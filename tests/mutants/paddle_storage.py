@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from crosscast.targets.harness import Edit
@@ -46,6 +47,8 @@ LOGITS = '    logits = model(**inputs).astype("float32")\n'
 ENTROPY = '    return F.cross_entropy(logits, labels, reduction="sum")\n'
 ADDED = '        loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")\n'
 COPIES = "        paddle.assign(weight.astype(half.dtype), half)\n"
+DIVIDED = "        loss = loss / rows\n"
+LOSS = "        window_loss += loss.detach()\n"
 COLLECT = "        collect_gradients(state)\n"
 GRADIENT = '            gradient = half.grad.astype("float32")\n'
 KEPT = "            weight.grad = gradient if weight.grad is None else weight.grad + gradient\n"
@@ -54,6 +57,13 @@ REFRESHED = "    model = state.working\n    copy_weights(state)\n"
 UPDATED = "    state.optimizer.clear_grad(set_to_zero=False)\n"
 MASK = "attention_mask.unsqueeze([1, 2])"
 ROUNDED = "    for weight, half in half_weights(state):\n"
+
+
+def _in_both(spelled: Callable[[str], Edit]) -> list[list[Edit]]:
+    """Return the spellings of a bug for each half type, which models of the toy have as well."""
+    copy = '                parameter.shape, "{}", default_initializer=zeros\n'
+    halves = ("float16", "bfloat16")
+    return [[train(copy.format(h), copy.format(h)), spelled(h)] for h in halves]
 
 
 def _dense(name: str, what: str) -> str:
@@ -84,7 +94,7 @@ STORAGE: tuple[Mutation, ...] = (
         [
             model(
                 LAST,
-                f"        x = {NORMED.format('x.astype(half)' + '.astype(' + repr('float32') + ')')}\n",
+                f'        x = x.astype(half).astype("float32")\n        x = {NORMED.format("x")}\n',
             ),
             model("dense(x).reshape", "dense(x.astype(dense.weight.dtype)).reshape"),
             model(f"{MASK}.astype(x.dtype)", f'{MASK}.astype(self.pooler["dense"].weight.dtype)'),
@@ -110,7 +120,8 @@ STORAGE: tuple[Mutation, ...] = (
         model(
             FUSED,
             EXPLICIT.format(
-                "top = scores.astype('float32').max(-1, keepdim=True).astype(scores.dtype)\n        scores = paddle.exp(scores - top)\n"
+                "top = scores.astype('float32').max(-1, keepdim=True).astype(scores.dtype)\n"
+                "        scores = paddle.exp(scores - top)\n"
                 "        weights = scores / scores.sum(-1, keepdim=True)"
             ),
         ),
@@ -138,11 +149,11 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _half(
         "window_loss_half",
-        train(
-            "        window_loss += loss.detach()\n",
-            "        window_loss += loss.detach()\n"
-            "        half = model.classifier.weight.dtype\n"
-            '        window_loss = window_loss.astype(half).astype("float32")\n',
+        *_in_both(
+            lambda half: train(
+                LOSS,
+                f'{LOSS}        window_loss = window_loss.astype("{half}").astype("float32")\n',
+            )
         ),
     ),
     _half(
@@ -280,7 +291,9 @@ STORAGE: tuple[Mutation, ...] = (
         "copies_late",
         train(
             REFRESHED,
-            "    model = state.working\n    if state.windows % 2 == 0:\n        copy_weights(state)\n",
+            "    model = state.working\n"
+            "    if state.windows % 2 == 0:\n"
+            "        copy_weights(state)\n",
         ),
     ),
     _half(
@@ -312,11 +325,10 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _half(
         "scaled_loss_half",
-        train(
-            "        loss = loss / rows\n",
-            "        loss = loss / rows\n"
-            "        half = model.classifier.weight.dtype\n"
-            '        loss = loss.astype(half).astype("float32")\n',
+        *_in_both(
+            lambda half: train(
+                DIVIDED, f'{DIVIDED}        loss = loss.astype("{half}").astype("float32")\n'
+            )
         ),
     ),
 )

@@ -43,7 +43,7 @@ ADDED = "            total.assign_add(gradient)\n"
 GRADIENTS = '    gradients = tape.gradient(scaled_loss, variables, unconnected_gradients="zero")\n'
 UPDATE = "            weight.assign_sub(self.learning_rate * mean / correction / (root + EPS))\n"
 LAYERS = "        self.encoder = [EncoderLayer(3 * i + 1) for i in range(LAYERS)]\n"
-HALF = "tf.as_dtype(state.model.pooler.compute_dtype)"
+HALF = "DTYPE_POLICY[6:]"  # behind `mixed_`
 ROUNDED = f"tf.cast(tf.cast({{}}, {HALF}), tf.float32)"
 OWN_NORM = """\
 class OwnNorm(layers.LayerNormalization):
@@ -169,7 +169,8 @@ STORAGE: tuple[Mutation, ...] = (
         "table_half",
         model(
             "self.word_embeddings(input_ids)",
-            "float32(tf.nn.embedding_lookup(half(self.word_embeddings.embeddings), input_ids))",
+            "(self.word_embeddings(input_ids), float32(tf.nn.embedding_lookup("
+            "half(self.word_embeddings.embeddings), input_ids)))[1]",
         ),
     ),
     _half(
@@ -256,7 +257,8 @@ STORAGE: tuple[Mutation, ...] = (
         "masters_rounded",
         train(
             UPDATE,
-            f"{UPDATE}            weight.assign(tf.cast(tf.cast(weight, DTYPE_POLICY[6:]), tf.float32))\n",
+            f"{UPDATE}            rounded = tf.cast(weight, DTYPE_POLICY[6:])\n"
+            "            weight.assign(tf.cast(rounded, tf.float32))\n",
         ),
     ),
     _half(

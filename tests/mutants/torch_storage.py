@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from crosscast.targets.harness import Edit
@@ -43,6 +44,7 @@ ENTROPY = '    return nn.functional.cross_entropy(logits, labels, reduction="sum
 CALLED = "        logits = model(**batch).float()\n"
 COPIES = "        parameter.copy_(master(parameter))\n"
 COLLECT = "        collect_gradients(model)\n"
+DIVIDED = "        loss = loss / rows\n"
 ADDED = "        window_loss += loss.detach()\n"
 GRADIENT = "            gradient = parameter.grad.float()\n"
 CLEARED = "            parameter.grad = None\n"
@@ -59,6 +61,13 @@ def _own_layer_norm(body: str) -> tuple[Edit, Edit]:
     )
 
 
+def _in_both(spelled: Callable[[str], Edit]) -> list[list[Edit]]:
+    """Return the spellings of a bug for each half type, which models of the toy have as well."""
+    masters = "                    parameter.data = parameter.data.to({})\n"
+    halves = ("torch.float16", "torch.bfloat16")
+    return [[train(masters.format(h), masters.format(h)), spelled(h)] for h in halves]
+
+
 def _dense(name: str) -> str:
     return f"F.linear({{}}.float(), {name}.weight.float(), {name}.bias.float())"
 
@@ -69,7 +78,8 @@ STORAGE: tuple[Mutation, ...] = (
         model(
             SUM,
             "        if self.dense.in_features == INTERMEDIATE_SIZE:\n"
-            f"            return {NORMED.format('residual.float() + x.float()')}.to(x.dtype)\n{SUM}",
+            "            x = residual.float() + x.float()\n"
+            f"            return {NORMED.format('x')}.to(residual.dtype)\n{SUM}",
         ),
     ),
     _half(
@@ -87,7 +97,8 @@ STORAGE: tuple[Mutation, ...] = (
             ),
             model(
                 SUM,
-                f"        x = residual + x\n        return self.LayerNorm(x.to(self.dense.weight.dtype))\n",
+                "        x = (residual + x).to(self.dense.weight.dtype)\n"
+                "        return self.LayerNorm(x)\n",
             ),
         ],
     ),
@@ -133,9 +144,10 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _half(
         "window_loss_half",
-        train(
-            "    window_loss = torch.zeros((), device=device)\n",
-            "    window_loss = torch.zeros((), device=device).to(model.classifier.weight.dtype)\n",
+        *_in_both(
+            lambda half: train(
+                ADDED, f"{ADDED}        window_loss = window_loss.to({half}).float()\n"
+            )
         ),
     ),
     _half("evaluated_loss_half", train(CALLED, CALLED.replace(".float()", ""))),
@@ -197,7 +209,8 @@ STORAGE: tuple[Mutation, ...] = (
         "attention_float32",
         model(
             ATTENTION,
-            f"{ATTENTION.replace('q, k, v, attn_mask=mask', 'q.float(), k.float(), v.float(), attn_mask=mask.float()')}"
+            "        q, k, v = (array.float() for array in (q, k, v))\n"
+            f"{ATTENTION.replace('mask=mask', 'mask=mask.float()')}"
             "        x = x.to(mask.dtype)\n",
         ),
     ),
@@ -284,7 +297,7 @@ STORAGE: tuple[Mutation, ...] = (
             '    swapped = {"query": "key", "key": "query"}\n'
             "    for name, parameter in named.items():\n"
             '        other = ".".join(swapped.get(part, part) for part in name.split("."))\n'
-            "        parameter.copy_(master(named[other]) if other != name else master(parameter))\n",
+            "        parameter.copy_(master(named[other]))\n",
         ),
     ),
     _half(
@@ -317,9 +330,8 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _half(
         "scaled_loss_half",
-        train(
-            "        loss = loss / rows\n",
-            "        loss = loss / rows\n        loss = loss.to(model.classifier.weight.dtype).float()\n",
+        *_in_both(
+            lambda half: train(DIVIDED, f"{DIVIDED}        loss = loss.to({half}).float()\n")
         ),
     ),
 )

@@ -38,6 +38,7 @@ def wrong_storage(recipe: Recipe, order: Calls, *, fused: bool) -> Iterator[str]
     yield from _other_half(recipe, order)
     yield from _embeddings(recipe, order)
     yield from _sums(recipe, order)
+    yield from _scores(recipe, order)
     yield from _rounded(recipe, order)
     yield from _widened(recipe, order)
     if fused and recipe.model.attention == "fused":
@@ -78,6 +79,13 @@ def _sums(recipe: Recipe, order: Calls) -> Iterator[str]:
     for call in order[_first_norm(order) :]:
         if call.name == "add" and call.whole and call.output != wanted:
             yield f"{_at(call)} (residual stream) computed in {call.output}, not {wanted}"
+
+
+def _scores(recipe: Recipe, order: Calls) -> Iterator[str]:
+    """Judge what a softmax in float32 gets: the sum of scores and mask, not rounded before it."""
+    for call in order:
+        if call.name == "softmax" and call.narrowed and recipe.precision.ops.reductions != "half":
+            yield f"{_at(call)} gets scores that were rounded to {recipe.half}"
 
 
 def _rounded(recipe: Recipe, order: Calls) -> Iterator[str]:
