@@ -265,10 +265,14 @@ def pair_checks(
 def _masks(result: StageResult, finished: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
     if finished.spec.masks is None or other.spec.masks is None:
         return ()
-    both = (finished.folder, other.folder)
     emitted = finished.spec.contestant in result.emitted
     places = places_of_dropout(finished.spec.recipe) if emitted else None
-    return _guarded("L0a", lambda: (compare_masks(*(read_masks(f / MASKS) for f in both), places),))
+
+    def compared() -> tuple[Check, ...]:
+        ours, theirs = (read_masks(one.folder / MASKS) for one in (finished, other))
+        return (compare_masks(ours, theirs, places),)
+
+    return _guarded("L0a", compared)
 
 
 def _by_their_recipe(
