@@ -263,14 +263,14 @@ def pair_checks(
 
 
 def _masks(result: StageResult, finished: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
-    if finished.spec.masks is None or other.spec.masks is None:
+    if ours.spec.masks is None or other.spec.masks is None:
         return ()
-    emitted = finished.spec.contestant in result.emitted
-    places = places_of_dropout(finished.spec.recipe) if emitted else None
+    emitted = ours.spec.contestant in result.emitted
+    places = places_of_dropout(ours.spec.recipe) if emitted else None
 
     def compared() -> tuple[Check, ...]:
-        ours, theirs = (read_masks(one.folder / MASKS) for one in (finished, other))
-        return (compare_masks(ours, theirs, places),)
+        both = read_masks(ours.folder / MASKS), read_masks(other.folder / MASKS)
+        return (compare_masks(*both, places),)
 
     return _guarded("L0a", compared)
 
