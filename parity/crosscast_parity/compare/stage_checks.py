@@ -37,7 +37,7 @@ from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import STEPS, fuses_attention, repeated_by_gate
-from crosscast_parity.recordings.masks import read_masks
+from crosscast_parity.recordings.masks import GivenMasks, read_masks
 from crosscast_parity.recordings.resumed import FILE as RESUMED
 from crosscast_parity.recordings.resumed import read_resumed
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
@@ -159,8 +159,8 @@ def _recorded(result: StageResult, finished: FinishedRun) -> tuple[Check, ...]:
             return (check_later_types(recipe, observation),)
         return check_dtypes(recipe, observation, emulated=emulated, fused=fused)
 
-    target = result.emitted.get(finished.spec.contestant)
-    fused = target is not None and fuses_attention(target, recipe)
+    target = result.emitted.get(finished.spec.contestant, "")
+    fused = bool(target) and fuses_attention(target, recipe)
     inputs = result.judgement_inputs(recipe=recipe, emulated=emulated, fused=fused)
     recall = result.judgements.recall
     dtypes = _guarded("L0d", lambda: recall(CHECKS, "types", [finished.folder], inputs, judged))
@@ -262,17 +262,16 @@ def pair_checks(
     return tuple(checks), errors, tuple(differences)
 
 
-def _masks(result: StageResult, finished: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+def _masks(result: StageResult, ours: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
     if ours.spec.masks is None or other.spec.masks is None:
         return ()
     emitted = ours.spec.contestant in result.emitted
     places = places_of_dropout(ours.spec.recipe) if emitted else None
 
-    def compared() -> tuple[Check, ...]:
-        both = read_masks(ours.folder / MASKS), read_masks(other.folder / MASKS)
-        return (compare_masks(*both, places),)
+    def read(run: FinishedRun) -> GivenMasks | None:
+        return read_masks(run.folder / MASKS)
 
-    return _guarded("L0a", compared)
+    return _guarded("L0a", lambda: (compare_masks(read(ours), read(other), places),))
 
 
 def _by_their_recipe(
