@@ -167,11 +167,13 @@ class _Comparison:
         if "faults" in stage.parts:
             faults = self._faults(recipe, stage)
         frameworks = {name: program.framework for name, program in self.contestants.items()}
+        emitted = {name: one.target for name, one in self.contestants.items() if one.emitted}
         return StageResult(
             stage,
             recipes,
             faults,
             frameworks,
+            emitted=emitted,
             judgements=self.work.judgements,
             custom=None if stage.toy else self.custom,
         )

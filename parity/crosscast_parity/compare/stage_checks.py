@@ -27,7 +27,7 @@ from crosscast_parity.levels.files import check_checkpoint, check_files, check_s
 from crosscast_parity.levels.gate import check_gate, check_resumed
 from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
-from crosscast_parity.levels.masks import compare_masks
+from crosscast_parity.levels.masks import compare_masks, places_of_dropout
 from crosscast_parity.levels.model import compare_models
 from crosscast_parity.levels.operation_types import compare_operations
 from crosscast_parity.levels.repeated import Repeated, Rounding
@@ -36,8 +36,8 @@ from crosscast_parity.levels.resumed import check_restored
 from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
-from crosscast_parity.planning.runs import STEPS, repeated_by_gate
-from crosscast_parity.recordings.masks import read_masks
+from crosscast_parity.planning.runs import STEPS, fuses_attention, repeated_by_gate
+from crosscast_parity.recordings.masks import GivenMasks, read_masks
 from crosscast_parity.recordings.resumed import FILE as RESUMED
 from crosscast_parity.recordings.resumed import read_resumed
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
@@ -157,9 +157,11 @@ def _recorded(result: StageResult, finished: FinishedRun) -> tuple[Check, ...]:
         observation = result.observation(finished)
         if not finished.spec.starts:
             return (check_later_types(recipe, observation),)
-        return check_dtypes(recipe, observation, emulated=emulated)
+        return check_dtypes(recipe, observation, emulated=emulated, fused=fused)
 
-    inputs = result.judgement_inputs(recipe=recipe, emulated=emulated)
+    target = result.emitted.get(finished.spec.contestant, "")
+    fused = bool(target) and fuses_attention(target, recipe)
+    inputs = result.judgement_inputs(recipe=recipe, emulated=emulated, fused=fused)
     recall = result.judgements.recall
     dtypes = _guarded("L0d", lambda: recall(CHECKS, "types", [finished.folder], inputs, judged))
     return (*dtypes, *_replayed(result, finished, recipe))
@@ -237,7 +239,7 @@ def pair_checks(
                 checks += _stamped([untested("L1a", "model in float32", left)], finished)
                 continue
         compared = _compared(finished, other, envelope)
-        masks = _masks(finished, other)
+        masks = _masks(result, finished, other)
         checks += _stamped(masks, finished)
         apart = any(check.result in ("unclear", "not tested") for check in masks)
         if ends_only or apart:
@@ -260,11 +262,16 @@ def pair_checks(
     return tuple(checks), errors, tuple(differences)
 
 
-def _masks(finished: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
-    if finished.spec.masks is None or other.spec.masks is None:
+def _masks(result: StageResult, ours: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+    if ours.spec.masks is None or other.spec.masks is None:
         return ()
-    both = (finished.folder, other.folder)
-    return _guarded("L0a", lambda: (compare_masks(*(read_masks(f / MASKS) for f in both)),))
+    emitted = ours.spec.contestant in result.emitted
+    places = places_of_dropout(ours.spec.recipe) if emitted else None
+
+    def read(run: FinishedRun) -> GivenMasks | None:
+        return read_masks(run.folder / MASKS)
+
+    return _guarded("L0a", lambda: (compare_masks(read(ours), read(other), places),))
 
 
 def _by_their_recipe(

@@ -16,7 +16,7 @@ Float32 weights after an update: 0.016 at most on either grid; half weights: 1.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.checks.table import limit_of
+from crosscast_parity.levels.stored_types import wrong_storage
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
 from crosscast_parity.recordings.roles import Roles
@@ -54,18 +55,23 @@ RESIDUAL_SUMS = 2
 """Of an encoder layer."""
 
 
-def check_dtypes(recipe: Recipe, observation: Observation, *, emulated: bool) -> tuple[Check, ...]:
+def check_dtypes(
+    recipe: Recipe, observation: Observation, *, emulated: bool, fused: bool = False
+) -> tuple[Check, ...]:
     """Check operations, gradients and weights of a run against the recipe's precision.
 
     Args:
         recipe: what the run should compute in.
         observation: what was recorded of it.
         emulated: whether half precision was emulated; said in the wording.
+        fused: whether the script has fused attention where the recipe says so.
     """
     windows, manifest = observation.windows, observation.manifest
     evaluated = manifest.evaluation if manifest else {}
+    kept = wrong_storage(recipe, manifest.order if manifest else (), fused=fused)
+    forward = manifest.operations if manifest else {}
     return (
-        _operations(recipe, "operations", manifest.operations if manifest else {}, emulated),
+        _operations(recipe, "operations", forward, emulated, kept),
         _operations(recipe, "operations of the evaluation", evaluated, emulated),
         _delivered(recipe, windows),
         _gradient_grid(recipe, windows),
@@ -112,7 +118,13 @@ def _verdict(name: str, problems: list[str], fine: str, value: float | None = No
     return Check(level=LEVEL, name=name, result=result, wording=words, value=value)
 
 
-def _operations(recipe: Recipe, name: str, operations: Operations, emulated: bool) -> Check:
+def _operations(
+    recipe: Recipe,
+    name: str,
+    operations: Operations,
+    emulated: bool,
+    kept: Iterable[str] = (),
+) -> Check:
     operations = _computing(operations)
     if recipe.half and not isinstance(recipe.model, BertModel):
         # The rest is the model's own, or autocast's: it is held against the reference.
@@ -120,7 +132,7 @@ def _operations(recipe: Recipe, name: str, operations: Operations, emulated: boo
     checked = [operation for of_kind in operations.values() for operation in of_kind]
     if not checked:
         return untested(LEVEL, name, "no operations were recorded")
-    problems = list(_wrong_operations(recipe, operations))
+    problems = [*_wrong_operations(recipe, operations), *kept]
     how = ", as the script asks; rounded by the emulation" if emulated and recipe.half else ""
     count = sum(operation.count for operation in checked)
     fine = f"{count} operations in the types of the recipe{how}"
@@ -230,8 +242,12 @@ def _gradient_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check
 
 def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Check:
     """Judge the gradients of single micro-batches in all windows."""
-    computes = recipe.precision.ops.matmul == "half"
-    dtype: Dtype = recipe.precision.compute_dtype if computes else "float32"
+    products, full = recipe.precision.ops.matmul, recipe.precision.mode == "full"
+    if products == "float32_stored_half" and not full:
+        words = "products in float32 of numbers that were rounded lie on no grid and off none"
+        return untested(LEVEL, name, words)
+    rounded = products == "half" or full
+    dtype: Dtype = recipe.precision.compute_dtype if rounded else "float32"
     least = SMALLEST_NORMAL if dtype == "float16" else 0.0
     shares = [
         (window.window, tensor, share)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast_parity.checks.check import Check, Result
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.masks import DropoutCall, GivenMasks
@@ -14,11 +15,30 @@ NO_PLACE = (
 )
 
 
-def compare_masks(ours: GivenMasks | None, theirs: GivenMasks | None) -> Check:
+def places_of_dropout(recipe: Recipe) -> int | None:
+    """Return how often the shipped BERT drops in a micro-batch; None if that is not known.
+
+    The embeddings, in every layer the weights of attention and what is added to the residual
+    stream, and what the classifier gets. Layers that are computed twice drop twice.
+    """
+    model = recipe.model
+    if not isinstance(model, BertModel) or not model.dropout or recipe.activation_checkpointing:
+        return None
+    return 3 * model.layers + 2
+
+
+def compare_masks(
+    ours: GivenMasks | None, theirs: GivenMasks | None, places: int | None = None
+) -> Check:
     """Compare the dropout calls of the first micro-batch, in their order.
 
     Another rate is a difference. Where the masks do not fit each other, losses and gradients say
     nothing: that is `unclear`, or `not tested` where it is because of the framework.
+
+    Args:
+        ours: what our run was given.
+        theirs: what the reference was given.
+        places: how often the recipe's model drops; None if that is not known of our program.
     """
     if ours is None or theirs is None:
         return untested("L0a", "dropout", NO_PLACE)
@@ -27,6 +47,8 @@ def compare_masks(ours: GivenMasks | None, theirs: GivenMasks | None) -> Check:
             words = f"nothing can replace the dropout within {', '.join(calls.out_of_reach)}"
             return untested("L0a", "dropout", words)
     counts = len(ours.calls), len(theirs.calls)
+    if counts[0] != places == counts[1]:
+        return _check("fail", f"{counts[0]} calls, the recipe's model has {places}")
     for number, (call, other) in enumerate(zip_longest(ours.calls, theirs.calls), start=1):
         if call is None or other is None or not _fit(call, other):
             place = f"call {number}: {_call_text(call)}, reference {_call_text(other)}"

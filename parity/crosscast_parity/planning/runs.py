@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import BertModel, Recipe
+from crosscast.recipe.predicates import fused_attention
 from crosscast.targets.backend import find_target
 from crosscast.targets.capability import Verdict, judge
 from crosscast_parity.inputs.shared import Inputs
@@ -260,6 +261,13 @@ def has_dropout(target: str, recipe: Recipe) -> bool:
     judgements = judge(recipe, find_target(target).rows)
     verdicts = [j.row.verdict for j in judgements if j.path == "model.dropout"]
     return Verdict.UNSUPPORTED not in verdicts
+
+
+def fuses_attention(target: str, recipe: Recipe) -> bool:
+    """Whether a target computes attention in one operation, as a recipe says."""
+    judgements = judge(recipe, find_target(target).rows)
+    verdicts = {j.row.verdict for j in judgements if j.path == "model.attention"}
+    return fused_attention(recipe) and verdicts == {Verdict.EXACT}
 
 
 def repeated_by_gate(recipe: Recipe) -> str:

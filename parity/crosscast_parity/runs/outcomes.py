@@ -44,7 +44,7 @@ class FinishedRun:
 @dataclass(slots=True)
 class StageResult:
     """All runs of a stage. `recipes`, `frameworks`: by contestant. `custom`: models of the user's
-    that are trained in it."""
+    that are trained in it. `emitted`: targets of the contestants that were compiled here."""
 
     stage: Stage
     recipes: Mapping[str, Recipe]
@@ -53,6 +53,7 @@ class StageResult:
     finished: dict[tuple[str, str], FinishedRun] = field(default_factory=dict)
     judgements: Judgements = field(default_factory=Judgements)
     custom: CustomModels | None = None
+    emitted: Mapping[str, str] = field(default_factory=dict)
     _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)
     _file_rows: dict[Path, int | None] = field(default_factory=dict)
 

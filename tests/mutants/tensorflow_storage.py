@@ -1,0 +1,298 @@
+"""The bugs of storage in the emitted files of TensorFlow.
+
+Keras casts float32 weights where they are used: bugs of half copies have no place in them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from crosscast.targets.harness import Edit
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.spelling import model, train
+from mutants.storage_catalogue import stored
+
+_half = partial(stored, 'DTYPE_POLICY = "mixed_')
+_scaled = partial(stored, "INIT_SCALE = ")
+_any = partial(stored, "")
+FIRST = "        x = self.attention_norm(x + y)\n"
+SECOND = "        return self.output_norm(x + y)\n"
+GELU = "        y = self.output_dense(tf.nn.gelu(y))\n"
+WEIGHTS = "    weights = half(tf.nn.softmax(float32(scores) / HEAD_SIZE**0.5 + mask))\n"
+SOFTMAX = "        weights = softmax(scores, mask)\n"
+DROPPED = "        weights = dropout(weights, seed, self.first_mask)\n"
+CONTEXT = "        context = tf.matmul(weights, v)\n"
+DROP = "        y = dropout(y, seed, self.first_mask + 2)\n"
+LOOKUP = (
+    "        x = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids)\n"
+)
+PLACES = "        x = half(x + self.position_embeddings(positions))\n"
+EMBEDDED = "        x = self.embeddings_norm(x)\n"
+POOLED = "        x = tf.tanh(self.pooler(x[:, 0]))\n"
+CLASSIFIED = "        return self.classifier(dropout(x, seed, MASKS - 1))\n"
+PLAIN = "        return self.classifier(x)\n"
+KEPT = "tf.where(draws < DROPOUT, tf.zeros_like(x), x / (1.0 - DROPOUT))"
+MASK = "(1.0 - float32(attention_mask)[:, None, None, :]) * -1e9"
+LOGITS = "    logits = tf.cast(model(**inputs, training=training), tf.float32)\n"
+SUMMED = (
+    "    losses, _ = row_losses(model, batch, training=True)\n    return tf.reduce_sum(losses)\n"
+)
+EVALUATED = "    return tf.reduce_sum(losses), tf.math.count_nonzero(right)\n"
+DIVIDED = "        loss = loss / divisor\n"
+ADDED = "            total.assign_add(gradient)\n"
+GRADIENTS = '    gradients = tape.gradient(scaled_loss, variables, unconnected_gradients="zero")\n'
+UPDATE = "            weight.assign_sub(self.learning_rate * mean / correction / (root + EPS))\n"
+LAYERS = "        self.encoder = [EncoderLayer(3 * i + 1) for i in range(LAYERS)]\n"
+HALF = "DTYPE_POLICY[6:]"  # behind `mixed_`
+ROUNDED = f"tf.cast(tf.cast({{}}, {HALF}), tf.float32)"
+OWN_NORM = """\
+class OwnNorm(layers.LayerNormalization):
+    def call(self, x):
+        x = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+        square = tf.reduce_mean(x * x, axis=-1, keepdims=True)
+        x = x * tf.math.rsqrt(square + tf.cast(LAYER_NORM_EPS, x.dtype))
+        return x * half(self.gamma) + half(self.beta)
+
+
+def layer_norm():
+"""
+
+
+def _in_float32(name: str, what: str) -> str:
+    """Return the product of a dense layer in float32, and its bias, rounded to half."""
+    return f"half(tf.matmul(float32({what}), self.{name}.kernel) + self.{name}.bias)"
+
+
+def _evaluated(text: str) -> Edit:
+    return train(EVALUATED, f"{text}{EVALUATED}")
+
+
+STORAGE: tuple[Mutation, ...] = (
+    _half(
+        "one_sum_float32", model(SECOND, SECOND.replace("x + y", "half(float32(x) + float32(y))"))
+    ),
+    _half(
+        "all_sums_float32",
+        [model(old, old.replace("x + y", "float32(x) + float32(y)")) for old in (FIRST, SECOND)],
+    ),
+    _half(
+        "norm_kept_float32",
+        [
+            model(
+                "self.embeddings_norm = layer_norm()",
+                "self.embeddings_norm ="
+                ' layers.LayerNormalization(epsilon=LAYER_NORM_EPS, dtype="float32")',
+            ),
+            model(FIRST, FIRST.replace("x + y", "float32(x) + float32(y)")),
+        ],
+    ),
+    _half(
+        "statistics_half",
+        [
+            model("def layer_norm():\n", OWN_NORM),
+            model("    return layers.LayerNormalization(", "    return OwnNorm("),
+        ],
+    ),
+    _half(
+        "softmax_sums_half",
+        model(
+            SOFTMAX,
+            "        scores = half(float32(scores) / HEAD_SIZE**0.5 + mask)\n"
+            "        scores = tf.exp(scores - tf.reduce_max(scores, axis=-1, keepdims=True))\n"
+            "        weights = scores / tf.reduce_sum(scores, axis=-1, keepdims=True)\n",
+        ),
+    ),
+    _half(
+        "softmax_rounded_twice",
+        model(
+            WEIGHTS,
+            WEIGHTS.replace(
+                "float32(scores) / HEAD_SIZE**0.5 + mask",
+                "float32(half(float32(scores) / HEAD_SIZE**0.5 + mask))",
+            ),
+        ),
+    ),
+    _half(
+        "softmax_float32",
+        [
+            model(
+                SOFTMAX,
+                "        weights = tf.nn.softmax(float32(scores) / HEAD_SIZE**0.5 + mask)\n",
+            ),
+            model(CONTEXT, CONTEXT.replace("weights, v", "half(weights), v")),
+        ],
+    ),
+    _half("loss_half", train(LOGITS, "    logits = model(**inputs, training=training)\n")),
+    _half(
+        "loss_sum_half",
+        train(
+            SUMMED,
+            SUMMED.replace(
+                "(losses)", "(tf.cast(losses, tf.as_dtype(model.pooler.compute_dtype)))"
+            ),
+        ),
+    ),
+    _half(
+        "window_loss_half",
+        train(
+            "        window_loss += micro_step(state, loss_fn, batch, divisor, scale)\n    return",
+            "        window_loss += micro_step(state, loss_fn, batch, divisor, scale)\n"
+            f"        window_loss = {ROUNDED.format('window_loss')}\n    return",
+        ),
+        train(
+            "        window_loss += micro_step(state, loss_fn, batch, divisor)\n    return",
+            "        window_loss += micro_step(state, loss_fn, batch, divisor)\n"
+            f"        window_loss = {ROUNDED.format('window_loss')}\n    return",
+        ),
+    ),
+    _half(
+        "evaluated_loss_half",
+        train(
+            LOGITS,
+            "    logits = model(**inputs, training=training)\n"
+            "    logits = tf.cast(logits, tf.float32) if training else logits\n",
+        ),
+    ),
+    _half(
+        "embeddings_sum_half",
+        [
+            model(
+                LOOKUP,
+                "        x = half(self.word_embeddings(input_ids))\n"
+                "        x = x + half(self.token_type_embeddings(token_type_ids))\n",
+            ),
+            model(PLACES, "        x = x + half(self.position_embeddings(positions))\n"),
+        ],
+    ),
+    _half("embeddings_rounded_twice", model(PLACES, f"        x = float32(half(x))\n{PLACES}")),
+    _half(
+        "table_half",
+        model(
+            "self.word_embeddings(input_ids)",
+            "(self.word_embeddings(input_ids), float32(tf.nn.embedding_lookup("
+            "half(self.word_embeddings.embeddings), input_ids)))[1]",
+        ),
+    ),
+    _half(
+        "gelu_float32",
+        [
+            model(LAYERS, f"{LAYERS}        self.encoder[0].first = True\n"),
+            model(
+                GELU,
+                "        if hasattr(self, 'first'):\n"
+                "            y = half(tf.nn.gelu(float32(y)))\n"
+                "        else:\n"
+                "            y = tf.nn.gelu(y)\n"
+                "        y = self.output_dense(y)\n",
+            ),
+        ],
+    ),
+    _half(
+        "tanh_float32", model(POOLED, "        x = half(tf.tanh(float32(self.pooler(x[:, 0]))))\n")
+    ),
+    _half(
+        "pooler_float32",
+        model(
+            POOLED,
+            "        if not self.pooler.built:\n"
+            "            self.pooler(x[:, 0])\n"
+            f"        x = tf.tanh({_in_float32('pooler', 'x[:, 0]')})\n",
+        ),
+    ),
+    _half(
+        "classifier_float32",
+        model(
+            "        self.classifier = dense(LABELS)\n",
+            "        self.classifier = layers.Dense(\n"
+            '            LABELS, kernel_initializer=random_normal(), dtype="float32"\n'
+            "        )\n",
+        ),
+    ),
+    _half(
+        "attention_float32",
+        [
+            model(
+                "tf.matmul(q, k, transpose_b=True)",
+                "half(tf.matmul(float32(q), float32(k), transpose_b=True))",
+            ),
+            model(
+                CONTEXT,
+                CONTEXT.replace(
+                    "tf.matmul(weights, v)", "half(tf.matmul(float32(weights), float32(v)))"
+                ),
+            ),
+        ],
+    ),
+    _half(
+        "dropout_scale_half",
+        model(KEPT, KEPT.replace("x / (1.0 - DROPOUT)", "x * half(1.0 / (1.0 - DROPOUT))")),
+    ),
+    _half(
+        "dropout_float32",
+        model(DROP, DROP.replace("dropout(y,", "half(dropout(float32(y),").replace("2)", "2))")),
+    ),
+    _any("attention_dropout_missing", model(DROPPED, "")),
+    _any(
+        "attention_dropout_twice", model(CONTEXT, CONTEXT + DROPPED.replace("weights", "context"))
+    ),
+    _half("attention_scale", model(WEIGHTS, WEIGHTS.replace("HEAD_SIZE**0.5", "HEAD_SIZE"))),
+    _half("attention_unscaled", model(WEIGHTS, WEIGHTS.replace(" / HEAD_SIZE**0.5", ""))),
+    _any("attention_mask_on_queries", model(MASK, MASK.replace("None, None, :", "None, :, None"))),
+    _any("attention_mask_weak", model(MASK, MASK.replace("1e9", "1.0"))),
+    _scaled(
+        "stored_other_half",
+        [
+            model(FIRST, FIRST.replace("(x + y)", "(half(tf.cast(x + y, tf.bfloat16)))")),
+            model(SECOND, SECOND.replace("(x + y)", "(half(tf.cast(x + y, tf.bfloat16)))")),
+        ],
+    ),
+    _scaled(
+        "gradients_other_half",
+        train(
+            ADDED,
+            "            total.assign_add(tf.cast(tf.cast(gradient, tf.bfloat16), tf.float32))\n",
+        ),
+    ),
+    _half(
+        "masters_rounded",
+        train(
+            UPDATE,
+            f"{UPDATE}            rounded = tf.cast(weight, DTYPE_POLICY[6:])\n"
+            "            weight.assign(tf.cast(rounded, tf.float32))\n",
+        ),
+    ),
+    _half(
+        "gradients_half",
+        train(
+            ADDED,
+            f"            total.assign({ROUNDED.format('total.value() + gradient')})\n",
+        ),
+    ),
+    _half(
+        "norm_weights_half",
+        train(
+            UPDATE,
+            f"{UPDATE}            if weight.name in ('gamma', 'beta'):\n"
+            "                rounded = tf.cast(weight, DTYPE_POLICY[6:])\n"
+            "                weight.assign(tf.cast(rounded, tf.float32))\n",
+        ),
+    ),
+    _half(
+        "scaled_loss_half",
+        train(DIVIDED, f"{DIVIDED}        loss = {ROUNDED.format('loss')}\n"),
+    ),
+    _half(
+        "softmax_gradient_half",
+        model(
+            "        w, g = float32(weights), float32(upstream)\n",
+            "        w, g = weights, upstream\n",
+        ),
+    ),
+    _half(
+        "decay_of_rounded",
+        train(
+            "WEIGHT_DECAY * weight)",
+            "WEIGHT_DECAY * tf.cast(tf.cast(weight, DTYPE_POLICY[6:]), tf.float32))",
+        ),
+    ),
+)
