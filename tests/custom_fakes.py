@@ -10,6 +10,7 @@ import numpy as np
 from crosscast.messages.diagnostics import Collector
 from crosscast.recipe.derive import derive
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.versions import upgraded
 from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import SAME, Layout
 from crosscast_parity.inputs.custom import CustomModels, Trained
@@ -32,7 +33,7 @@ def own_recipe(**sections: Any) -> Recipe:
         "schedule": {"name": "linear", "total_steps": 100, "warmup_steps": 50},
         **sections,
     }
-    return Recipe.model_validate(derive(document, Collector()))
+    return Recipe.model_validate(derive(upgraded(document), Collector()))
 
 
 def entry(name: str, shape: tuple[int, ...], **places: Place) -> Entry:

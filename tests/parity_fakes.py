@@ -11,6 +11,7 @@ from typing import Any
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.versions import upgraded
 from crosscast_parity.levels.machine import replay
 from crosscast_parity.recordings.trace import TraceRow
 
@@ -202,7 +203,7 @@ def make_recipe(*, scaled: bool = True, **changes: Mapping[str, Any]) -> Recipe:
     }
     for section, values in changes.items():
         document[section] = document.get(section, {}) | values
-    return Recipe.model_validate(document)
+    return Recipe.model_validate(upgraded(document))
 
 
 def write_fakes(

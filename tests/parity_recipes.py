@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.versions import upgraded
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.recipes.stress import stress_recipe
 
@@ -35,7 +36,7 @@ PLAIN: dict[str, Any] = {
 def plain(**changes: Any) -> Recipe:
     """A usual recipe; dots are double underscores."""
     paths = {path.replace("__", "."): value for path, value in changes.items()}
-    return changed(Recipe.model_validate(PLAIN), paths)
+    return changed(Recipe.model_validate(upgraded(PLAIN)), paths)
 
 
 def stress(**changes: Any) -> Recipe:

@@ -9,6 +9,7 @@ import pytest
 
 from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.versions import upgraded
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import of_targets
@@ -53,7 +54,7 @@ TINY = {
 def compared(folder: Path, **changes: Any) -> ParityReport:
     for target in TARGETS:
         require(target)
-    recipe = Recipe.model_validate(TINY | changes)
+    recipe = Recipe.model_validate(upgraded(TINY | changes))
     return compare(
         of_targets(TARGETS, recipe, {}),
         options=make_options(folder, check="quick", windows=24, jobs=2),

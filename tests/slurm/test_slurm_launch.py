@@ -23,6 +23,7 @@ import pytest
 from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.output import write_files
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.versions import upgraded
 from emission import goldens
 from frameworks.subprocesses import environment, require
 from slurm.cluster import missing, two_nodes
@@ -64,7 +65,7 @@ def recipe(windows: int = WINDOWS, **sections: Any) -> Recipe:
     given = RECIPE | {"data": data, "schedule": schedule, "batch": batch, **sections}
     given |= {"accumulation": {"steps": steps}, "loss_scaling": {"mode": "none"}}
     given["optimizer"] = {"name": "sgd", "learning_rate": 0.05}
-    return Recipe.model_validate(given)
+    return Recipe.model_validate(upgraded(given))
 
 
 class Runs:
