@@ -19,7 +19,7 @@ NAME = re.compile(r"torch|tensorflow|keras|paddle", re.I)
 NAMED = {
     "translator/crosscast_reading/facts/": (20, "the words in which readers tell what they read"),
     "translator/crosscast_reading/readers/config/": (43, "formats of third-party trainers"),
-    "translator/crosscast_reading/readers/emitted/": (6, "what emitted scripts say of themselves"),
+    "translator/crosscast_reading/readers/emitted/": (4, "what emitted scripts say of themselves"),
     "translator/crosscast_reading/readers/shell/": (37, "flags and launchers of third parties"),
     "translator/crosscast_reading/readers/python/": (77, "programs that several frameworks share"),
     "translator/crosscast_reading/readers/": (6, "words of configurations"),

@@ -63,7 +63,7 @@ FOUND: dict[str, int] = {
     "translator/crosscast_migrate/models": 29,
     "translator/crosscast_reading/lint": 26,
     "translator/crosscast_reading/pysource": 111,
-    "translator/crosscast_reading/readers": 184,
+    "translator/crosscast_reading/readers": 181,
     "translator/crosscast_reading/trainstep": 90,
 }
 """Room to bindings of `found`: variables, parameters, fields, captures of patterns."""

@@ -94,6 +94,11 @@ def full_own_model(recipe: Recipe) -> bool:
     return recipe.precision.mode == "full" and isinstance(recipe.model, CustomModel)
 
 
+def products_in_float32(recipe: Recipe) -> bool:
+    """Whether dense layers compute in float32, however their results are stored."""
+    return recipe.precision.ops.matmul != "half"
+
+
 def full_matmul_float32(recipe: Recipe) -> bool:
     """Whether half weights are multiplied in float32."""
     return recipe.precision.mode == "full" and recipe.precision.ops.matmul != "half"

@@ -113,6 +113,13 @@ PRECISION_ROWS = (
     ),
     Row(
         path="precision",
+        how="dense layers in float32, and casts where the model stores half; float32 variables",
+        when=when.products_in_float32,
+        step=predicates.mixed,
+        dialects=POLICIES,
+    ),
+    Row(
+        path="precision",
         how="a mixed dtype policy for the dense layers; float32 variables",
         step=predicates.mixed,
         adapt=Adapt.MIXED_POLICY,
