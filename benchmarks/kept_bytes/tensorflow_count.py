@@ -18,12 +18,14 @@ import tensorflow as tf
 from kept_bytes import Counts
 
 VIEWS = {"Reshape", "Identity", "ExpandDims", "Squeeze", "StopGradient", "PreventGradient"}
+MANY = "IdentityN"
+"""A view of each of its inputs; what a function with a gradient of its own returns is one."""
 SHAPES = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 """Read the shape alone, which is known when the graph is made."""
 CAST, WEIGHT = "Cast", "ReadVariableOp"
 THERE = {"Const", "Placeholder", WEIGHT}
 """Constants, rows of the micro-batch, weights."""
-NO_KERNEL = VIEWS | SHAPES | THERE | {"NoOp"}
+NO_KERNEL = VIEWS | {MANY} | SHAPES | THERE | {"NoOp"}
 FEW = 4
 """Integers that are computed on the host: shapes and seeds."""
 
@@ -97,8 +99,8 @@ def reached(operations: Iterable[Any]) -> set[Any]:
 
 def root(value: Any) -> Any:
     """Return the value whose buffer a value shares."""
-    while value.op.type in VIEWS:
-        value = value.op.inputs[0]
+    while value.op.type in {*VIEWS, MANY}:
+        value = value.op.inputs[value.value_index if value.op.type == MANY else 0]
     return value
 
 
