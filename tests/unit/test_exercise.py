@@ -27,7 +27,7 @@ from observed_runs import recorded_runs, sight
 from parity_recipes import plain, stress
 
 ALWAYS = {
-    *("model.init_std", "data.source", "data.sequence_length", "data.eval_rows"),
+    *("model.attention", "model.init_std", "data.source", "data.sequence_length", "data.eval_rows"),
     "data.workers",
     *("precision.ops.embeddings", "loss.target"),
     "clipping.eps",  # of its two sides, 0 in place of 1e-6 shows in no float32

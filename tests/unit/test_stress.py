@@ -31,7 +31,7 @@ from recipe_strategies import recipes
 from tiers import cases, exhaustive
 
 EXCEPTIONS = {
-    "precision.ops.embeddings": "a lookup may stay in float32 under compute",
+    "precision.ops.embeddings": "a lookup may stay in float32 under half",
     "clipping.eps": "the usual 1e-6 and none at all differ by less than float32 shows",
     "data.train_rows": "where rows are carried over, an epoch has no end that shows",
     "optimizer.groups": "a pattern may fit nothing",
@@ -189,7 +189,7 @@ def test_adafactor_shows_where_weights_are_frozen_and_gradients_clipped(frozen: 
 )
 def test_a_type_that_no_operation_computes_in_is_not_used(computed: str) -> None:
     kinds = ("matmul", "pointwise", "reductions", "embeddings", "losses")
-    ops = {kind: "compute" if kind == computed else "float32" for kind in kinds}
+    ops = {kind: "half" if kind == computed else "float32" for kind in kinds}
     recipe = stress(precision__ops=ops)
     found = _one_of(recipe, "precision.compute_dtype")
     assert found.status == ("exercised" if computed else "not used"), found

@@ -111,6 +111,7 @@ RULES = (
         "every program gets the same masks, so another rate gives different gradients",
         "not every program can be given the same masks, so dropout was off",
     ),
+    Rule("model.attention", "", "never", "", _MEMORY),
     Rule("model.init_std", "", "never", "", _WEIGHTS),
     Rule("loss.target", "", "never", "", _GIVEN),
     Rule("loss.", "L1a", "gradients", "a different loss changes the gradient", _NO_GRADIENTS),
@@ -252,7 +253,6 @@ EXPLANATIONS = {
     "loss_scaling.max_scale": "the scale did not grow that high",
     "accumulation.normalize_by": "all micro-batches of a window had as many rows",
     "accumulation.tail": "no window was short",
-    "model.attention": "both compute the same; they differ in what they keep",
     "precision.ops.embeddings": "a lookup may stay in float32 under half",
 }
 """Likely reasons, for the field's owner to look at."""
