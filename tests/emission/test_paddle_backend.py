@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import random
 import re
 import subprocess
 import sys
@@ -26,10 +25,9 @@ from crosscast_paddle.target import BACKEND
 from crosscast_paddle.target.codes import CODES
 from crosscast_paddle.target.dialects import DYGRAPH
 from crosscast_paddle.target.rows import ROWS
-from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
 from frameworks.paddle_cases import CASES
-from tiers import cases, exhaustive
+from tiers import exhaustive
 
 TESTS = Path(__file__).parents[1]
 
@@ -85,18 +83,6 @@ PROCESSES = [
 ]
 
 
-STORED_HALF: dict[str, dict[str, Any]] = {
-    "stored-half": {"precision": BFLOAT16, "model": TINY["model"] | {"dropout": 0.1}},
-    "stored-types": {
-        "precision": FLOAT16
-        | {
-            "ops": dict.fromkeys(("matmul", "losses"), "float32_stored_half")
-            | {"residual": "float32"}
-        },
-        "model": TINY["model"] | {"dropout": 0.1, "attention": "explicit"},
-    },
-}
-"""Recipes of version 2."""
 LONG_NAMES = [f"bert.encoder.layer.{n}.attention.output.dense.*" for n in range(3)]
 TYPES = {"pointwise": "compute", "embeddings": "compute", "losses": "compute"}
 NARROW: dict[str, Any] = FLOAT16 | {"ops": {"reductions": "compute", "matmul": "float32"}}
@@ -316,77 +302,6 @@ def test_processes_share_half_weights(tmp_path: Path) -> None:
         folder = emit(tiny_recipe(**sections), "paddle", tmp_path / str(index), form=form)
         file = folder / ("step.py" if form == "step" else "train.py")
         assert ("broadcast(" in file.read_text()) == shared
-
-
-@pytest.mark.parametrize("name", STORED_HALF)
-def test_what_is_stored_in_half_is_kept(name: str) -> None:
-    (compiled,) = compile_recipe(tiny_recipe(version=2, **STORED_HALF[name]), ["paddle"])
-    goldens.check(compiled, f"paddle-{name}")
-
-
-KINDS = ("half", "float32", "float32_stored_half")
-CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
-
-
-def drawn_types(count: int) -> Iterator[tuple[Recipe, str]]:
-    """Draw recipes of version 2 with any types, and a target for each."""
-    draw = random.Random(4)
-    for _ in range(count):
-        ops = {kind: draw.choice(KINDS) for kind in CLASSES}
-        ops["residual"] = draw.choice(KINDS[:2])
-        half = {"mode": draw.choice(("mixed", "full")), "ops": ops}
-        half["compute_dtype"] = draw.choice(("float16", "bfloat16"))
-        attention = {"attention": draw.choice(("fused", "explicit"))}
-        model = TINY["model"] | attention | {"dropout": draw.choice((0.0, 0.1))}
-        recomputed = draw.choice((False, True))
-        recipe = tiny_recipe(
-            version=2, model=model, precision=half, activation_checkpointing=recomputed
-        )
-        yield recipe, draw.choice(DIALECTS[1:])
-
-
-@pytest.mark.parametrize(
-    "count", cases([40, 400], quick=[40], reason="more types of operations, drawn")
-)
-def test_any_stored_types_are_written_as_ruff_would(tmp_path: Path, count: int) -> None:
-    for number, (recipe, target) in enumerate(drawn_types(count)):
-        files = compile_recipe(recipe, [target])[0].files
-        model, train = files["model.py"].text, files["train.py"].text
-        assert ("def stored(" in model) == (model.count("stored(") > 1)
-        assert 'TYPES["stored"]' not in train or '    "stored": "' in model
-        (tmp_path / f"model_{number}.py").write_text(model)
-        (tmp_path / f"train_{number}.py").write_text(train)
-    run(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", tmp_path)
-    run(sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", tmp_path)
-
-
-def test_a_version_without_fused_attention_says_so(tmp_path: Path) -> None:
-    recipe = tiny_recipe(version=2, **STORED_HALF["stored-half"])
-    new, old = (compile_recipe(recipe, [target])[0] for target in ("paddle", "paddle@2.6"))
-    found = {diagnostic.code: diagnostic for diagnostic in old.diagnostics}
-    assert "write model.attention: explicit" in found["CC369"].message
-    assert "CC369" not in {diagnostic.code for diagnostic in new.diagnostics}
-    texts = [compiled.files["model.py"].text for compiled in (new, old)]
-    assert ["scaled_dot_product_attention" in text for text in texts] == [True, False]
-    assert ["(CC369)" in text for text in texts] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("sections", "scaled"),
-    [
-        ({"precision": BFLOAT16}, False),
-        ({"precision": FLOAT16, "loss_scaling": NONE}, False),
-        ({"precision": FLOAT16}, True),
-        (PRECISIONS[5], True),
-    ],
-)
-def test_half_copies_need_auto_cast_for_the_scaler_alone(
-    sections: dict[str, Any], scaled: bool
-) -> None:
-    (compiled,) = compile_recipe(tiny_recipe(version=2, **sections), ["paddle"])
-    text = compiled.files["train.py"].text
-    assert text.count("auto_cast(") == scaled
-    assert ('with paddle.amp.auto_cast(False, dtype="float16"):\n' in text) == scaled
 
 
 def test_dialects_differ_only_where_they_must(tmp_path: Path) -> None:

@@ -296,8 +296,7 @@ def test_operations_compute_in_the_chosen_types(tmp_path: Path) -> None:
         recipe = tiny_recipe(**sections)
         types = recipe.precision.ops.model_dump()
         expected = {
-            op: ["float16" if types[kind] == "compute" else "float32"]
-            for op, kind in belongs.items()
+            op: ["float16" if types[kind] == "half" else "float32"] for op, kind in belongs.items()
         }
         assert found[str(tmp_path / name)] == {"cpu": expected, "cuda": expected}, name
 

@@ -283,10 +283,10 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _half(
         "softmax_gradient_half",
-        model(
-            "        w, g = float32(weights), float32(upstream)\n",
-            "        w, g = weights, upstream\n",
-        ),
+        [
+            model("            w = float32(weights)\n", "            w = weights\n"),
+            model("        g = float32(upstream)\n", "        g = upstream\n"),
+        ],
     ),
     _half(
         "decay_of_rounded",

@@ -42,11 +42,11 @@ CLASSIFIED = "        return self.classifier(x)\n"
 LOGITS = "    logits = model(**inputs).float()\n"
 ENTROPY = '    return nn.functional.cross_entropy(logits, labels, reduction="sum")\n'
 CALLED = "        logits = model(**batch).float()\n"
-COPIES = "        parameter.copy_(master(parameter))\n"
+COPIES = "        torch._foreach_copy_(halves, [master(half) for half in halves])\n"
 COLLECT = "        collect_gradients(model)\n"
 DIVIDED = "        loss = loss / rows\n"
 ADDED = "        window_loss += loss.detach()\n"
-GRADIENT = "            gradient = parameter.grad.float()\n"
+GRADIENT = "        if weight is not parameter and parameter.grad is not None:\n"
 CLEARED = "            parameter.grad = None\n"
 REFRESHED = "    copy_masters(model)\n"
 MASTER = "                    parameter.master = parameter.detach().clone()\n"
@@ -261,13 +261,15 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _scaled(
         "gradients_other_half",
-        train(GRADIENT, GRADIENT.replace(".float()", ".to(torch.bfloat16).float()")),
+        train(
+            GRADIENT, f"{GRADIENT}            parameter.grad = parameter.grad.bfloat16().half()\n"
+        ),
     ),
     _half(
         "masters_rounded",
         train(
             COPIES,
-            f"{COPIES}        if hasattr(parameter, 'master'):\n"
+            f"{COPIES}        for parameter in halves:\n"
             "            parameter.master.copy_(parameter)\n",
         ),
     ),
@@ -292,17 +294,18 @@ STORAGE: tuple[Mutation, ...] = (
     _half(
         "copies_of_another",
         train(
-            "    for parameter in model.parameters():\n" + COPIES,
-            "    named = dict(model.named_parameters())\n"
-            '    swapped = {"query": "key", "key": "query"}\n'
-            "    for name, parameter in named.items():\n"
-            '        other = ".".join(swapped.get(part, part) for part in name.split("."))\n'
-            "        parameter.copy_(master(named[other]))\n",
+            COPIES,
+            "        named = dict(model.named_parameters())\n"
+            '        swapped = {"query": "key", "key": "query"}\n'
+            "        for name, parameter in named.items():\n"
+            '            other = ".".join(swapped.get(part, part) for part in name.split("."))\n'
+            "            if hasattr(parameter, 'master'):\n"
+            "                parameter.copy_(master(named[other]))\n",
         ),
     ),
     _half(
         "copies_of_biases_stale",
-        train(COPIES, f"        if parameter.ndim > 1:\n    {COPIES}"),
+        train(COPIES, f"        halves = [half for half in halves if half.ndim > 1]\n{COPIES}"),
     ),
     _half(
         "copies_stale_on_restore",
@@ -314,18 +317,18 @@ STORAGE: tuple[Mutation, ...] = (
     _half(
         "copied_gradients_last",
         train(
-            "            if weight.grad is None:\n                weight.grad = gradient\n"
-            "            else:\n                weight.grad.add_(gradient)\n",
-            "            weight.grad = gradient\n",
+            "            if weight.grad is None:\n"
+            "                weight.grad = parameter.grad.float()\n"
+            "            else:\n"
+            "                weight.grad.add_(parameter.grad)  # adds in float32, without a cast\n",
+            "            weight.grad = parameter.grad.float()\n",
         ),
     ),
     _half(
         "copied_gradient_missing",
         train(
             GRADIENT,
-            GRADIENT.replace(
-                "parameter.grad.float()", "parameter.grad.float() * (weight.ndim > 1)"
-            ),
+            f"{GRADIENT}            parameter.grad *= weight.ndim > 1\n",
         ),
     ),
     _half(

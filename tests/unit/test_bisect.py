@@ -60,8 +60,8 @@ SINGLES = {
     "accumulation.normalize_by": ("microbatch",),
     "accumulation.steps": (3,),
     "precision.compute_dtype": ("bfloat16",),
-    "precision.ops.reductions": ("compute",),
-    "precision.ops.losses": ("compute",),
+    "precision.ops.reductions": ("half",),
+    "precision.ops.losses": ("half",),
 }
 QUICK = (
     *("optimizer.eps", "clipping.max_norm", "loss_scaling.hysteresis"),
@@ -344,7 +344,7 @@ def test_two_recipes_that_differ_in_the_model_are_trained() -> None:
         ("stress", "loss_scaling.growth_interval", 20, False),
         ("stress", "optimizer.eps", 1e-6, False),
         ("float32", "optimizer.eps", 1e-6, False),
-        ("float32", "precision.ops.losses", "compute", False),
+        ("float32", "precision.ops.losses", "half", False),
     ],
 )
 def test_a_variant_may_replace_what_two_recipes_differ_in(

@@ -13,7 +13,6 @@ from typer.testing import CliRunner, Result
 
 from crosscast import __version__
 from crosscast.cli import app
-from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import schema_text
 from crosscast.targets import doctor
 from crosscast.targets.backend import program_names
@@ -213,7 +212,7 @@ def test_show_says_everything(recipe: str) -> None:
     for line in ("growth_interval: 2000", "global_batch_size: 8", "hidden_size: 128"):
         assert line in result.stdout
     shown = json.loads(run("show", recipe, "--json").stdout)
-    assert Recipe.model_validate_json(json.dumps(shown)) == build(result.stdout)
+    assert build(json.dumps(shown)) == build(result.stdout)
 
 
 def test_explain(recipe: str) -> None:

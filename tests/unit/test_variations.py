@@ -51,7 +51,7 @@ def values(path: str, recipe: Recipe = BASE, *, unfit: bool = False) -> list[Any
         ("accumulation.tail", {"flush", "drop", "carry"}),
         ("accumulation.steps", {2, 3, 5, 8}),
         ("precision.compute_dtype", {"float32", "bfloat16"}),
-        ("precision.ops.reductions", {"compute"}),
+        ("precision.ops.reductions", {"half", "float32_stored_half"}),
         ("model.layer_norm_eps", {1e-5, 1e-3}),
     ],
 )

@@ -25,11 +25,16 @@ class Canary:
 
 
 def _canary(
-    level: Level, name: str, title: str, field: str, *edits: Edit, needs: str = ""
+    level: Level,
+    name: str,
+    title: str,
+    field: str,
+    *edits: Edit,
+    needs: str | tuple[str, ...] = "",
+    or_else: tuple[Edit, ...] = (),
 ) -> Canary:
-    bug = Mutation(
-        name=name, title=title, field=field, expected=(level,), forms=(edits,), needs=needs
-    )
+    forms = (edits, or_else) if or_else else (edits,)
+    bug = Mutation(name=name, title=title, field=field, expected=(level,), forms=forms, needs=needs)
     return Canary(level=level, bug=bug)
 
 
@@ -131,6 +136,13 @@ _FILE = Edit(
     file="runtime/checkpoint.py",
 )
 _ATTENTION = Edit("/ HEAD_SIZE**0.5", "/ HIDDEN_SIZE**0.5", file="model.py")
+_FUSED_ATTENTION = Edit(
+    "q, k, v, attn_mask=mask",
+    "q * (HEAD_SIZE / HIDDEN_SIZE) ** 0.5, k, v, attn_mask=mask",
+    file="model.py",
+)
+_COPIES = "COPIED = "
+"""What a script has that computes in half with copies of weights."""
 
 
 def canaries_of(framework: str, *, custom: bool = False) -> tuple[Canary, ...]:
@@ -145,7 +157,7 @@ def canaries_of(framework: str, *, custom: bool = False) -> tuple[Canary, ...]:
     if harness is None or harness.bugs is None:
         return ()
     bugs = harness.bugs
-    half = bugs.half_mark
+    half = (bugs.half_mark, _COPIES)
     autocast = _canary(
         "L0d", "autocast-off", "autocast is off", "precision.mode", *bugs.no_autocast, needs=half
     )
@@ -167,6 +179,7 @@ def canaries_of(framework: str, *, custom: bool = False) -> tuple[Canary, ...]:
             "",
             _ATTENTION,
             needs=half,
+            or_else=(_FUSED_ATTENTION,),
         ),
         autocast,
         _canary(

@@ -25,7 +25,7 @@ class Mutation:
 
     `name`: of the bug, the same in every framework. `field`: recipe path that it violates, empty if
     it is not one field. `forms`: its spellings, best first. `needs`: a text without which train.py
-    is a variant that the bug is not about. `expected`: levels that catch it.
+    is a variant that the bug is not about, or several of which it has one. `expected`: levels that catch it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Mutation:
     field: str
     expected: tuple[Level, ...]
     forms: tuple[Form, ...]
-    needs: str = ""
+    needs: str | tuple[str, ...] = ""
 
     def mutate(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the texts of the files that change, by name; none where no form fits.
@@ -41,7 +41,8 @@ class Mutation:
         Raises:
             DiagnosticError: CC734 if a form fits in part: the emitted text has changed.
         """
-        if self.needs not in texts.get("train.py", ""):
+        needed = (self.needs,) if isinstance(self.needs, str) else self.needs
+        if not any(text in texts.get("train.py", "") for text in needed):
             return {}
         for form in self.forms:
             if all(edit.fits(texts) for edit in form):

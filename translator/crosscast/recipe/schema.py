@@ -226,13 +226,15 @@ class SchemaNode:
 
 
 @cache
-def _described() -> dict[str, Any]:
-    return recipe_schema()
+def _described(version: int) -> dict[str, Any]:
+    return recipe_schema(version)
 
 
 def schema_at(path: PathKey, data: Any) -> SchemaNode:
     """Return the schema of a path, with variants selected by the tags in `data`."""
-    schema = _described()
+    version = data.get("version") if isinstance(data, Mapping) else None
+    # An unfinished text is read without types.
+    schema = _described(OLDEST if str(version) == str(OLDEST) else VERSION)
     section = node = schema
     words: list[str] = []
     for key in path:

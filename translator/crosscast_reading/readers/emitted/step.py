@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from crosscast_reading.facts.fact import Fact
 from crosscast_reading.facts.vocabulary import HALVES
-from crosscast_reading.readers.emitted.operation_types import operation_types
 from crosscast_reading.readers.emitted.optimizer import exempt
 from crosscast_reading.readers.emitted.script import Script
 
@@ -84,6 +83,8 @@ def _copies(script: Script) -> bool:
 
 def _operations(script: Script, read: Sequence[Fact], backend: str) -> Iterator[Fact]:
     """Yield the facts about types of operations and about attention."""
+    from crosscast_reading.readers.emitted.operation_types import operation_types
+
     fields = {fact.field.removeprefix("recipe."): fact.value for fact in read}
     printed = operation_types(script, backend, fields) if backend else None
     if printed is not None:
