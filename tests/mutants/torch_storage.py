@@ -49,7 +49,6 @@ ADDED = "        window_loss += loss.detach()\n"
 GRADIENT = "        if weight is not parameter and parameter.grad is not None:\n"
 CLEARED = "            parameter.grad = None\n"
 REFRESHED = "    copy_masters(model)\n"
-MASTER = "                    parameter.master = parameter.detach().clone()\n"
 
 
 def _own_layer_norm(body: str) -> tuple[Edit, Edit]:
