@@ -25,7 +25,8 @@ class Mutation:
 
     `name`: of the bug, the same in every framework. `field`: recipe path that it violates, empty if
     it is not one field. `forms`: its spellings, best first. `needs`: a text without which train.py
-    is a variant that the bug is not about, or several of which it has one. `expected`: levels that catch it.
+    is a variant that the bug is not about, or several of which it has one. `expected`: levels that
+    catch it.
     """
 
     name: str
