@@ -34,7 +34,7 @@ def versions(framework: str) -> dict[str, str]:
 
 def main() -> None:
     framework, answers = sys.argv[1], sys.stdout
-    warnings.simplefilter("ignore")  # of fake tensors and programs, which nobody runs
+    warnings.simplefilter("ignore")  # about fake tensors, and programs that are only built
     with contextlib.redirect_stdout(sys.stderr):
         models = importlib.import_module(f"kept_bytes.{framework}_models")
         print(json.dumps(versions(framework)), file=answers, flush=True)

@@ -1,4 +1,4 @@
-"""The types of right runs accuse nobody: every policy, class, attention and mode of half types."""
+"""Correct runs pass the checks of types: every policy, class, attention and mode."""
 
 from __future__ import annotations
 

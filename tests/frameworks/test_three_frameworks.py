@@ -60,13 +60,13 @@ FAULTS = {
     "own": ("2:1=inf", "3:0=nan", "9:3=-inf", "9:1=inf"),
     "bert": ("2:1=inf", "3:0=nan@classifier.*", "9:3=-inf@*LayerNorm.weight", "9:1=inf@*.bias"),
 }
-"""Overflows by model; weights of one's own model have other names in every framework."""
+"""Overflows by model; weights of a custom model have other names in every framework."""
 STAGES = {"own": "model-main", "bert": "tiny-main"}
 """The end of the names of the scripts whose runs have them."""
 
 
 def write_recipe(folder: Path, precision: str, layers: int) -> Path:
-    """Write a recipe that trains a BERT, or without layers a small model of one's own."""
+    """Write a recipe that trains a BERT, or without layers a small custom model."""
     if layers:
         words = {"MODEL": BERT, "DATA": SYNTHETIC, "NO_DECAY": "", "LAYERS": str(layers)}
     else:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from crosscast import __version__
 from crosscast.cli import app
 from crosscast.recipe.schema import schema_text
+from crosscast.recipe.yaml_source import parse
 from crosscast.targets import doctor
 from crosscast.targets.backend import program_names
 from own_parts import own_backends
@@ -241,6 +242,17 @@ def test_explain_of_something_unsupported(tmp_path: Path) -> None:
 
 
 # init, schema, matrix
+
+
+def test_the_schema_beside_a_starter_takes_it(tmp_path: Path) -> None:
+    import jsonschema
+
+    path = tmp_path / "recipe.yaml"
+    assert run("init", str(path)).exit_code == 0
+    named = path.read_text().splitlines()[0].partition("$schema=")[2]
+    schema = json.loads((tmp_path / named).read_text())
+    data = json.loads(json.dumps(parse(path.read_text(), "f").data))
+    assert list(jsonschema.Draft7Validator(schema).iter_errors(data)) == []
 
 
 def test_init_and_its_recipe(tmp_path: Path) -> None:

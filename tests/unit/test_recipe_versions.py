@@ -143,6 +143,16 @@ def test_a_step_does_not_depend_on_the_types_of_the_model() -> None:
 
 
 WRONG = [
+    *(
+        bad(
+            "precision",
+            f"{{mode: mixed, compute_dtype: bfloat16, ops: {{matmul: {strange}}}}}",
+            "CC104",
+            "9:65",
+            ".ops.matmul",
+        )
+        for strange in ("{a: 1}", "[{a: 1}]", "[compute]", "1", "null")
+    ),
     bad("version", "3", "CC105", "1:10"),
     bad("version", "0", "CC105", "1:10"),
     bad("model", FUSED, "CC105", "3:71", ".attention"),

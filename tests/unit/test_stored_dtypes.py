@@ -74,6 +74,19 @@ def test_one_residual_sum_in_another_type_is_found(half: bool) -> None:
         assert check["operations"].result == result, check["operations"]
 
 
+def test_sums_under_other_names_accuse_no_program() -> None:
+    """A program that adds in a fused operation shows fewer sums than the shipped BERT has."""
+    recipe, observation = of_version_2()
+    manifest = observation.manifest
+    assert manifest is not None
+    found = dict(manifest.operations)
+    others = tuple(each for each in found["pointwise"] if each.name != "add")
+    one = Operation(name="add", inputs=("float16",), output="float16", count=1)
+    found["pointwise"] = (*others, one)
+    check = by_name(recipe, replace(observation, manifest=replace(manifest, operations=found)))
+    assert check["operations"].result == "pass", check["operations"]
+
+
 def test_gradients_of_half_copies_are_handed_over_in_half_or_cast() -> None:
     recipe, found = of_version_2()
     for dtype, result in (("float16", "pass"), ("float32", "pass"), ("bfloat16", "fail")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -74,11 +75,11 @@ def judged(order: Sequence[OrderedCall], *, fused: bool = True, of: Recipe | Non
     return "; ".join(wrong_storage(of or recipe(), order, fused=fused))
 
 
-def with_call(name: str, number: int = 0, **changes: object) -> list[OrderedCall]:
+def with_call(name: str, number: int = 0, **changes: Any) -> list[OrderedCall]:
     """Return the forward pass with one call of a name changed."""
     order = forward()
     places = [n for n, one in enumerate(order) if one.name == name]
-    order[places[number]] = replace(order[places[number]], **changes)  # type: ignore[arg-type]
+    order[places[number]] = replace(order[places[number]], **changes)
     return order
 
 
@@ -175,7 +176,7 @@ def test_a_pointwise_operation_in_float32_is_found(name: str) -> None:
 
 def test_scores_are_found_where_attention_is_fused() -> None:
     assert "attention keeps its scores" in judged(forward(SCORES))
-    order = [one for one in forward() if one.name != "scaled_dot_product_attention"]
+    order = [call for call in forward() if call.name != "scaled_dot_product_attention"]
     assert "0 fused attentions, not 2" in judged(order)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosscast.plan.operations import Clip, Plan
 from crosscast.recipe.document import BertModel, CrossEntropy, Recipe
 from crosscast.recipe.predicates import fused_attention, own_types, stores_half
-from crosscast_paddle.target.precision import kernel_types
+from crosscast.targets.half_kernels import kernel_types
 
 
 def wide_norm_eps(recipe: Recipe) -> bool:

@@ -16,10 +16,10 @@ from crosscast.memory.tape import Block, Tape, Value, Weight
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import Dialect
 from crosscast.targets.capability import adaptations, judge
+from crosscast.targets.half_kernels import kernel_types
 from crosscast_paddle.target.adaptations import PaddleAdaptation as Adapt
 from crosscast_paddle.target.dialects import DIALECTS
 from crosscast_paddle.target.memory_ops import OPS
-from crosscast_paddle.target.precision import kernel_types
 from crosscast_paddle.target.rows import ROWS
 
 NOTES = MappingProxyType(

@@ -8,8 +8,9 @@ from typing import Literal
 
 from crosscast.emit.frame import Frame
 from crosscast.plan.operations import Plan
-from crosscast.recipe.document import OpType, OpTypes
+from crosscast.recipe.document import OpType
 from crosscast.targets.backend import Form
+from crosscast.targets.half_kernels import kernel_types
 from crosscast_paddle.target.adaptations import PaddleAdaptation
 
 HalfType = Literal["", "float16", "bfloat16"]
@@ -104,24 +105,6 @@ def _table(kinds: Mapping[str, OpType], half: HalfType) -> tuple[tuple[str, str]
     if "float32_stored_half" in kinds.values():
         table["stored"] = half
     return tuple(table.items())
-
-
-def kernel_types(chosen: OpTypes) -> Mapping[str, OpType]:
-    """Return how classes of operations are written: `half` where a kernel rounds once by itself.
-
-    Paddle's kernels for GPUs compute GELU, tanh, dropout, softmax and LayerNorm of half in float32
-    and round the result once. So `float32_stored_half` of what gets half is `half`.
-    """
-    kinds: dict[str, OpType] = chosen.model_dump()
-    stored = {name for name, kind in kinds.items() if kind != "float32"}
-    gets = {
-        "pointwise": {"matmul", "reductions"},
-        "reductions": {"matmul", "residual", "embeddings"},
-    }
-    for name, sources in gets.items():
-        if kinds[name] == "float32_stored_half" and sources <= stored:
-            kinds[name] = "half"
-    return kinds
 
 
 def auto_cast(plan: Plan, precision: PrecisionView, level: str, form: Form) -> str:

@@ -6,7 +6,7 @@ from crosscast.plan import predicates
 from crosscast.plan.operations import Clip, Plan, Step, UpdateScale
 from crosscast.recipe.document import BertModel, CustomModel, OpTypes, Recipe
 from crosscast.recipe.predicates import stores_half
-from crosscast_torch.target.types import kernel_types
+from crosscast.targets.half_kernels import kernel_types
 
 STOCK_CLIP_EPS = 1e-6
 """What torch.nn.utils.clip_grad_norm_ adds to the norm."""

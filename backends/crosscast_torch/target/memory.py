@@ -11,12 +11,12 @@ from crosscast.memory.records import Device, TracedModel
 from crosscast.memory.tape import Block, Tape, Weight
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import Dialect
+from crosscast.targets.half_kernels import kernel_types
 from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.memory_ops import CPU, CUDA, STEPS
 from crosscast_torch.target.optimizer import STOCK_ADAFACTOR, optimizer_view
 from crosscast_torch.target.overrides import TorchOverrides
 from crosscast_torch.target.rows import adapted_plan
-from crosscast_torch.target.types import kernel_types
 
 NOTES = MappingProxyType(
     {

@@ -6,15 +6,15 @@ it gets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from crosscast.emit.frame import Frame
 from crosscast.plan import predicates
 from crosscast.plan.operations import Autocast, Dtype, Plan
-from crosscast.recipe.document import OpType, OpTypes
+from crosscast.recipe.document import OpType
 from crosscast.targets.backend import Form
+from crosscast.targets.half_kernels import kernel_types
 from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.api import TorchSpelling
 
@@ -181,22 +181,3 @@ def types_view(plan: Plan, frame: Frame, spelling: TorchSpelling, form: Form) ->
             **{name: rounds(kind) for name, kind in kinds.items() if name != "residual"}
         ),
     )
-
-
-def kernel_types(chosen: OpTypes) -> Mapping[str, OpType]:
-    """Return how classes of operations are written: `half` where a kernel rounds once by itself.
-
-    PyTorch's kernels for GELU, tanh, dropout, softmax and LayerNorm in half compute in float32 and
-    round their result once (tests/probes/torch/test_half_kernels.py). So `float32_stored_half` of
-    what gets half is `half`.
-    """
-    kinds: dict[str, OpType] = chosen.model_dump()
-    stored = {name for name, kind in kinds.items() if kind != "float32"}
-    gets = {
-        "pointwise": {"matmul", "reductions"},
-        "reductions": {"matmul", "residual", "embeddings"},
-    }
-    for name, sources in gets.items():
-        if kinds[name] == "float32_stored_half" and sources <= stored:
-            kinds[name] = "half"
-    return kinds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import torch
 from torch.nn import functional as F
@@ -16,10 +17,10 @@ def name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def of_rounded(function: object, *tensors: torch.Tensor) -> float:
+def of_rounded(function: Callable[..., torch.Tensor], *tensors: torch.Tensor) -> float:
     """Share of a half kernel's results that are the float32 results, rounded once."""
-    half = function(*tensors)  # type: ignore[operator]
-    wide = function(*(tensor.float() for tensor in tensors)).to(half.dtype)  # type: ignore[operator]
+    half = function(*tensors)
+    wide = function(*(tensor.float() for tensor in tensors)).to(half.dtype)
     return float((half == wide).float().mean())
 
 

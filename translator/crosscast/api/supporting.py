@@ -257,9 +257,11 @@ def init(
     from crosscast.emit.render import template_root
     from crosscast.messages.output import OutputFile
     from crosscast.recipe.schema import schema_text
+    from crosscast.recipe.versions import OLDEST
 
     starter = (template_root() / "_shared" / "starter.recipe.yaml").read_text(encoding="utf-8")
-    texts = {Path(path).name: starter, "recipe-v1.json": schema_text()}
+    # The starter is of version 1, as everything is that both versions can say.
+    texts = {Path(path).name: starter, "recipe-v1.json": schema_text(OLDEST)}
     files = Files({name: OutputFile(text) for name, text in texts.items()}, False)
     if out is not None:
         files.write(out, force=force)

@@ -24,7 +24,6 @@ _NEW_FIELDS: tuple[PathKey, ...] = (
 POLICY_OF_1 = "float32_stream"
 WORDS_OF_1 = ("compute", "float32")
 """What classes of operations compute in; `compute` is called `half` since version 2."""
-_UPGRADED = {"compute": "half", "float32": "float32"}
 _CLASSES_OF_1 = frozenset(OpTypes.model_fields) - {"residual"}
 
 
@@ -89,7 +88,7 @@ def _upgraded_precision(precision: Mapping[str, Any], shipped: bool) -> dict[str
     if isinstance(ops, Mapping):
         # What neither version has was reported above; unknown fields are reported later.
         known = {
-            name: _UPGRADED.get(value, "float32") if name in _CLASSES_OF_1 else value
+            name: ("half" if value == "compute" else "float32") if name in _CLASSES_OF_1 else value
             for name, value in ops.items()
             if name != "residual"
         }
