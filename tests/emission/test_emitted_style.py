@@ -215,6 +215,18 @@ def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Tree(request.param, root, emitted, refusals)
 
 
+def write_own_modules(folder: Path, recipe: Recipe, backend: str) -> None:
+    """Put the user's modules beside a script: where they lie decides how imports are sorted."""
+    model, data = recipe.model, recipe.data
+    places = [model.factory[backend]] if model.kind == "custom" else []
+    if data.source == "custom":
+        places += [data.train, data.eval]
+    for place in places:
+        path = folder / f"{place.partition(':')[0].replace('.', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
 def run(*command: str | Path, cwd: Path | None = None) -> None:
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False
@@ -236,9 +248,12 @@ def test_ruff_finds_nothing(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("backend", program_names())
-def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> None:
+def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str, tmp_path: Path) -> None:
     """There `model` is a module of the user's own, and imports are sorted as such."""
-    folder = tree.files(f"*/{backend}/model.py")[0].parent
+    emitted = tree.files(f"*/{backend}/model.py")[0].parent
+    recipe, _ = sampled(tree.recipes)[int(emitted.parent.name)]
+    folder = shutil.copytree(emitted, tmp_path / backend)
+    write_own_modules(folder, recipe, backend)
     ruff = (sys.executable, "-m", "ruff")
     run(*ruff, "check", "--no-cache", ".", cwd=folder)
     run(
