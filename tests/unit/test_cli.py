@@ -29,7 +29,7 @@ NPZ = "{source: npz, train: a, eval: b}"
 @pytest.fixture
 def recipe(tmp_path: Path) -> str:
     path = tmp_path / "r.yaml"
-    path.write_text(text_of(precision=FLOAT16))
+    path.write_text(text_of(version="2", precision=FLOAT16))
     return str(path)
 
 
@@ -259,7 +259,7 @@ def test_init_and_its_recipe(tmp_path: Path) -> None:
     path = tmp_path / "new" / "my.yaml"
     result = run("init", str(path))
     assert result.exit_code == 0
-    assert f"written: {path}, {path.parent / 'recipe-v1.json'}\n" in result.stdout
+    assert f"written: {path}, {path.parent / 'recipe-v2.json'}\n" in result.stdout
     assert run("check", str(path), "--to", ALL).exit_code == 0
     path.write_text("mine")
     result = run("init", str(path))
@@ -271,7 +271,9 @@ def test_init_and_its_recipe(tmp_path: Path) -> None:
 
 
 def test_schema() -> None:
-    assert run("schema").stdout == schema_text()
+    assert run("schema").stdout == run("schema", "--version", "2").stdout == schema_text()
+    assert run("schema", "--version", "1").stdout == schema_text(1)
+    assert run("schema", "--version", "3").exit_code == 2
 
 
 def test_matrix() -> None:

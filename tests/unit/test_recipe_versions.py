@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crosscast.api.recipes import check
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
+from crosscast.messages.diagnostics import Severity
 from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.recipe.load import load
 from crosscast.recipe.policies import DEFAULT_POLICY, POLICIES
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.versions import as_written, said_in_version_1
@@ -202,3 +207,54 @@ def test_what_a_version_does_not_have_is_refused(
     changes: dict[str, str], expected: tuple[str, str, str]
 ) -> None:
     assert expected in found(text_of(**changes))
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ({}, "in version 2 attention keeps no scores, which saves memory"),
+        ({"precision": "{mode: none}"}, "in version 2 attention keeps no scores"),
+        ({"precision": FLOAT16}, "in version 2 operations store half precision and attention"),
+        ({"precision": FULL}, "in version 2 operations store half precision and attention"),
+        (
+            {"precision": "{mode: mixed, compute_dtype: float16, ops: {pointwise: compute}}"},
+            "in version 2 attention keeps no scores",
+        ),
+    ],
+)
+def test_check_says_what_version_2_would_mean(
+    sections: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "old.yaml"
+    path.write_text(text_of(**sections))
+    (note,) = check(path).diagnostics
+    assert (note.code, note.path, note.severity) == ("CC221", "version", Severity.NOTE)
+    assert note.message.startswith(said)
+    # What the hint says keeps the meaning.
+    old = load(str(path))
+    kept = dict(line.split(": ") for line in re.findall(r"(?:model|precision)\S+: \w+", note.hint))
+    text = text_of(**sections | {"version": "2"})
+    data = parse(text, "new.yaml").data
+    for place, value in kept.items():
+        section, _, name = place.partition(".")
+        data.setdefault(section, {})[name] = value
+    words = {"compute": "half"}
+    ops = data.get("precision", {}).get("ops", {})
+    ops |= {name: words.get(word, word) for name, word in ops.items()}
+    if "pointwise" in ops:
+        ops["residual"] = ops["pointwise"]
+        data["precision"]["policy"] = "float32_stream"
+    assert recipe_hash(build_recipe(parse(json.dumps(data), "new.yaml"))) == recipe_hash(old)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        text_of(version="2", precision=FLOAT16),
+        text_of(model="{kind: custom, factory: {torch: 'a:b'}}", precision=FLOAT16),
+    ],
+)
+def test_check_says_nothing_where_the_versions_mean_the_same(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "same.yaml"
+    path.write_text(text)
+    assert "CC221" not in {found.code for found in check(path).diagnostics}

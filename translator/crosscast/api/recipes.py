@@ -215,7 +215,7 @@ class Check(Result):
         if not self.ok:
             return "correct what the messages below name, and check again"
         if self.diagnostics:
-            return "read what targets do differently below, then compile"
+            return "read the messages below, then compile"
         return "crosscast compile RECIPE --to TARGET -o FOLDER"
 
 
@@ -262,4 +262,15 @@ def _problems(
     except DiagnosticError as error:
         raise DiagnosticError(*refused, *recipe.placed.placed(error).diagnostics) from None
     notices = [found for found in recipe.diagnostics if not refused or found.code != "CC109"]
-    return [*refused, *notices, *(found for built in compiled for found in built.diagnostics)]
+    built = [found for backend in compiled for found in backend.diagnostics]
+    return [*refused, *notices, *_newer(recipe), *built]
+
+
+def _newer(recipe: LoadedRecipe) -> Iterator[Diagnostic]:
+    from crosscast.recipe.validate import locate
+    from crosscast.recipe.versions import meaning_of_newer
+
+    document = recipe.placed.document
+    note = meaning_of_newer(recipe.fields, document.data)
+    if note:
+        yield locate(document, note)

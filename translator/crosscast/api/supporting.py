@@ -231,11 +231,14 @@ def doctor() -> Machine:
 
 
 @public
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of recipes."""
+def schema(
+    *,
+    version: Annotated[int, Parameter("Version of recipes.", least=1, most=2)] = 2,
+) -> dict[str, Any]:
+    """Return the JSON Schema of recipes of a version."""
     from crosscast.recipe.schema import recipe_schema
 
-    return recipe_schema()
+    return recipe_schema(version)
 
 
 @public
@@ -256,12 +259,11 @@ def init(
     """
     from crosscast.emit.render import template_root
     from crosscast.messages.output import OutputFile
+    from crosscast.recipe.document import VERSION
     from crosscast.recipe.schema import schema_text
-    from crosscast.recipe.versions import OLDEST
 
     starter = (template_root() / "_shared" / "starter.recipe.yaml").read_text(encoding="utf-8")
-    # The starter is of version 1, as everything is that both versions can say.
-    texts = {Path(path).name: starter, "recipe-v1.json": schema_text(OLDEST)}
+    texts = {Path(path).name: starter, f"recipe-v{VERSION}.json": schema_text(VERSION)}
     files = Files({name: OutputFile(text) for name, text in texts.items()}, False)
     if out is not None:
         files.write(out, force=force)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -36,11 +36,12 @@ def init_command(
     )
 
 
-def schema_command() -> None:
-    """Print the JSON Schema of recipes."""
-    from crosscast.recipe.schema import schema_text
+@options_of("supporting.schema")
+def schema_command(schema: Callable[..., dict[str, Any]]) -> None:
+    """Print the JSON Schema of recipes of a version."""
+    from crosscast.recipe.schema import text_of
 
-    print(schema_text(), end="")
+    print(text_of(schema()), end="")
 
 
 @options_of("supporting.matrix", without=["about"])

@@ -93,7 +93,11 @@ RECIPE_CODES = (
         "The field does not accept this value; the message lists what it accepts.",
     ),
     Code(
-        "CC105", "unsupported recipe version", "This version of crosscast reads recipe version 1."
+        "CC105",
+        "unsupported recipe version",
+        "The version is none that crosscast reads, or a field or a word is newer than the version "
+        "that the recipe names. docs/explanation/half-precision.md says what the versions differ "
+        "in.",
     ),
     Code(
         "CC106",
@@ -177,6 +181,12 @@ RECIPE_CODES = (
         "CC220",
         "contradictory launch settings",
         "Correct the fields that the message names. See docs/reference/launching.md.",
+    ),
+    Code(
+        "CC221",
+        "a newer version means something else",
+        "A recipe keeps the meaning of the version that it names. `check` says where the newest "
+        "version has another default; docs/explanation/half-precision.md explains it.",
     ),
     Code(
         "CC300",

@@ -119,7 +119,12 @@ def _tuples_as_draft7(node: Any) -> None:
 
 def schema_text(version: int = VERSION) -> str:
     """Return the schema of a version as the text that is committed and shipped."""
-    return json.dumps(recipe_schema(version), indent=2, ensure_ascii=False) + "\n"
+    return text_of(recipe_schema(version))
+
+
+def text_of(schema: Mapping[str, Any]) -> str:
+    """Return a schema as text, as files hold it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 @cache

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from crosscast.recipe.document import VERSION, OpType, OpTypes
+from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.recipe.document import VERSION, BertModel, OpType, OpTypes, Recipe
 from crosscast.recipe.yaml_source import PathKey
 
 OLDEST = 1
@@ -62,6 +63,29 @@ def _lookup(data: Any, path: PathKey) -> Any:
     for key in path:
         data = data.get(key) if isinstance(data, Mapping) else None
     return data
+
+
+def meaning_of_newer(recipe: Recipe, written: Mapping[str, Any]) -> Diagnostic | None:
+    """Return a note of what a document of version 1 would mean in version 2, if not the same.
+
+    Args:
+        recipe: what the document means.
+        written: the document, as written.
+    """
+    model, precision = recipe.model, recipe.precision
+    if written.get("version") != OLDEST or not isinstance(model, BertModel):
+        return None
+    changes, kept = ["attention keeps no scores"], [f"model.attention: {model.attention}"]
+    if recipe.half and "ops" not in (written.get("precision") or {}):
+        changes.insert(0, "operations store half precision")
+        kept.append(f"precision.policy: {precision.policy}")
+    return Diagnostic(
+        code="CC221",
+        severity=Severity.NOTE,
+        path="version",
+        message=f"in version {VERSION} {' and '.join(changes)}, which saves memory",
+        hint=f"write `version: {VERSION}`; with {' and '.join(kept)} it means the same as now",
+    )
 
 
 def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:

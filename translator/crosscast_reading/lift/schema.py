@@ -54,7 +54,10 @@ def lift_schema() -> dict[str, Any]:
                 **_object({kind: {"type": "integer"} for kind in KINDS}, *KINDS),
                 "description": "how many values of the recipe are of each kind",
             },
-            "recipe": {"type": ["object", "null"], "description": "see recipe-v1.json"},
+            "recipe": {
+                "type": ["object", "null"],
+                "description": "see recipe-v1.json and -v2.json",
+            },
             "not_said": {"type": "array", "items": _TEXT},
             "not_understood": {"type": "array", "items": {"$ref": "#/$defs/unread"}},
             "diagnostics": {"type": "array", "items": {"type": "object"}},

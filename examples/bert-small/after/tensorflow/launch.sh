@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bert-small: training for TensorFlow 2.16 or newer (Keras 3).
-# Written by crosscast 0.1.0 from recipe 86b6c899a6952599.
+# Written by crosscast 0.1.0 from recipe 48439cb69d5ee3aa.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

@@ -1,7 +1,7 @@
 """BERT encoder with a classification head.
 
 bert-small: training for TensorFlow 2.16 or newer (Keras 3).
-Written by crosscast 0.1.0 from recipe 86b6c899a6952599.
+Written by crosscast 0.1.0 from recipe 48439cb69d5ee3aa.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -74,7 +74,7 @@ class EncoderLayer(layers.Layer):
             tf.transpose(tf.reshape(project(x), heads), (0, 2, 1, 3))
             for project in (self.query, self.key, self.value)
         )
-        # Not fused attention: that would choose the type of its softmax by itself.
+        # TensorFlow has no fused attention: these weights are kept for backward (CC368).
         scores = float32(tf.matmul(q, k, transpose_b=True)) / HEAD_SIZE**0.5
         weights = tf.nn.softmax(scores + mask)
         context = tf.matmul(tf.cast(weights, v.dtype), v)

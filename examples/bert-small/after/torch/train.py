@@ -1,6 +1,6 @@
 """bert-small: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe 86b6c899a6952599.
+Written by crosscast 0.1.0 from recipe 48439cb69d5ee3aa.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -28,7 +28,7 @@ EPS = 1e-08
 WEIGHT_DECAY = 0.01
 MAX_NORM = 1.0
 SETTINGS = Settings(
-    recipe="86b6c899a6952599",
+    recipe="48439cb69d5ee3aa",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
     train="data/train.npz",
