@@ -138,7 +138,8 @@ class Precision(Section):
     """Dtypes of the classes in `ops` that are not set there. `stored_half`: all results are stored
     in half, long sums are computed in float32; derived for the shipped BERT in half precision.
     `float32_stream`: only matrix products are half, as in version 1. `autocast`: as PyTorch's
-    autocast on GPUs. `keras`: as the policies mixed_float16 and mixed_bfloat16."""
+    autocast on GPUs and Paddle's level O1. `keras`: as the policies mixed_float16 and
+    mixed_bfloat16."""
     ops: OpTypes = OpTypes.model_construct()
     tf32: bool = False
     """Allow TensorFloat-32 in float32 matmuls on GPUs that support it."""
