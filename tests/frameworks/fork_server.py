@@ -40,6 +40,7 @@ READ_AT_IMPORT = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "ONEDNN_", "DNNL_", "LD_"
 READ_BY = {
     "torch": ("TORCH_LOGS", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_"),
     "tensorflow": ("TF_", "XLA_", "KERAS_"),
+    "jax": ("JAX_", "XLA_"),
     "paddle": ("FLAGS_",),
 }
 """How variables begin that a program must have in common with its server."""

@@ -91,6 +91,7 @@ IMPORTS = {
     # The first step of an optimizer imports torch._dynamo, which takes longer than torch itself.
     "torch": ("torch", "torch._dynamo"),
     "tensorflow": ("tensorflow", "keras"),
+    "jax": ("jax", "flax.nnx", "optax"),
     "tf_keras": ("tensorflow", "tf_keras"),
     "paddle": ("paddle",),
     # No framework: what every command imports, and nothing that asks which plug-ins there are.

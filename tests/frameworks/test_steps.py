@@ -16,7 +16,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Step
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import Trace
-from frameworks import paddle_cases, tensorflow_cases, torch_cases
+from frameworks import jax_cases, paddle_cases, tensorflow_cases, torch_cases
 from frameworks.emitted_script import emit, tiny_recipe
 from frameworks.step_cases import Sections
 from frameworks.subprocesses import older, run_python, start
@@ -87,6 +87,14 @@ COLUMNS = {
         squares=2e-5,
     ),
 }
+COLUMNS["jax"] = Column(
+    cases=jax_cases.CASES,
+    more=frozenset(jax_cases.MORE),
+    near=2e-6,
+    half_loss=1e-3,
+    weights=2e-6,
+    own_plan=False,
+)
 TARGETS = [*COLUMNS, *older("paddle")]
 """What is run: paddle@2.6, too, if there is one."""
 

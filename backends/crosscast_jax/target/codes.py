@@ -1,0 +1,68 @@
+"""Diagnostic codes of the JAX backend's rows."""
+
+from __future__ import annotations
+
+from crosscast.messages.codes import Code
+
+CODES = (
+    Code(
+        "CC410",
+        "no autocast",
+        "JAX has no autocast: a layer computes in its `dtype`. The emitted model names the type of "
+        "every layer; your own model gets half copies of its weights and of the rows, and layers "
+        "with a `dtype` of their own keep it.",
+    ),
+    Code(
+        "CC411",
+        "no loss scaling",
+        "JAX, Flax NNX and optax scale no losses. The script scales the loss, and keeps weights "
+        "and optimizer as they are where a gradient is not finite.",
+    ),
+    Code(
+        "CC412",
+        "accumulation of optax",
+        "optax.MultiSteps multiplies by 0 what it does not want: one gradient that is not finite "
+        "makes the weights NaN in the middle of a window, and its sums for ever. The script adds "
+        "up the gradients of a window itself.",
+    ),
+    Code(
+        "CC413",
+        "clip formula differs",
+        "optax.clip_by_global_norm adds nothing to the norm; the script implements clipping.",
+    ),
+    Code(
+        "CC414",
+        "corrections of Adam",
+        "optax computes 1 - beta**t in float32, which is off by 1e-5 in the first updates for a "
+        "beta of 0.999. The script computes it without cancellation.",
+    ),
+    Code(
+        "CC415",
+        "another Adafactor",
+        "optax.adafactor factors only matrices of at least 128 rows and columns and adds epsilon "
+        "to every square; the script implements the neutral formula.",
+    ),
+    Code(
+        "CC416",
+        "momentum with the rate inside",
+        "optax applies the learning rate outside the momentum; the script implements this form.",
+    ),
+    Code(
+        "CC417",
+        "attention is computed again",
+        "Flax composes attention of two matrix products and a softmax. In the script the backward "
+        "pass computes it again, so that no scores are kept.",
+    ),
+    Code(
+        "CC418",
+        "one process",
+        "The emitted script for JAX trains in one process on one device. Use accumulation.steps "
+        "for large batches.",
+    ),
+    Code(
+        "CC419",
+        "formula of Adam",
+        "optax adds epsilon after the bias correction, and always corrects; the script implements "
+        "the form of the recipe.",
+    ),
+)

@@ -1,0 +1,145 @@
+"""Types of operations in the emitted model: what casts what, at every place.
+
+Dense layers and normalizations of Flax have a type of their own, to which they cast what they get.
+Everything else follows what it gets, so a cast is written where that is another type. Softmax,
+normalizations and dropout compute in float32 whatever they get and return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from crosscast.emit.frame import Frame
+from crosscast.plan import predicates
+from crosscast.plan.operations import Plan
+from crosscast.recipe.document import OpType
+from crosscast_jax.target.adaptations import JaxAdaptation
+
+Stored = Literal["float32", "half"]
+_CASTS = {"float32": ".astype(jnp.float32)", "half": ".astype(HALF)"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypesView:
+    """Types, and the casts between operations of different ones."""
+
+    half: Literal["", "float16", "bfloat16"]
+    """Half type of the computation; empty for none."""
+    model_half: bool
+    """Whether the emitted model casts by itself."""
+    copies: bool
+    """Whether the model gets half copies of its weights."""
+    spared: bool
+    """Whether normalizations keep their float32 weights."""
+    recomputed_attention: bool
+    """Whether the backward pass computes attention again."""
+    dense: str = ""
+    """Argument of dense layers."""
+    norm: str = ""
+    """Argument of normalizations."""
+    looked_up: str = ""
+    """Cast of rows of a table."""
+    embedded: str = ""
+    """Of their sum."""
+    product: str = ""
+    """Of what a dense layer gives, where it is rounded."""
+    factor: str = ""
+    """Of what attention multiplies."""
+    scores: str = ""
+    """Of scores, for softmax."""
+    weights: str = ""
+    """Of what softmax gives."""
+    context: str = ""
+    """Of the weights of attention, for their product with the values."""
+    stream: str = ""
+    """Of the residual stream, for the sum."""
+    added: str = ""
+    """Of what is added to it."""
+    point: str = ""
+    """Of what a dense layer gives, for GELU and tanh."""
+    activated: str = ""
+    """Of what GELU and tanh give."""
+    dropped: str = ""
+    """Of what dropout gives."""
+    half_loss: bool = False
+    """Whether the loss of a row is half."""
+    loss_computes: Stored = "float32"
+    """What it is computed in."""
+
+    @property
+    def logits(self) -> str:
+        """The cast of logits."""
+        return ".astype(HALF)" if self.loss_computes == "half" else ".astype(jnp.float32)"
+
+    @property
+    def loss_doc(self) -> str:
+        """The type of the loss, in words."""
+        return f"{self.half}, added in float32" if self.half_loss else "float32"
+
+    @property
+    def lowest(self) -> Literal["-1e9"]:
+        """What is added to the scores of padding, which are float32."""
+        return "-1e9"
+
+
+def _computes(kind: OpType) -> Stored:
+    return "half" if kind == "half" else "float32"
+
+
+def _stores(kind: OpType) -> Stored:
+    return "float32" if kind == "float32" else "half"
+
+
+def _cast(have: Stored, want: Stored) -> str:
+    return "" if have == want else _CASTS[want]
+
+
+def types_view(plan: Plan, frame: Frame) -> TypesView:
+    """Return the types of a plan's operations."""
+    half, has = predicates.half_type(plan), plan.adapted.__contains__
+    copies, typed = has(JaxAdaptation.HALF_COPIES), has(JaxAdaptation.TYPES)
+    attention = has(JaxAdaptation.RECOMPUTED_ATTENTION)
+    if not typed:
+        return TypesView(
+            half=half,
+            model_half=False,
+            copies=copies,
+            spared=False,
+            recomputed_attention=attention,
+        )
+    kinds = frame.op_types
+    dense, norm = _stores(kinds.matmul), _stores(kinds.reductions)
+    point, residual = _stores(kinds.pointwise), _stores(kinds.residual)
+    computes = _computes(kinds.pointwise)
+    drops = getattr(frame.model, "dropout", 0.0) > 0
+    # The stream is what a normalization gives; that of the embeddings goes through dropout.
+    first = point if drops else norm
+    branch = point if drops else dense
+    table: Stored = "half" if copies else "float32"
+    return TypesView(
+        half=half,
+        model_half=True,
+        copies=copies,
+        spared=copies,
+        recomputed_attention=attention,
+        dense=f", dtype={_NAMES[_computes(kinds.matmul)]}",
+        norm=f", dtype={_NAMES[norm]}",
+        looked_up=_cast(table, _computes(kinds.embeddings)),
+        embedded=_cast(_computes(kinds.embeddings), _stores(kinds.embeddings)),
+        product=_cast(_computes(kinds.matmul), dense),
+        factor=_cast(dense, _computes(kinds.matmul)),
+        scores=_CASTS["float32"],
+        weights=_cast("float32", norm),
+        context=_cast(point if drops else norm, _computes(kinds.matmul)),
+        stream=_CASTS[residual] if first != residual or norm != residual else "",
+        added=_cast(branch, residual),
+        point=_cast(dense, computes),
+        activated=_cast(computes, point),
+        dropped=_CASTS[point],
+        half_loss=kinds.losses != "float32",
+        loss_computes=_computes(kinds.losses),
+    )
+
+
+_NAMES = {"half": "HALF", "float32": "jnp.float32"}
