@@ -1,0 +1,62 @@
+"""Stock optax still behaves as the rows of the JAX backend claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frameworks.subprocesses import run_python
+
+pytestmark = pytest.mark.jax
+
+
+@pytest.fixture(scope="module")
+def facts() -> dict[str, Any]:
+    found: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "jax", "optax")
+    return found
+
+
+def test_multi_steps_never_recovers(facts: dict[str, Any]) -> None:
+    assert set(facts["multi_steps"]) == {"nan"}
+    assert facts["guarded"] == ["1.0"] * 6  # every later window is refused
+
+
+def test_what_is_not_finite_is_accepted_in_the_end(facts: dict[str, Any]) -> None:
+    assert facts["patience"] == ["1.0", "1.0", "nan", "nan"]
+
+
+def test_clip_adds_nothing_to_the_norm(facts: dict[str, Any]) -> None:
+    assert facts["clip"] == [pytest.approx(0.2, rel=1e-7), 1.0]
+    assert facts["clip_half"] == [0.0] * 4  # the norm is inf, and all updates vanish
+
+
+def test_corrections_are_rounded(facts: dict[str, Any]) -> None:
+    first, second, late = map(abs, facts["correction"])
+    assert 1e-6 < first < 5e-5
+    assert 1e-6 < second < 5e-5
+    assert late < 1e-6
+
+
+def test_adam_always_corrects(facts: dict[str, Any]) -> None:
+    assert {"b1", "b2", "eps", "eps_root"} <= set(facts["adam"])
+    assert not {"bias_correction", "correct_bias"} & set(facts["adam"])
+
+
+def test_adafactor_factors_large_matrices_only(facts: dict[str, Any]) -> None:
+    small, large = facts["factored"]
+    assert small == [[1], [1], [64, 64]]
+    assert large == [[128], [256], [1]]
+
+
+def test_the_rate_is_outside_the_momentum(facts: dict[str, Any]) -> None:
+    assert facts["momentum"] == pytest.approx(-(1.0 + 0.1 * 1.5))
+
+
+def test_decay_is_smaller_than_that_of_pytorch(facts: dict[str, Any]) -> None:
+    assert facts["decay"] == {"weight_decay": 1e-4}
+
+
+def test_nothing_scales_losses(facts: dict[str, Any]) -> None:
+    assert facts["scaling"] == []
