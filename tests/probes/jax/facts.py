@@ -175,7 +175,7 @@ FLAX = {
     "norm": Fact("error of a half LayerNorm", norm_rounds),
     "kept": Fact("shapes that attention keeps", lambda: [attention_keeps(a) for a in (False, True)]),
     "masks": Fact("masks of two layers after reseed differ", reseeded_masks),
-    "eps": Fact("defaults of LayerNorm", lambda: defaults(nnx.LayerNorm, "epsilon", "use_fast_variance")),
+    "eps": Fact("defaults of LayerNorm", lambda: defaults(nnx.LayerNorm.__init__, "epsilon", "use_fast_variance")),
     "gelu": Fact("default of gelu", lambda: defaults(jax.nn.gelu, "approximate")),
     "version": Fact("Flax", lambda: flax.__version__),
 }
