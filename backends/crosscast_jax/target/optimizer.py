@@ -99,7 +99,8 @@ def _chain(plan: Plan, own: Own, *, masked: bool) -> list[str]:
         if predicates.decays(step) or step.always_adapt:
             ratio = "optax.scale_by_trust_ratio()"
             adapts_some = not step.always_adapt and masked
-            parts.append(f"optax.masked({ratio}, decays(model))" if adapts_some else ratio)
+            mask = "jax.tree.map(bool, amounts)" if step.groups else "decays(model)"
+            parts.append(f"optax.masked({ratio}, {mask})" if adapts_some else ratio)
     elif not coupled:
         parts += decay
     if own in ("", "adam") and any(group.rate_factor != 1.0 for group in step.groups):
