@@ -47,6 +47,7 @@ from crosscast_parity.levels.updates import (
     measure_updates,
     still,
 )
+from crosscast_parity.levels.window_loss import check_window_loss
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
 
 FACTOR_LIMIT = limit_of("L1b", "loss factor")
@@ -76,7 +77,8 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
         words = f"a sum in half may round off {applied.limit:.1%} of a tensor's gradient"
         lost = [*lost, untested("L1b", "update of every tensor", words)]
     average = (check_average(plan, seen),) if plan.find(Ema) else ()
-    return (factors, check_norm(plan, roles, seen), applied, update, *lost, *average)
+    loss = (check_window_loss(seen),) if recipe.processes == 1 else ()
+    return (factors, *loss, check_norm(plan, roles, seen), applied, update, *lost, *average)
 
 
 def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Check:
