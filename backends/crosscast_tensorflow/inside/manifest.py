@@ -6,8 +6,9 @@ They are wrapped on top of what the emulation may have put there, so its own cas
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -34,6 +35,8 @@ LAYERS = {
     "RMSNormalization": "rms_norm",
     "Embedding": "embedding",
 }
+COMPOSED = ("gelu", "dropout")
+"""Functions that a script may define itself, which are one operation then."""
 KERAS = ("keras", "tf_keras")
 
 kind = emulate.TensorFlowTensors().kind
@@ -81,7 +84,16 @@ class TensorFlowTap:
                 layer = getattr(keras.layers, last, None)
                 if layer is None:
                     continue
-                self._patches.replace(layer, "call", _layer(recorder, name, layer.call))
+                own = [kind for kind in _subclasses(layer) if "call" in vars(kind)]
+                self._patches.replace(layer, "call", _layer(recorder.call, name, layer.call))
+                for subclass in own:
+                    composed = _layer(recorder.compose, name, subclass.call)
+                    self._patches.replace(subclass, "call", composed)
+        module: Any = inspect.getmodule(type(model))
+        for name in COMPOSED:
+            function = getattr(module, name, None)
+            if callable(function) and getattr(function, "__module__", "") == module.__name__:
+                self._patches.replace(module, name, _wrapped(recorder.compose, name, function))
         # Of half numbers Keras 3 takes the mean in float32 and rounds it: one operation in half.
         numpy = sys.modules.get("keras.src.backend.tensorflow.numpy")
         if numpy is not None and hasattr(numpy, "mean"):
@@ -92,20 +104,26 @@ class TensorFlowTap:
         self._patches.undo()
 
     def _wrap(self, recorder: Recorder, owner: Any, last: str, name: str) -> None:
-        self._patches.replace(owner, last, _wrapped(recorder, name, getattr(owner, last)))
+        self._patches.replace(owner, last, _wrapped(recorder.call, name, getattr(owner, last)))
 
 
-def _wrapped(recorder: Recorder, name: str, function: Callable[..., Any]) -> Any:
+def _subclasses(layer: type) -> Iterator[type]:
+    """Yield the classes that a program derives from a layer of Keras."""
+    for subclass in layer.__subclasses__():
+        yield from (subclass, *_subclasses(subclass))
+
+
+def _wrapped(record: Callable[..., Any], name: str, function: Callable[..., Any]) -> Any:
     def operation(*args: Any, **kwargs: Any) -> Any:
-        return recorder.call(kind, name, function, args, kwargs)
+        return record(kind, name, function, args, kwargs)
 
     # AutoGraph would otherwise rewrite the recorder along with the script.
     return tf.autograph.experimental.do_not_convert(operation)
 
 
-def _layer(recorder: Recorder, name: str, original: Callable[..., Any]) -> Any:
+def _layer(record: Callable[..., Any], name: str, original: Callable[..., Any]) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return recorder.call(kind, name, original, (self, *args), kwargs, self.weights)
+        return record(kind, name, original, (self, *args), kwargs, self.weights)
 
     return tf.autograph.experimental.do_not_convert(call)
 

@@ -63,7 +63,7 @@ class Recorder:
         self._order: list[dict[str, Any]] = []
         self._closed: set[str] = set()
         self._narrowed: dict[int, Any] = {}
-        self._depth = 0
+        self._depth = self._composing = 0
         self.autocast: str | None = None
         self.is_usual: Callable[[], bool] = lambda: True
         self.places: Mapping[int, str] = {}
@@ -119,18 +119,51 @@ class Recorder:
         finally:
             self._depth -= 1
         if self._depth == 0:
-            inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
-            output = next((k for k in map(kind, emulate.flat(result)) if k), None)
-            moved = name == "cast" and inputs == {output}
-            operands = [v for v in emulate.flat((args, kwargs)) if kind(v)]
-            to_half = "float32" in inputs and output in emulate.HALF
-            if name == "cast" and (to_half or self._are_narrowed(operands)):
-                self._narrowed[id(result)] = result  # kept, so that no other has its number
-            if inputs and output and not moved:
-                self._counts[name, tuple(sorted(inputs)), output] += 1
-                if len(self._order) < MOST_CALLS:
-                    self._append(name, sorted(inputs), output, operands, result)
+            self._note(kind, name, result, (args, kwargs), others)
         return result
+
+    def compose(
+        self,
+        kind: Callable[[Any], str | None],
+        name: str,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        others: Iterable[Any] = (),
+    ) -> Any:
+        """Call an operation that the program makes of others, and record it as `call` does.
+
+        Its parts are counted, too, but have no place in the order.
+        """
+        if self._depth:
+            return function(*args, **kwargs)
+        self._composing += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self._composing -= 1
+        self._note(kind, name, result, (args, kwargs), others)
+        return result
+
+    def _note(
+        self,
+        kind: Callable[[Any], str | None],
+        name: str,
+        result: Any,
+        arguments: Any,
+        others: Iterable[Any],
+    ) -> None:
+        inputs = {k for k in map(kind, (*emulate.flat(arguments), *others)) if k}
+        output = next((k for k in map(kind, emulate.flat(result)) if k), None)
+        moved = name == "cast" and inputs == {output}
+        operands = [v for v in emulate.flat(arguments) if kind(v)]
+        to_half = "float32" in inputs and output in emulate.HALF
+        if name == "cast" and (to_half or self._are_narrowed(operands)):
+            self._narrowed[id(result)] = result  # kept, so that no other has its number
+        if inputs and output and not moved:
+            self._counts[name, tuple(sorted(inputs)), output] += 1
+            if len(self._order) < MOST_CALLS and not self._composing:
+                self._append(name, sorted(inputs), output, operands, result)
 
     def _append(
         self, name: str, inputs: list[str], output: str, operands: Any, result: Any

@@ -29,6 +29,7 @@ from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.checks.table import limit_of
+from crosscast_parity.levels.gradient_types import wrong_gradients
 from crosscast_parity.levels.stored_types import wrong_storage
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
@@ -68,7 +69,10 @@ def check_dtypes(
     """
     windows, manifest = observation.windows, observation.manifest
     evaluated = manifest.evaluation if manifest else {}
-    kept = wrong_storage(recipe, manifest.order if manifest else (), fused=fused)
+    kept = (
+        *wrong_storage(recipe, manifest.order if manifest else (), fused=fused),
+        *wrong_gradients(recipe, manifest.backward if manifest else {}),
+    )
     forward = manifest.operations if manifest else {}
     return (
         _operations(recipe, "operations", forward, emulated, kept),

@@ -54,13 +54,15 @@ class Manifest:
     """Operations of a forward pass by class of `precision.ops`.
 
     `autocast`: the half type of the autocast, or of the policy of Keras, around it. `evaluation`:
-    operations of the evaluations; empty if none were seen. `order`: the calls of the forward pass.
+    operations of the evaluations; empty if none were seen. `backward`: of the first backward pass,
+    those that the program calls in gradients of its own. `order`: the calls of the forward pass.
     `closed`: functions whose operations were not seen.
     """
 
     autocast: str | None
     operations: Mapping[str, tuple[Operation, ...]]
     evaluation: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
+    backward: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
     order: tuple[OrderedCall, ...] = ()
     closed: tuple[str, ...] = ()
 
@@ -84,6 +86,7 @@ def read_manifest(path: Path) -> Manifest:
         autocast=autocast,
         operations=_classes(path, "operations", document.get("operations")),
         evaluation=_classes(path, "evaluation", document.get("evaluation", {})),
+        backward=_classes(path, "backward", document.get("backward", {})),
         order=tuple(_call(path, entry) for entry in _list(path, "order", document)),
         closed=tuple(map(str, _list(path, "closed", document))),
     )
