@@ -29,6 +29,7 @@ from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.checks.table import limit_of
+from crosscast_parity.levels.own_types import check_own_types
 from crosscast_parity.levels.stored_types import wrong_storage
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
@@ -68,11 +69,15 @@ def check_dtypes(
     """
     windows, manifest = observation.windows, observation.manifest
     evaluated = manifest.evaluation if manifest else {}
-    kept = wrong_storage(recipe, manifest.order if manifest else (), fused=fused)
-    forward = manifest.operations if manifest else {}
+    if recipe.half and not isinstance(recipe.model, BertModel):
+        forward = check_own_types(recipe, manifest, emulated=emulated)
+    else:
+        kept = wrong_storage(recipe, manifest.order if manifest else (), fused=fused)
+        seen = manifest.operations if manifest else {}
+        forward = [_operations(recipe, "operations", seen, emulated, kept)]
     return (
-        _operations(recipe, "operations", forward, emulated, kept),
-        _operations(recipe, "operations of the evaluation", evaluated, emulated),
+        *forward,
+        *_evaluation(recipe, evaluated, emulated),
         _delivered(recipe, windows),
         _gradient_grid(recipe, windows),
         _weight_grid(recipe, windows),
@@ -126,9 +131,6 @@ def _operations(
     kept: Iterable[str] = (),
 ) -> Check:
     operations = _computing(operations)
-    if recipe.half and not isinstance(recipe.model, BertModel):
-        # The rest is the model's own, or autocast's: it is held against the reference.
-        operations = {kind: of_kind for kind, of_kind in operations.items() if kind == MATMUL}
     checked = [operation for of_kind in operations.values() for operation in of_kind]
     if not checked:
         return untested(LEVEL, name, "no operations were recorded")
@@ -137,6 +139,20 @@ def _operations(
     count = sum(operation.count for operation in checked)
     fine = f"{count} operations in the types of the recipe{how}"
     return _verdict(name, problems, fine)
+
+
+def _evaluation(recipe: Recipe, operations: Operations, emulated: bool) -> Iterator[Check]:
+    name = "operations of the evaluation"
+    if not recipe.half or isinstance(recipe.model, BertModel):
+        yield _operations(recipe, name, operations, emulated)
+        return
+    products = {kind: of_kind for kind, of_kind in operations.items() if kind == MATMUL}
+    yield _operations(recipe, name, products, emulated)
+    others = {kind: of_kind for kind, of_kind in _computing(operations).items() if kind != MATMUL}
+    count = sum(operation.count for of_kind in others.values() for operation in of_kind)
+    if count:
+        words = f"{count} operations that are no products: no gradient tells what the model casts"
+        yield untested(LEVEL, f"{name}, the rest", words)
 
 
 def _wrong_operations(recipe: Recipe, operations: Operations) -> Iterator[str]:

@@ -187,19 +187,20 @@ def _shape(schedule: Schedule) -> Iterator[Diagnostic]:
         )
 
 
+_OWN_TYPES = {"matmul": "products in half", "losses": "float32 losses"}
+
+
 def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
     if isinstance(recipe.model, BertModel):
         return
-    for name, differs in (
-        ("policy", recipe.precision.policy != Precision().policy),
-        ("ops", recipe.precision.ops != OpTypes()),
-    ):
+    types = recipe.precision.ops
+    for name, differs in (("matmul", types.matmul != "half"), ("losses", types.losses != "float32")):
         if differs:
             yield Diagnostic(
                 code="CC210",
-                path=f"precision.{name}",
-                message=f"{name} applies only to the shipped BERT, not to a custom model",
-                hint="write the casts into your model",
+                path=f"precision.ops.{name}",
+                message=f"{name} of a custom model: the script decides, and has {_OWN_TYPES[name]}",
+                hint="remove it; write other casts into your model",
             )
     if recipe.activation_checkpointing:
         yield Diagnostic(
