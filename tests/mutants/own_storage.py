@@ -14,11 +14,16 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from crosscast import compile, load
+from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.load import load
 from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.dtypes import check_dtypes
 from crosscast_parity.recordings.observations import Observation
@@ -94,26 +99,36 @@ def checks_of(
 def _written(framework: str, dtype: str, model: OwnModel, folder: Path) -> tuple[Recipe, Path]:
     """Write an example with a change; return its recipe and its script."""
     home = problem(model.example, folder, dtype)
-    path = home / "recipe.yaml"
-    text = path.read_text()
-    if model.precision:
-        more = f"compute_dtype: {dtype}, {model.precision}"
-        text = text.replace("version: 1", "version: 2").replace(f"compute_dtype: {dtype}", more)
-        path.write_text(text)
-    recipe = load(str(path))
-    compile(recipe, framework).write(home, force=True)
-    script = next(home.rglob("train.py"))
-    for source in (home / f"model_{framework}.py", home / "data.py"):
-        text = source.read_text().replace("EVAL_ROWS = 8192, 512", "EVAL_ROWS = 64, 8")
-        text = text.replace("EVAL_ROWS = 4096, 512", "EVAL_ROWS = 64, 8")
-        (script.parent / source.name).write_text(text)
-    files = (script.parent / f"model_{framework}.py", script)
+    recipe, files = _compiled(framework, model.example, dtype, model.precision)
+    write_files(home, files)
+    script = home / "train.py"
+    data = home / "data.py"
+    text = data.read_text()
+    for many in ("8192, 512", "4096, 512"):
+        text = text.replace(f"TRAIN_ROWS, EVAL_ROWS = {many}", "TRAIN_ROWS, EVAL_ROWS = 64, 8")
+    data.write_text(text)
+    texts = (script.parent / f"model_{framework}.py", script)
     for old, new in model.edits:
-        file = next((file for file in files if old in file.read_text()), None)
+        file = next((file for file in texts if old in file.read_text()), None)
         if file is None:
             raise RuntimeError(f"{model.name}: {old!r} is in no file")
         file.write_text(file.read_text().replace(old, _typed(new, dtype)))
     return recipe, script
+
+
+@cache
+def _compiled(framework: str, example: str, dtype: str, precision: str) -> tuple[Recipe, Any]:
+    """Compile the recipe of an example; with another `precision` it is one of version 2."""
+    with TemporaryDirectory() as folder:
+        path = problem(example, Path(folder), dtype) / "recipe.yaml"
+        text = path.read_text()
+        if precision:
+            more = f"compute_dtype: {dtype}, {precision}"
+            text = text.replace("version: 1", "version: 2")
+            text = text.replace(f"compute_dtype: {dtype}", more)
+            path.write_text(text)
+        recipe = load(str(path))
+        return recipe, compile_recipe(recipe, [framework])[0].files
 
 
 def _typed(text: str, dtype: str) -> str:

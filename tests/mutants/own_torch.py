@@ -141,7 +141,8 @@ PLANTS = (
         "cross_entropy (losses)",
         (
             LOGITS,
-            f"{LOGITS}    logits = (logits - logits.mean(-1, keepdim=True)).to(torch.HALF).float()\n",
+            f"{LOGITS}    logits = logits - logits.mean(-1, keepdim=True)\n"
+            "    logits = logits.to(torch.HALF).float()\n",
         ),
     ),
     _gpt(
@@ -208,10 +209,19 @@ REWRITES = (
     _gpt(
         "residual sums in float32 by name",
         "",
-        (FIRST, FIRST.replace("x + self", "x.float() + self").replace("norm1(x)))", "norm1(x))).float()")),
+        (
+            FIRST,
+            FIRST.replace("x + self", "x.float() + self").replace(
+                "norm1(x)))", "norm1(x))).float()"
+            ),
+        ),
     ),
     _gpt("softmax by autocast", "", (FLOAT, "scores = scores")),
-    _gpt("LayerNorm rounded before a dense layer", "", (FIRST, FIRST.replace("norm1(x)", "norm1(x).to(torch.HALF)"))),
+    _gpt(
+        "LayerNorm rounded before a dense layer",
+        "",
+        (FIRST, FIRST.replace("norm1(x)", "norm1(x).to(torch.HALF)")),
+    ),
     _gpt(
         "GELU in float32 and back",
         "",
@@ -274,8 +284,8 @@ REWRITES = (
         (
             FLOAT,
             f"{OFF}\n"
-            "            steps = torch.arange(tokens, device=x.device).float()\n"
-            "            angles = steps[:, None] @ torch.ones(1, query.shape[-1], device=x.device)\n"
+            "            steps = torch.arange(tokens, device=x.device).float()[:, None]\n"
+            "            angles = steps @ steps.new_ones(1, query.shape[-1])\n"
             "        query = query * angles.cos().to(query.dtype)\n"
             "        scores = (query @ key.transpose(-2, -1)).float()",
         ),
@@ -310,7 +320,8 @@ REWRITES = (
         (
             UP,
             f"{OFF}\n"
-            "            weights = [t.to(torch.HALF) for t in (self.norm2.weight, self.norm2.bias)]\n"
+            "            weights = self.norm2.weight, self.norm2.bias\n"
+            "            weights = [weight.to(torch.HALF) for weight in weights]\n"
             f"            normed = F.layer_norm(x.to(torch.HALF), {SHAPE}, *weights, 1e-5)\n"
             '        hidden = F.gelu(self.up(normed), approximate="tanh")',
         ),

@@ -58,8 +58,16 @@ RULES = [
         "precision",
         "{mode: mixed, compute_dtype: float16, ops: {losses: compute}}",
         "CC210",
-        "9:50",
-        ".ops",
+        "9:56",
+        ".losses",
+        **OWN,
+    ),
+    bad(
+        "precision",
+        "{mode: mixed, compute_dtype: float16, ops: {matmul: float32}}",
+        "CC210",
+        "9:56",
+        ".matmul",
         **OWN,
     ),
     bad(

@@ -8,18 +8,17 @@ import tensorflow as tf
 
 
 class Sources:
-    """Follows operations of a graph back to the variables that they read.
-
-    Nothing is said of a tensor that was computed at once, without a graph.
-    """
+    """Follows operations of a graph back to the variables that they read."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], bool] = {}
 
-    def learned(self, value: Any) -> bool:
-        """Whether a tensor of a graph, or a variable, has numbers that are trained."""
+    def learned(self, value: Any) -> bool | None:
+        """Whether the numbers of a value depend on weights; None for a tensor without a graph."""
         if isinstance(value, tf.Variable) or hasattr(value, "__tf_tensor__"):
             return bool(getattr(value, "trainable", False))
+        if tf.is_tensor(value) and not tf.is_symbolic_tensor(value):
+            return None
         return tf.is_symbolic_tensor(value) and self._reads(value.op)
 
     def _reads(self, last: Any) -> bool:

@@ -83,13 +83,13 @@ def move_of(name: str) -> str | None:
 class Lineage:
     """Marks of the tensors of a forward pass.
 
-    `learned`: whether a tensor is computed from weights. `listed`: operations that the framework's
-    own autocast computes in float32 whatever they get.
+    `learned`: whether a tensor is computed from weights, None if it is not known. `listed`:
+    operations that the framework's own autocast computes in float32 whatever they get.
     """
 
     def __init__(self) -> None:
         self._marks: dict[int, tuple[Any, Mark]] = {}
-        self.learned: Callable[[Any], bool] = lambda value: False
+        self.learned: Callable[[Any], bool | None] = lambda value: None
         self.listed: frozenset[str] = frozenset()
 
     def clear(self) -> None:
@@ -110,7 +110,7 @@ class Lineage:
         if before == after:
             self._set(result, after, mark)
         elif after in emulate.HALF:
-            own = mark.plain == "float32" and not by_policy and self.learned(value)
+            own = mark.plain == "float32" and not by_policy and bool(self.learned(value))
             plain = "float32" if own else after
             self._set(result, after, Mark(plain, own or mark.rounded, mark.lookup))
         else:

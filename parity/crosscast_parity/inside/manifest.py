@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from crosscast_parity.inside import emulate
-from crosscast_parity.inside.lineage import Lineage, move_of, size_of
+from crosscast_parity.inside.lineage import Lineage, size_of
 
 BIAS = {"bias_add"}
 CLASSES: dict[str, frozenset[str]] = {
@@ -188,7 +188,8 @@ class Recorder:
         call: dict[str, Any] = {"name": name, "in": inputs, "out": output, "size": size}
         call["whole"] = size is not None and sizes.count(size) > 1
         call |= {"narrowed": self._are_narrowed(operands), "usual": self.is_usual()}
-        learned = self.frozen or any(map(self.lineage.learned, emulate.flat(result)))
+        trained = [self.lineage.learned(part) for part in emulate.flat(result)]
+        learned = self.frozen or any(known is not False for known in trained)
         self._order.append({**call, **told, "learned": learned, "place": self._place()})
 
     def _are_narrowed(self, operands: Iterable[Any]) -> bool:

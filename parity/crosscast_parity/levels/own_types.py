@@ -14,7 +14,7 @@ makes of it, and from the casts that the model has itself. Such a cast may
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check
@@ -43,9 +43,9 @@ def check_own_types(recipe: Recipe, manifest: Manifest | None, *, emulated: bool
         manifest: what was recorded of the run.
         emulated: whether half precision was emulated; said in the wording.
     """
-    order = [call for call in manifest.order if call.name != "cast"] if manifest else []
-    if manifest is None or not order:
+    if manifest is None or not _count(manifest):
         return [untested(LEVEL, NAME, "no operations were recorded")]
+    order = [call for call in manifest.order if call.name != "cast"]
     problems = list(dict.fromkeys((*_problems(recipe, order), *_beyond(recipe, manifest))))
     if problems:
         named = problems[:MOST_NAMED]
@@ -53,7 +53,7 @@ def check_own_types(recipe: Recipe, manifest: Manifest | None, *, emulated: bool
         words = "; ".join((*named, *more))
         checks = [Check(level=LEVEL, name=NAME, result="fail", wording=words)]
     else:
-        words = "; ".join(_fine(recipe, order, emulated))
+        words = "; ".join(_fine(recipe, manifest, order, emulated))
         checks = [Check(level=LEVEL, name=NAME, result="pass", wording=words)]
     return [*checks, *_rest(manifest, len(order))]
 
@@ -71,7 +71,7 @@ def class_of(call: OrderedCall) -> str:
 def _problems(recipe: Recipe, order: Calls) -> Iterator[str]:
     for call in order:
         kind = class_of(call)
-        if call.output in HALF and call.output != recipe.half:
+        if call.output in HALF and call.output != recipe.half and call.learned:
             yield f"{_at(call)} ({kind}) in {call.output}, not {recipe.half}"
         elif kind == MATMUL:
             if call.output != recipe.half and call.learned:
@@ -79,10 +79,9 @@ def _problems(recipe: Recipe, order: Calls) -> Iterator[str]:
         elif kind == "losses":
             if call.output in HALF or call.rounded:
                 yield f"{_at(call)} (losses) {_how(call)}, not float32"
-        elif kind in JUDGED and not _stores_half(recipe, kind):
-            if call.rounded or (kind != "reductions" and _is_made_half(call)):
-                what = f"{_at(call)} ({kind}) {_how(call)}"
-                yield f"{what}: by a cast of the model's own, where the recipe has float32"
+        elif kind in JUDGED and _is_rounded(call, kind) and not _stores_half(recipe, kind):
+            what = f"{_at(call)} ({kind}) {_how(call)}"
+            yield f"{what}: by the model's own cast or autocast; the recipe has float32"
     yield from _missing(recipe, order)
 
 
@@ -110,7 +109,16 @@ def _missing(recipe: Recipe, order: Calls) -> Iterator[str]:
 def _stores_half(recipe: Recipe, kind: str) -> bool:
     """Whether the recipe lets a class be stored in half; what the stream gets is the stream's."""
     types = recipe.precision.ops
-    return recipe.precision.mode == "full" or types.residual == "half" or getattr(types, kind) != "float32"
+    return (
+        recipe.precision.mode == "full"
+        or types.residual == "half"
+        or getattr(types, kind) != "float32"
+    )
+
+
+def _is_rounded(call: OrderedCall, kind: str) -> bool:
+    """Whether something was rounded for a call; a kernel in half rounds a reduction's result."""
+    return call.rounded or (kind != "reductions" and _is_made_half(call))
 
 
 def _is_made_half(call: OrderedCall) -> bool:
@@ -126,32 +134,32 @@ def _how(call: OrderedCall) -> str:
     return f"in {call.output}{rounded}"
 
 
-def _fine(recipe: Recipe, order: Calls, emulated: bool) -> Iterator[str]:
+def _fine(recipe: Recipe, manifest: Manifest, order: Calls, emulated: bool) -> Iterator[str]:
     """Yield what is right about the types: products by the recipe, the rest by what made it."""
-    kinds = Counter(class_of(call) == MATMUL for call in order)
     how = ", as the script asks; rounded by the emulation" if emulated else ""
-    yield f"{kinds[True]} products in the types of the recipe{how}"
+    yield f"{_count(manifest, (MATMUL,))} products in the types of the recipe{how}"
     others = [call for call in order if class_of(call) != MATMUL]
     own = [call for call in others if _is_made_half(call)]
     wide = sum(call.output == "float32" for call in others)
     types = f"{wide} in float32, {len(others) - wide} in {recipe.half}"
     yield f"{len(others)} other operations as autocast or policy and the recipe have them ({types})"
     if own:
-        yield f"{len(own)} of them in {recipe.half} by casts of the model's own, as {_at(own[0])}"
+        yield f"{len(own)} of them in {recipe.half} by the model's own casts, as {_at(own[0])}"
     float32 = [call for call in order if class_of(call) == MATMUL and call.output == "float32"]
     if float32:
         yield f"{len(float32)} products of constants in float32"
 
 
+def _count(manifest: Manifest, kinds: Collection[str] = tuple(CLASSES)) -> int:
+    """Count the operations of some classes, without casts."""
+    by_kind = (manifest.operations.get(kind, ()) for kind in kinds if kind != "casts")
+    return sum(operation.count for operations in by_kind for operation in operations)
+
+
 def _rest(manifest: Manifest, count: int) -> Iterator[Check]:
     """Say what was not looked at."""
-    counted = sum(
-        operation.count
-        for kind, operations in manifest.operations.items()
-        if kind != "casts"
-        for operation in operations
-    )
-    words = [f"{counted - count} operations beyond the recorded order"] * (counted > count)
+    beyond = _count(manifest) - count
+    words = [f"{beyond} operations whose order was not recorded"] if beyond > 0 else []
     if manifest.closed:
         words.append(f"what runs inside of {', '.join(manifest.closed)} was not seen")
     if words:

@@ -187,19 +187,16 @@ def _shape(schedule: Schedule) -> Iterator[Diagnostic]:
         )
 
 
-_OWN_TYPES = {"matmul": "products in half", "losses": "float32 losses"}
-
-
 def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
     if isinstance(recipe.model, BertModel):
         return
     types = recipe.precision.ops
-    for name, differs in (("matmul", types.matmul != "half"), ("losses", types.losses != "float32")):
-        if differs:
+    for name, fixed in (("matmul", "half"), ("losses", "float32")):
+        if getattr(types, name) != fixed:
             yield Diagnostic(
                 code="CC210",
                 path=f"precision.ops.{name}",
-                message=f"{name} of a custom model: the script decides, and has {_OWN_TYPES[name]}",
+                message=f"{name} of a custom model is {fixed}: autocast and the script decide",
                 hint="remove it; write other casts into your model",
             )
     if recipe.activation_checkpointing:
