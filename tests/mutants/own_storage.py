@@ -58,6 +58,12 @@ def plants_of(framework: str) -> Sequence[OwnModel]:
     return plants
 
 
+def unseen_of(framework: str) -> Sequence[OwnModel]:
+    """Return the bugs of a framework that the check of types does not tell from right models."""
+    unseen: Sequence[OwnModel] = import_module(f"mutants.own_{framework}").UNSEEN
+    return unseen
+
+
 def rewrites_of(framework: str) -> Sequence[OwnModel]:
     """Return the right models of a framework."""
     rewrites: Sequence[OwnModel] = import_module(f"mutants.own_{framework}").REWRITES
@@ -112,7 +118,7 @@ def _written(framework: str, dtype: str, model: OwnModel, folder: Path) -> tuple
         file = next((file for file in texts if old in file.read_text()), None)
         if file is None:
             raise RuntimeError(f"{model.name}: {old!r} is in no file")
-        file.write_text(file.read_text().replace(old, _typed(new, dtype)))
+        file.write_text(file.read_text().replace(old, typed(new, dtype)))
     return recipe, script
 
 
@@ -131,7 +137,7 @@ def _compiled(framework: str, example: str, dtype: str, precision: str) -> tuple
         return recipe, compile_recipe(recipe, [framework])[0].files
 
 
-def _typed(text: str, dtype: str) -> str:
+def typed(text: str, dtype: str) -> str:
     return text.replace("HALF", dtype).replace("OTHER", OTHER[dtype])
 
 
@@ -146,7 +152,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     accused = False
     for framework in options.frameworks:
         for dtype in options.dtypes:
-            plants, rewrites = plants_of(framework), rewrites_of(framework)
+            plants = [*plants_of(framework), *unseen_of(framework)]
+            rewrites = rewrites_of(framework)
             folder = options.output / f"{framework}-{dtype}"
             folder.mkdir(parents=True)
             models = [*plants, *rewrites]

@@ -116,6 +116,19 @@ PLANTS = (
     ),
 )
 
+UNSEEN = (
+    _gpt(
+        "mean in half, in a layer of the policy",
+        "",
+        (
+            "hidden = ops.cast(self.norm(x), self.compute_dtype)",
+            'x = x - ops.cast(ops.mean(ops.cast(x, "HALF"), -1, keepdims=True), "float32")\n'
+            "        hidden = ops.cast(self.norm(x), self.compute_dtype)",
+        ),
+    ),
+)
+"""Casts to half in a layer that computes in half: its policy would cast as well."""
+
 REWRITES = (
     *(_other(name, "as it is", "") for name in ("gpt", "resnet-cifar", "lstm-forecast")),
     _gpt(

@@ -213,8 +213,9 @@ def test_every_row_of_the_table_is_made_by_some_check(stand_ins: list[StandIn]) 
     )
     operation = Operation(name="add", inputs=("float32",), output="float32", count=1)
     sums = {"pointwise": (operation,)}
+    evaluated = {"pointwise": (replace(operation, output="float16"),)}
     own_model = Manifest(
-        autocast=None, operations=sums, evaluation=sums, order=(sum_,), closed=("a function",)
+        autocast=None, operations=sums, evaluation=evaluated, order=(sum_,), closed=("a function",)
     )
     own = own_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
     of_types = check_dtypes(own, Observation(windows=(), manifest=own_model), emulated=True)

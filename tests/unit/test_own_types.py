@@ -222,13 +222,26 @@ def test_products_beyond_the_recorded_order_are_judged_too() -> None:
     assert judged(more).wording == "mm (matmul) computed in float32, not bfloat16"
 
 
-def test_operations_of_an_evaluation_that_are_no_products_are_counted() -> None:
+def test_operations_in_half_that_only_the_evaluation_has_are_counted() -> None:
     seen = manifest(*FORWARD)
+    same = checks(replace(seen, evaluation=seen.operations))
+    assert same["operations of the evaluation"].result == "pass"
+    assert "operations of the evaluation, the rest" not in same
+    evaluated = manifest(*FORWARD, call("add", H), call("sum", F), call("mean", H)).operations
+    rest = checks(replace(seen, evaluation=evaluated))["operations of the evaluation, the rest"]
+    assert rest.result == "not tested"
+    assert rest.wording == "2 operations in half that the forward pass lacks, as add"
+
+
+def test_products_of_constants_may_be_float32_in_the_evaluation_too() -> None:
+    angles, wrong = call("matmul", F, learned=False), call("linear", F)
+    seen = manifest(*FORWARD, angles)
     made = checks(replace(seen, evaluation=seen.operations))
     assert made["operations of the evaluation"].result == "pass"
-    rest = made["operations of the evaluation, the rest"]
-    assert rest.result == "not tested"
-    assert rest.wording.startswith("8 operations that are no products")
+    evaluated = manifest(*FORWARD, angles, wrong).operations
+    assert checks(replace(seen, evaluation=evaluated))["operations of the evaluation"].wording == (
+        "linear (matmul) computed in float32, not bfloat16"
+    )
 
 
 @pytest.mark.parametrize("seen", [None, manifest()])

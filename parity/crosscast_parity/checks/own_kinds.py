@@ -148,7 +148,7 @@ TYPES = (
     Kind(
         "L0d",
         "operations of the evaluation, the rest",
-        "nothing: counts what is no product in the evaluation of a custom model",
+        "nothing: counts operations in half of a custom model that its forward pass does not have",
         "types",
         "evaluate",
         limit=None,

@@ -29,7 +29,7 @@ from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.checks.table import limit_of
-from crosscast_parity.levels.own_types import check_own_types
+from crosscast_parity.levels.own_types import check_own_types, evaluated_operations
 from crosscast_parity.levels.stored_types import wrong_storage
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
@@ -68,16 +68,15 @@ def check_dtypes(
         fused: whether the script has fused attention where the recipe says so.
     """
     windows, manifest = observation.windows, observation.manifest
-    evaluated = manifest.evaluation if manifest else {}
-    if recipe.half and not isinstance(recipe.model, BertModel):
-        forward = check_own_types(recipe, manifest, emulated=emulated)
+    seen = manifest or Manifest(autocast=None, operations={})
+    if _is_own_half(recipe):
+        forward = check_own_types(recipe, seen, emulated=emulated)
     else:
-        kept = wrong_storage(recipe, manifest.order if manifest else (), fused=fused)
-        seen = manifest.operations if manifest else {}
-        forward = [_operations(recipe, "operations", seen, emulated, kept)]
+        kept = wrong_storage(recipe, seen.order, fused=fused)
+        forward = [_operations(recipe, "operations", seen.operations, emulated, kept)]
     return (
         *forward,
-        *_evaluation(recipe, evaluated, emulated),
+        *_evaluation(recipe, seen, emulated),
         _delivered(recipe, windows),
         _gradient_grid(recipe, windows),
         _weight_grid(recipe, windows),
@@ -141,18 +140,22 @@ def _operations(
     return _verdict(name, problems, fine)
 
 
-def _evaluation(recipe: Recipe, operations: Operations, emulated: bool) -> Iterator[Check]:
-    name = "operations of the evaluation"
-    if not recipe.half or isinstance(recipe.model, BertModel):
+def _evaluation(recipe: Recipe, manifest: Manifest, emulated: bool) -> Iterator[Check]:
+    """Judge an evaluation: of a custom model products, and what the forward pass does not do."""
+    name, operations = "operations of the evaluation", manifest.evaluation
+    if not _is_own_half(recipe):
         yield _operations(recipe, name, operations, emulated)
         return
-    products = {kind: of_kind for kind, of_kind in operations.items() if kind == MATMUL}
-    yield _operations(recipe, name, products, emulated)
-    others = {kind: of_kind for kind, of_kind in _computing(operations).items() if kind != MATMUL}
-    count = sum(operation.count for of_kind in others.values() for operation in of_kind)
-    if count:
-        words = f"{count} operations that are no products: no gradient tells what the model casts"
+    products, unlike = evaluated_operations(recipe, manifest)
+    yield _operations(recipe, name, {MATMUL: products}, emulated)
+    if unlike:
+        count = sum(operation.count for operation in unlike)
+        words = f"{count} operations in half that the forward pass lacks, as {unlike[0].name}"
         yield untested(LEVEL, f"{name}, the rest", words)
+
+
+def _is_own_half(recipe: Recipe) -> bool:
+    return bool(recipe.half) and not isinstance(recipe.model, BertModel)
 
 
 def _wrong_operations(recipe: Recipe, operations: Operations) -> Iterator[str]:

@@ -22,7 +22,7 @@ from crosscast_parity.checks.kinds import Level
 from crosscast_parity.inside.emulate import HALF
 from crosscast_parity.inside.manifest import CLASSES
 from crosscast_parity.levels.tensor_checks import untested
-from crosscast_parity.recordings.type_manifest import Manifest, OrderedCall
+from crosscast_parity.recordings.type_manifest import Manifest, Operation, OrderedCall
 
 LEVEL: Level = "L0d"
 NAME = "operations"
@@ -35,7 +35,7 @@ JUDGED = ("residual", "embeddings", "reductions")
 Calls = Sequence[OrderedCall]
 
 
-def check_own_types(recipe: Recipe, manifest: Manifest | None, *, emulated: bool) -> list[Check]:
+def check_own_types(recipe: Recipe, manifest: Manifest, *, emulated: bool) -> list[Check]:
     """Judge all operations of the first forward pass of a custom model in half precision.
 
     Args:
@@ -43,7 +43,7 @@ def check_own_types(recipe: Recipe, manifest: Manifest | None, *, emulated: bool
         manifest: what was recorded of the run.
         emulated: whether half precision was emulated; said in the wording.
     """
-    if manifest is None or not _count(manifest):
+    if not _count(manifest):
         return [untested(LEVEL, NAME, "no operations were recorded")]
     order = [call for call in manifest.order if call.name != "cast"]
     problems = list(dict.fromkeys((*_problems(recipe, order), *_beyond(recipe, manifest))))
@@ -56,6 +56,43 @@ def check_own_types(recipe: Recipe, manifest: Manifest | None, *, emulated: bool
         words = "; ".join(_fine(recipe, manifest, order, emulated))
         checks = [Check(level=LEVEL, name=NAME, result="pass", wording=words)]
     return [*checks, *_rest(manifest, len(order))]
+
+
+def evaluated_operations(
+    recipe: Recipe, manifest: Manifest
+) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
+    """Return what is to be judged of an evaluation, and what cannot be.
+
+    No gradient tells there which numbers depend on weights, but the model is the same.
+
+    Returns:
+        The products, without those that the forward pass computes of constants; other operations
+        with half numbers that the forward pass does not have in the same types.
+    """
+    constant = {
+        call.name
+        for call in manifest.order
+        if call.name in CLASSES[MATMUL] and call.output == "float32" and not call.learned
+    }
+    products = tuple(
+        product
+        for product in manifest.evaluation.get(MATMUL, ())
+        if product.name not in constant or product.output == recipe.half
+    )
+    known = {_types_of(one) for of_kind in manifest.operations.values() for one in of_kind}
+    unlike = tuple(
+        one
+        for kind, of_kind in manifest.evaluation.items()
+        for one in of_kind
+        if kind not in (MATMUL, "casts")
+        and {*one.inputs, one.output} & {*HALF}
+        and _types_of(one) not in known
+    )
+    return products, unlike
+
+
+def _types_of(operation: Operation) -> tuple[str, tuple[str, ...], str]:
+    return operation.name, operation.inputs, operation.output
 
 
 def class_of(call: OrderedCall) -> str:
