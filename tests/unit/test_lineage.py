@@ -92,6 +92,12 @@ def moved(script: Script) -> None:
     script.call("add", H, stream, Tensor(H))
 
 
+def looked_up(script: Script) -> None:
+    table = script.cast(Tensor(F), H)
+    first = script.call("embedding", F, Tensor("int64"), table)  # as on the list of Paddle
+    script.call("add", F, first, script.call("embedding", F, Tensor("int64"), Tensor(F)))
+
+
 def statistics(script: Script) -> None:
     script.call("mean", H, script.cast(Tensor(F), H))
 
@@ -113,6 +119,7 @@ WRONG: dict[str, tuple[Callable[[Script], None], tuple[str, str, bool]]] = {
     "a stream that stays in half": (kept_in_half, (H, F, True)),
     "a stream that is rounded": (rounded, (F, F, True)),
     "a stream that is moved in between": (moved, (H, F, True)),
+    "lookups in a rounded table": (looked_up, (F, F, True)),
     "statistics of rounded numbers": (statistics, (H, F, True)),
     "a LayerNorm in half where autocast is off": (normalized_without_autocast, (H, F, True)),
     "a softmax that is asked for half": (softmax_of_another_type, (F, F, True)),

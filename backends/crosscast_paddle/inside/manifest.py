@@ -62,7 +62,7 @@ class PaddleTap:
         recorder.lineage.learned = learned
         if recorder.autocast:
             recorder.lineage.listed = policy_names(black_list()[recorder.autocast]["O1"])
-        weights = getattr(model, "parameters", list)()
+        weights: Any = getattr(model, "parameters", list)()
         recorder.frozen = any(weight.stop_gradient for weight in weights)
         named = getattr(model, "named_sublayers", None)
         recorder.places = (

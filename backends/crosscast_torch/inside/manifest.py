@@ -48,7 +48,7 @@ class TorchTap:
             recorder.is_usual = lambda: autocast() == recorder.autocast
             recorder.lineage.learned = _learned
             recorder.lineage.listed = in_float32()
-            weights = getattr(model, "parameters", list)()
+            weights: Any = getattr(model, "parameters", list)()
             recorder.frozen = not all(weight.requires_grad for weight in weights)
             named = getattr(model, "named_modules", dict[str, Any]().items)
             recorder.places = {id(module): path for path, module in named()}

@@ -156,7 +156,7 @@ class Lineage:
         looked_up = sum(self._mark(value, dtype).lookup for value, dtype in kinds)
         lookups = name == "add" and looked_up > 1
         kept = name == "embedding" or lookups or (name == "dropout" and looked_up > 0)
-        mark = Mark(plain, name == "dropout" and rounded, kept)
+        mark = Mark(plain, rounded and name in ("dropout", "embedding"), kept)
         for part in emulate.flat(result):
             self._set(part, output, mark)
         return Told(plain, rounded, lookups)
