@@ -13,8 +13,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
+from crosscast_parity.inside.emulate import HALF
+from crosscast_parity.inside.manifest import MOST_FRAMES, Patches, Recorder, Tap, canonical
 from crosscast_tensorflow.inside import emulate
+from crosscast_tensorflow.inside.graph_sources import Sources
 
 FUNCTIONS = emulate.FUNCTIONS | {
     "cast": "cast",
@@ -37,6 +39,10 @@ LAYERS = {
 }
 COMPOSED = ("gelu", "dropout")
 """Functions that a script may define itself, which are one operation then."""
+MOVING = (
+    *("reshape", "transpose", "concat", "stack", "unstack", "split", "gather", "where", "squeeze"),
+    *("expand_dims", "identity", "tile", "pad", "slice", "strided_slice", "broadcast_to"),
+)
 KERAS = ("keras", "tf_keras")
 
 kind = emulate.TensorFlowTensors().kind
@@ -55,6 +61,20 @@ def autocast() -> str | None:
     return None
 
 
+def by_policy() -> bool:
+    """Whether the layer that is running computes in half: then it casts as its policy does."""
+    layers = tuple(sys.modules[name].layers.Layer for name in KERAS if name in sys.modules)
+    frame = sys._getframe(1)
+    for _ in range(MOST_FRAMES):
+        layer = frame.f_locals.get("self")
+        if isinstance(layer, layers):
+            return getattr(layer, "compute_dtype", None) in HALF
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return False
+
+
 class TensorFlowTap:
     """Wraps the functions that the policy of the emulation knows, operators and layers."""
 
@@ -66,6 +86,10 @@ class TensorFlowTap:
         if self._patches.made:
             return
         recorder.autocast = autocast()
+        recorder.by_policy = by_policy
+        recorder.lineage.learned = Sources().learned
+        weights = getattr(model, "weights", [])
+        recorder.frozen = len(getattr(model, "trainable_weights", [])) < len(weights)
         layers: Any = getattr(model, "_flatten_layers", list)()
         recorder.places = {id(layer): getattr(layer, "path", layer.name) for layer in layers}
         for path, name in FUNCTIONS.items():
@@ -75,6 +99,11 @@ class TensorFlowTap:
                 for folder in folders:
                     owner = getattr(owner, folder)
                 self._wrap(recorder, owner, last, canonical(name) or name)
+        for path in MOVING:
+            for root in (tf, tf.compat.v2):
+                self._patches.replace(root, path, _moving(recorder, getattr(root, path)))
+        slicing = tf.Tensor.__getitem__
+        self._patches.replace(tf.Tensor, "__getitem__", _moving(recorder, slicing))
         for last in dir(tf.Tensor):
             operator = canonical(last) if last.startswith("__") else None
             if operator:
@@ -119,6 +148,13 @@ def _wrapped(record: Callable[..., Any], name: str, function: Callable[..., Any]
 
     # AutoGraph would otherwise rewrite the recorder along with the script.
     return tf.autograph.experimental.do_not_convert(operation)
+
+
+def _moving(recorder: Recorder, function: Callable[..., Any]) -> Any:
+    def move(*args: Any, **kwargs: Any) -> Any:
+        return recorder.move(kind, function, args, kwargs)
+
+    return tf.autograph.experimental.do_not_convert(move)
 
 
 def _layer(record: Callable[..., Any], name: str, original: Callable[..., Any]) -> Any:

@@ -121,10 +121,19 @@ TYPES = (
         "L0d",
         "operations",
         "the type of every operation of a forward pass, loss included, with `precision`; of a"
-        " custom model in half precision that of every product",
+        " custom model in half precision that of every product, and what the model's own casts take"
+        " from sums, normalizations, averages and losses that are not half in the recipe",
         "types",
         basis="equality",
         untested="no operation was seen: a compiled model, PyTorch before 2.4",
+    ),
+    Kind(
+        "L0d",
+        "operations, the rest",
+        "nothing: what runs inside of a function that hides it, or after 20 000 operations",
+        "types",
+        limit=None,
+        untested="always",
     ),
     Kind(
         "L0d",
@@ -135,6 +144,15 @@ TYPES = (
         "evaluate",
         basis="equality",
         untested="no operation was seen, as above",
+    ),
+    Kind(
+        "L0d",
+        "operations of the evaluation, the rest",
+        "nothing: counts operations in half of a custom model that its forward pass does not have",
+        "types",
+        "evaluate",
+        limit=None,
+        untested="always",
     ),
     Kind(
         "L0d",
