@@ -1,0 +1,146 @@
+"""Which layers an attribute, a list of layers or a variable of a loop stands for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast_reading.pysource.libraries.precision_words import MixedPrecision
+from crosscast_reading.pysource.libraries.public_names import HANDED_THROUGH
+from crosscast_reading.pysource.libraries.words import all_words
+from crosscast_reading.pysource.names.classes import lineage
+from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.programs.once import once
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.module import Function, Module
+    from crosscast_reading.pysource.programs.program import Program
+
+_SAME = frozenset({"to", "cuda", "train", "compile", "prepare", "requires_grad_", "apply"})
+"""Methods that return the model that they are called on or given."""
+_WRAPPERS = frozenset(name for words in all_words() for name in words.hidden_models)
+_DEPTH = 6
+_MOST = 48
+"""Layers of one list, all of which are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer by the call that makes it."""
+
+    name: str
+    """Qualified name of its class."""
+    call: ast.Call
+    module: Module
+
+
+def layers_of(node: ast.expr, module: Module, depth: int = 0) -> list[Layer]:
+    """Return the layers or lists that an expression can be; empty if one of them is unknown."""
+    layers: list[Layer] = []
+    for expression, where in chase(node, module):
+        if isinstance(expression, ast.Call):
+            layers += _made_by(expression, where, depth)
+        if len(layers) > _MOST:
+            break
+    return list(dict.fromkeys(layers))
+
+
+def _made_by(call: ast.Call, module: Module, depth: int) -> list[Layer]:
+    if depth > _DEPTH:
+        return []
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr in _SAME:
+        inner = [function.value, *call.args[:1]] if function.attr == "prepare" else [function.value]
+        return [layer for each in inner for layer in layers_of(each, module, depth + 1)]
+    layers: list[Layer] = []
+    for name in module.call(call).names:
+        if (name in HANDED_THROUGH or name in _WRAPPERS) and call.args:
+            layers += layers_of(call.args[0], module, depth + 1)
+        elif name:
+            layers.append(Layer(name, call, module))
+    return layers
+
+
+def elements(layer: Layer, table: MixedPrecision, depth: int = 0) -> list[Layer | list[Layer]]:
+    """Return the layers of a list or chain, in order; a list of its own for one of several parts.
+
+    `ModuleList([Block(), Block()])`, `Sequential(a, b)`, `ModuleList(Block() for _ in range(n))`.
+    """
+    items: list[Layer | list[Layer]] = []
+    for given, module in _given(layer):
+        for made in layers_of(given, module, depth + 1):
+            inner = elements(made, table, depth + 1) if _holds(made, table, depth) else []
+            if inner and re.fullmatch(table.lists, made.name):
+                items.append([each for each in inner if isinstance(each, Layer)])
+            else:
+                items.append(made)
+    return items[:_MOST]
+
+
+def _holds(layer: Layer, table: MixedPrecision, depth: int) -> bool:
+    return depth < _DEPTH and bool(re.fullmatch(table.lists, layer.name))
+
+
+def _given(layer: Layer) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield the expressions of the layers of a list."""
+    for argument in layer.call.args:
+        yield from _items(argument, layer.module)
+    target = _assigned_to(layer)
+    yield from _appended(layer.module).get(target, ()) if target else ()
+
+
+def _items(node: ast.expr, module: Module, depth: int = 0) -> Iterator[tuple[ast.expr, Module]]:
+    if depth > _DEPTH:
+        return
+    match node:
+        case ast.Starred(value=inner):
+            yield from _items(inner, module, depth + 1)
+        case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner):
+            yield inner, module
+        case ast.List(elts=inner) | ast.Tuple(elts=inner):
+            for each in inner:
+                yield from _items(each, module, depth + 1)
+        case ast.BinOp(left=ast.List() as inner, op=ast.Mult()):
+            yield from _items(inner, module, depth + 1)
+        case ast.Name():
+            for value, where in chase(node, module):
+                if isinstance(value, ast.List | ast.ListComp | ast.Tuple):
+                    yield from _items(value, where, depth + 1)
+                elif isinstance(value, ast.Call):
+                    yield value, where
+            yield from _appended(module).get(node.id, ())
+        case ast.Call() | ast.Attribute() | ast.Subscript() | ast.IfExp():
+            yield node, module
+
+
+def _assigned_to(layer: Layer) -> str:
+    match layer.module.parent(layer.call):
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            return layer.module.text(target)
+    return ""
+
+
+@once
+def _appended(module: Module) -> dict[str, list[tuple[ast.expr, Module]]]:
+    """Return what is put into lists: `layers.append(Block())`, by the text of the list."""
+    lists: dict[str, list[tuple[ast.expr, Module]]] = {}
+    for call in module.calls:
+        if call.method == "append" and len(call.node.args) == 1 and call.receiver is not None:
+            lists.setdefault(call.receiver_text, []).append((call.node.args[0], module))
+    return lists
+
+
+def method_of(
+    program: Program, name: str, methods: tuple[str, ...]
+) -> tuple[Module, Function] | None:
+    """Return the first of some methods that a class of the program, or a base of it, defines."""
+    scope = program.class_named(name) if ":" in name else None
+    for here in lineage(program, scope) if scope is not None else ():
+        for method in methods:
+            function = here.module.functions.get(f"{here.qualname}.{method}")
+            if function is not None:
+                return here.module, function
+    return None
