@@ -20,6 +20,7 @@ MIXED_PRECISION = MixedPrecision(
     regions=r"paddle\.amp\.(auto_cast|autocast|amp_guard)|paddle\.amp\.auto_cast\.\w+",
     half_throughout={"level": ("O2", "O3", "OD")},
     run=("forward",),
+    runs_first=r"paddle\.distributed\.fleet\.(utils\.)?recompute",
     chains=r"paddle\.nn\.Sequential",
     lists=r"paddle\.nn\.(LayerList|Sequential|LayerDict)",
     layers=r"paddle\.nn\.(\w+\.)*[A-Z]\w+",
@@ -28,10 +29,14 @@ MIXED_PRECISION = MixedPrecision(
     half_types=r"paddle\.(float16|bfloat16)|float16|bfloat16",
     operations=(
         Operations(
+            kind="dense",
+            stores="half",
+            names=rf"{_FUNCTIONAL}(linear|conv\dd)|paddle\.nn\.(Linear|Conv[123]D(Transpose)?)",
+        ),
+        Operations(
             kind="product",
             stores="half",
-            names=rf"paddle\.(matmul|mm|bmm|einsum)|{_FUNCTIONAL}(linear|conv\dd)"
-            r"|paddle\.nn\.(Linear|Conv[123]D(Transpose)?)",
+            names=r"paddle\.(matmul|mm|bmm|einsum)",
             methods=frozenset({"matmul", "mm", "bmm"}),
         ),
         Operations(

@@ -1,7 +1,7 @@
 """What autocast on CUDA does to types.
 
 Its lists are registrations for the dispatch key AutocastCUDA. tests/probes/torch/test_autocast.py
-shows every row in the installed release; `rms_norm` came with PyTorch 2.12 (pytorch/pytorch#174824).
+shows them in the installed release; `rms_norm` came with PyTorch 2.12 (pytorch/pytorch#174824).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ MIXED_PRECISION = MixedPrecision(
     regions=r"torch\.(cuda\.)?amp\.(autocast|auto_cast|autocast_mode\.autocast)|torch\.autocast",
     devices=frozenset({"cuda"}),
     run=("forward",),
+    runs_first=r"torch\.utils\.checkpoint\.checkpoint",
     chains=r"torch\.nn\.Sequential",
     lists=r"torch\.nn\.(ModuleList|Sequential|ModuleDict)",
     layers=r"torch\.nn\.(\w+\.)*[A-Z]\w+",
@@ -29,11 +30,15 @@ MIXED_PRECISION = MixedPrecision(
     half_types=r"torch\.(float16|half|bfloat16|get_autocast_(gpu_)?dtype)|half|bfloat16",
     operations=(
         Operations(
+            kind="dense",
+            stores="half",
+            names=rf"{_FUNCTIONAL}(linear|bilinear|conv\w+)"
+            r"|torch\.nn\.((Lazy)?Linear|Bilinear|(Lazy)?Conv(Transpose)?[123]d)",
+        ),
+        Operations(
             kind="product",
             stores="half",
-            names=r"torch\.(matmul|mm|bmm|einsum|addmm|baddbmm|addbmm|mv|tensordot|chain_matmul)"
-            rf"|{_FUNCTIONAL}(linear|bilinear|conv\w+)"
-            r"|torch\.nn\.((Lazy)?Linear|Bilinear|(Lazy)?Conv(Transpose)?[123]d)",
+            names=r"torch\.(matmul|mm|bmm|einsum|addmm|baddbmm|addbmm|mv|tensordot|chain_matmul)",
             methods=frozenset({"matmul", "mm", "bmm", "baddbmm", "addmm"}),
         ),
         Operations(

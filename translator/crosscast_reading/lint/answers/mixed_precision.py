@@ -9,13 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast_reading.lint.answers.loop import MAY_SWITCH_SCALER, trained_passes
-from crosscast_reading.pysource.libraries.precision_tables import table_of_region
+from crosscast_reading.pysource.libraries.precision_tables import table_of_region, tables
 from crosscast_reading.pysource.libraries.precision_words import MixedPrecision
 from crosscast_reading.pysource.programs.once import once
 from crosscast_reading.pysource.syntax.nodes import identifier, keyword
 from crosscast_reading.pysource.values.value import Known, Symbol, Value
-from crosscast_reading.readers.python.library_calls import plain
-from crosscast_reading.trainstep.events import Context, Event
+from crosscast_reading.readers.python.conditions import conditions_of
+from crosscast_reading.readers.python.default_conditions import holds_by_default
+from crosscast_reading.readers.python.library_calls import (
+    calls_matching,
+    plain,
+    text_value,
+    value_of,
+)
+from crosscast_reading.trainstep.events import Context, Event, Guard
 from crosscast_reading.trainstep.frames.object_kinds import is_model_name
 from crosscast_reading.trainstep.steps.search import training_steps
 from crosscast_reading.trainstep.tensors.forward import Forward
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
 
+_DEVICE = re.compile(r"^[\w.\s'\"=!()]*(device|cuda|cpu)[\w.\s'\"=!()]*$")
 _OTHER_TYPE = re.compile(r"float(32|64)?$|double$|fp32$")
 
 
@@ -38,6 +46,8 @@ class MixedPass:
     context: Context | None
     """The region of mixed precision around it; None if the model itself may enter one."""
     table: MixedPrecision
+    by_policy: bool
+    """Whether a policy makes the whole program mixed."""
     output: Tensor
     """What the model returns."""
 
@@ -65,12 +75,18 @@ def kept_by(program: Program) -> Kept:
             table = _table(program, context)
             if table is None or _stores_half(program, table):
                 continue
-            on = context is not None and certainly_on(context, table) and _is_reached(event)
+            by_policy = _by_policy(program) is table
+            by_region = context is not None and certainly_on(context, table)
+            on = (by_region or by_policy) and _is_reached(event)
             reader = readers.setdefault(id(table), Forward(program, table))
-            output = _run(reader, event, on)
-            passes.append(
-                MixedPass(event=event, context=context if on else None, table=table, output=output)
+            mixed = MixedPass(
+                event=event,
+                context=context if by_region and on else None,
+                table=table,
+                by_policy=by_policy and on,
+                output=_run(reader, event, on),
             )
+            passes.append(mixed)
     findings = tuple((reader.table, reader.findings) for reader in readers.values())
     return Kept(tuple(passes), findings)
 
@@ -92,7 +108,21 @@ def _run(reader: Forward, event: Event, on: bool) -> Tensor:
 def _table(program: Program, context: Context | None) -> MixedPrecision | None:
     if context is not None:
         return table_of_region(context.name)
-    return _entered_anywhere(program)
+    return _by_policy(program) or _entered_anywhere(program)
+
+
+@once
+def _by_policy(program: Program) -> MixedPrecision | None:
+    """Return the table of the framework whose policy certainly makes the whole program mixed."""
+    for table in tables():
+        for call in calls_matching(program, re.compile(table.policies)):
+            policy = call.argument("policy") or value_of(
+                next(iter(call.node.args), None), call.module
+            )
+            sure = all(holds_by_default(condition) for condition in conditions_of(call))
+            if sure and re.fullmatch(table.mixed, text_value(policy)):
+                return table
+    return None
 
 
 @once
@@ -108,7 +138,7 @@ def certainly_on(context: Context, table: MixedPrecision) -> bool:
     switch = detail.get("enabled", detail.get("enable", Known(True)))
     if not (isinstance(switch, Known) and switch.value is True):
         return False
-    if any(guard.by_default is not True for guard in context.guards):
+    if not all(guard.by_default or _asks_device(guard) for guard in context.guards):
         return False
     if _OTHER_TYPE.search(_word(detail.get("dtype"))):
         return False
@@ -122,6 +152,11 @@ def certainly_on(context: Context, table: MixedPrecision) -> bool:
         if plain(given) in values:
             return False
     return True
+
+
+def _asks_device(guard: Guard) -> bool:
+    """Whether a condition asks what the machine has: `nullcontext() if device == "cpu" else …`."""
+    return guard.by_default is None and bool(_DEVICE.search(guard.text))
 
 
 def _word(value: Value | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 OperationKind = Literal[
+    "dense",
     "product",
     "attention",
     "norm",
@@ -18,9 +19,10 @@ OperationKind = Literal[
     "lookup",
     "loss",
 ]
-"""- product: of matrices, convolutions. - attention: fused, which keeps no scores. - norm: of a row
-of activations. - pointwise: keeps its input for the backward pass. - sum: `torch.add`. - same: the
-same numbers in another form, or some of them. - lookup: rows of a table of weights."""
+"""- dense: a product with weights, a convolution. - product: of matrices. - attention: fused, which
+keeps no scores. - norm: of a row of activations. - pointwise: keeps its input for the backward
+pass. - sum: the function for it. - same: the same numbers in another form, or some of them.
+- lookup: rows of a table of weights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class Operations:
     """Regular expression for the whole of qualified names: functions, and classes of layers."""
     methods: frozenset[str] = frozenset()
     """Methods of tensors."""
+    logits: int = 0
+    """Position of the logits of a loss."""
     since: str = ""
     """The first version of the package that does so; empty: all versions that programs use."""
     versions_of: str = ""
@@ -58,6 +62,8 @@ class MixedPrecision:
     operations: tuple[Operations, ...] = ()
     run: tuple[str, ...] = ()
     """Methods of a model or layer that a call of it runs."""
+    runs_first: str = r"(?!)"
+    """Of functions that call their first argument with the others."""
     chains: str = r"(?!)"
     """Of classes whose layers run one after the other."""
     lists: str = r"(?!)"
@@ -81,6 +87,6 @@ class MixedPrecision:
             re.error: what should be a regular expression is none.
         """
         patterns = (self.regions, self.policies, self.mixed, self.chains, self.lists, self.layers)
-        more = (self.casts, self.float32, self.half_types)
+        more = (self.runs_first, self.casts, self.float32, self.half_types)
         for pattern in (*patterns, *more, *(row.names for row in self.operations)):
             re.compile(pattern)

@@ -116,6 +116,9 @@ def _called(node: ast.Call, frame: Frame, reader: Reader) -> Tensor:
     call = frame.module.call(node)
     if re.fullmatch(table.casts, call.name) and len(node.args) > 1:
         return cast(given[0], target_type(node.args[1], frame.module, table), node, frame)
+    if node.args and any(re.fullmatch(table.runs_first, name) for name in call.names):
+        layers = _layers(node.args[0], frame)
+        return run_layers(layers, node, given[1:], {}, frame, reader) if layers else NOTHING
     if (row := _agreed_row(call.names, frame.module, reader)) is not None:
         return result(row, node, _operands(given, named), frame, reader)
     if (defined := reader.program.function(call)) is not None:
@@ -178,6 +181,9 @@ def run_layers(
     reader: Reader,
 ) -> Tensor:
     """Return what a call returns that runs one of several layers."""
+    row = _agreed_row([layer.name for layer in layers], frame.module, reader)
+    if row is not None:
+        return result(row, node, _operands(given, named), frame, reader)
     results = [_run_layer(layer, node, given, named, frame, reader) for layer in layers]
     total = results[0]
     for other in results[1:]:

@@ -12,8 +12,9 @@ from crosscast_reading.pysource.libraries.precision_words import MixedPrecision
 from crosscast_reading.pysource.libraries.public_names import HANDED_THROUGH
 from crosscast_reading.pysource.libraries.words import all_words
 from crosscast_reading.pysource.names.classes import lineage
-from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.pysource.programs.once import once
+from crosscast_reading.pysource.programs.scopes import Binding
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Function, Module
@@ -52,16 +53,46 @@ def _made_by(call: ast.Call, module: Module, depth: int) -> list[Layer]:
     if depth > _DEPTH:
         return []
     function = call.func
-    if isinstance(function, ast.Attribute) and function.attr in _SAME:
+    names = module.call(call).names
+    handed = any(name in HANDED_THROUGH for name in names)
+    if isinstance(function, ast.Attribute) and function.attr in _SAME and not handed:
         inner = [function.value, *call.args[:1]] if function.attr == "prepare" else [function.value]
         return [layer for each in inner for layer in layers_of(each, module, depth + 1)]
     layers: list[Layer] = []
-    for name in module.call(call).names:
+    for name in names or tuple(_given_classes(function, module)):
         if (name in HANDED_THROUGH or name in _WRAPPERS) and call.args:
             layers += layers_of(call.args[0], module, depth + 1)
         elif name:
             layers.append(Layer(name, call, module))
     return layers
+
+
+def _given_classes(node: ast.expr, module: Module) -> Iterator[str]:
+    """Yield the classes that callers give for a parameter, or its default: `norm_layer(width)`."""
+    for expression, where in chase(node, module):
+        match expression:
+            case ast.Name() | ast.Attribute():
+                yield from filter(None, where.resolve_all(expression))
+                for binding in definitions(expression, where):
+                    default = _default(binding)
+                    if default is not None:
+                        yield from filter(None, where.resolve_all(default))
+            case ast.Call(args=[made, *_]) if where.resolve(expression.func) == "functools.partial":
+                yield from filter(None, where.resolve_all(made))
+
+
+def _default(binding: Binding) -> ast.expr | None:
+    """Return the default of a parameter."""
+    function = binding.scope.node
+    if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
+        return None
+    arguments = function.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(plain), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return next((default for parameter, default in pairs if parameter is binding.node), None)
 
 
 def elements(layer: Layer, table: MixedPrecision, depth: int = 0) -> list[Layer | list[Layer]]:

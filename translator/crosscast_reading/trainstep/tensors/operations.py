@@ -20,7 +20,7 @@ def result(
     match row.kind:
         case "product":
             return product(node, tensors, frame, reader)
-        case "attention":
+        case "dense" | "attention":
             reader.consume(tensors, place, casts=frame.half)
             return Tensor(moves=True, half=frame.half)
         case "norm":

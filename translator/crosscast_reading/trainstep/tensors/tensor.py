@@ -54,15 +54,21 @@ class Tensor:
     parts: tuple[Tensor, ...] = ()
     """Of a tuple."""
 
-    def marked(self, *causes: Cause) -> Iterable[Mark]:
-        """Return the marks of some causes, those of parts included."""
-        own = [mark for mark in self.marks if mark.cause in causes]
-        return (*own, *(mark for part in self.parts for mark in part.marked(*causes)))
+    def marked(self, *causes: Cause) -> list[Mark]:
+        """Return the marks of some causes in the order of the text, those of parts included."""
+        own = sorted((mark for mark in self.marks if mark.cause in causes), key=_position)
+        return [*own, *(mark for part in self.parts for mark in part.marked(*causes))]
 
     @property
     def whole(self) -> Tensor:
         """The tensor itself; of a tuple, one that stands for all its parts."""
         return united(self.parts) if self.parts else self
+
+
+def _position(mark: Mark) -> tuple[str, int, int]:
+    node = mark.place.node
+    line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+    return (mark.place.module.source.name, line, column)
 
 
 NOTHING = Tensor()
@@ -88,16 +94,17 @@ def agreed(first: Tensor, second: Tensor) -> Tensor:
         parts = zip(first.parts, second.parts, strict=True)
         return Tensor(parts=tuple(agreed(one, other) for one, other in parts))
     first, second = first.whole, second.whole
-    others = {(mark.cause, mark.place): mark for mark in second.marks}
-    marks = (_either(mark, others.get((mark.cause, mark.place))) for mark in first.marks)
     return Tensor(
         moves=first.moves and second.moves,
         half=first.half and second.half,
-        marks=frozenset(mark for mark in marks if mark is not None),
+        marks=frozenset((*_also_in(second, first), *_also_in(first, second))),
     )
 
 
-def _either(mark: Mark, other: Mark | None) -> Mark | None:
-    if other is None or mark.via == other.via:
-        return None if other is None else mark
-    return mark if mark.via is not None and other.via is not None else replace(mark, via=None)
+def _also_in(other: Tensor, tensor: Tensor) -> Iterable[Mark]:
+    """Return the marks of a tensor with causes that the other one has as well."""
+    for mark in tensor.marks:
+        like = [each for each in other.marks if each.cause == mark.cause]
+        if like:
+            summed = mark.via is not None and all(each.via is not None for each in like)
+            yield mark if summed else replace(mark, via=None)

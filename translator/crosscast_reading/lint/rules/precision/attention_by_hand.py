@@ -17,17 +17,27 @@ from crosscast_reading.trainstep.tensors.tensor import Place
 def check(subject: Subject) -> Iterator[Finding]:
     """Find attention by hand whose weights nothing else uses, where a fused one exists."""
     for table, findings in kept_by(subject.program).findings:
-        for place, product in findings.attentions.items() if table.fused_attention else ():
-            if place in findings.given_away or _has_fused(place, table.fused_words):
-                continue
-            yield Finding(
-                span=place.module.span(place.node),
-                message=f"{place.text} keeps the weights of attention for the backward pass in "
-                f"float32, and {product.text} a half copy: 6 bytes for each of rows x heads x "
-                "tokens x tokens",
-                hint=f"use `{table.fused_attention}`, which keeps none of them",
-                related=(product.module.span(product.node),),
-            )
+        if not table.fused_attention:
+            continue
+        groups: dict[Place, list[Place]] = {}
+        for place, product in findings.attentions.items():
+            groups.setdefault(product, []).append(place)
+        for product, places in groups.items():
+            if findings.given_away.isdisjoint(places) and not _has_fused(
+                product, table.fused_words
+            ):
+                yield _finding(product, places, table.fused_attention)
+
+
+def _finding(product: Place, places: list[Place], fused: str) -> Finding:
+    first = places[0]
+    return Finding(
+        span=first.module.span(first.node),
+        message=f"{first.text} keeps the weights of attention for the backward pass in float32, "
+        f"and {product.text} a half copy: 6 bytes for each of rows x heads x tokens x tokens",
+        hint=f"use `{fused}`, which keeps none of them",
+        related=tuple(place.module.span(place.node) for place in (product, *places[1:])),
+    )
 
 
 def _has_fused(place: Place, words: tuple[str, ...]) -> bool:

@@ -21,10 +21,10 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=place.module.span(place.node),
-                message=f"{place.text} makes an activation float32, and {via.text} stays it up to "
-                f"{leak.consumer.text}",
+                message=f"{place.text} makes an activation float32, and {via.text} stays float32 "
+                f"up to {leak.consumer.text}",
                 hint="leave it out: products, softmax and normalizations compute in the type that "
-                f"they need; in float32 it costs {FORMULA}",
+                f"they need; float32 takes {FORMULA}",
                 related=(
                     via.module.span(via.node),
                     leak.consumer.module.span(leak.consumer.node),
@@ -50,6 +50,6 @@ RULE = Rule(
     ),
     right=MODEL,
     check=check,
-    hints=("autocast", "auto_cast", "amp_guard"),
+    hints=("autocast", "auto_cast", "amp_guard", "mixed_"),
     sources=("PyTorch docs, Autocast Op Reference",),
 )
