@@ -28,6 +28,7 @@ MIXED_PRECISION = MixedPrecision(
     layers=r"torch\.nn\.(\w+\.)*[A-Z]\w+",
     float32=r"torch\.float(32)?",
     half_types=r"torch\.(float16|half|bfloat16|get_autocast_(gpu_)?dtype)|half|bfloat16",
+    type_arguments=frozenset({"torch_dtype"}),
     operations=(
         Operations(
             kind="dense",

@@ -12,7 +12,7 @@ from crosscast_reading.lint.answers.loop import MAY_SWITCH_SCALER, trained_passe
 from crosscast_reading.pysource.libraries.precision_tables import table_of_region, tables
 from crosscast_reading.pysource.libraries.precision_words import MixedPrecision
 from crosscast_reading.pysource.programs.once import once
-from crosscast_reading.pysource.syntax.nodes import identifier, keyword
+from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.pysource.values.value import Known, Symbol, Value
 from crosscast_reading.readers.python.conditions import conditions_of
 from crosscast_reading.readers.python.default_conditions import holds_by_default
@@ -62,7 +62,7 @@ class Kept:
 
 @once
 def kept_by(program: Program) -> Kept:
-    """Return what the trained forward passes of a program keep in mixed precision."""
+    """Return the trained forward passes of a program, and what they keep in float32."""
     readers: dict[int, Forward] = {}
     passes = []
     seen: set[ast.AST] = set()
@@ -202,9 +202,9 @@ def _cast_to(node: ast.Call, module: Module) -> Iterator[str]:
             identifier(function) == "set_default_dtype"
         ):
             yield _type_word(given, module)
-    loaded = keyword(node, "torch_dtype")
-    if loaded is not None:
-        yield _type_word(loaded, module)
+    for argument in node.keywords:
+        if any(argument.arg in table.type_arguments for table in tables()):
+            yield _type_word(argument.value, module)
 
 
 def _is_model(node: ast.expr) -> bool:

@@ -75,6 +75,8 @@ class MixedPrecision:
     float32: str = r"(?!)"
     """Of names of the type, and of its text."""
     half_types: str = r"(?!)"
+    type_arguments: frozenset[str] = frozenset()
+    """Arguments of functions that load a model with weights of a type."""
     fused_attention: str = ""
     """The function to use in place of attention by hand; empty if there is none that keeps less."""
     fused_words: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ _DEVICE = re.compile(r"device|cuda|gpu|cpu|rank|memory_format|non_blocking", re.
 
 
 def target_of_method(node: ast.Call, module: Module, table: MixedPrecision) -> Target:
-    """Return what a method of a tensor casts to."""
+    """Return the type that a method of a tensor casts to."""
     if not isinstance(node.func, ast.Attribute):
         return "none"
     if node.func.attr in _FIXED and not node.args:

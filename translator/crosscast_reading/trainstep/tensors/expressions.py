@@ -30,7 +30,7 @@ _CALLED = ".__call__"
 
 
 def tensor_of(node: ast.expr | None, frame: Frame, reader: Reader) -> Tensor:
-    """Return what an expression is, and note what its operations keep."""
+    """Return the tensor that an expression is, and note those that its operations keep."""
     match node:
         case ast.Name(id=name):
             return frame.tensors.get(name, NOTHING)
@@ -140,7 +140,7 @@ def _unknown(tensors: Sequence[Tensor]) -> Tensor:
 def _method(
     node: ast.Call, word: str, receiver: Tensor, given: list[Tensor], frame: Frame, reader: Reader
 ) -> Tensor:
-    """Return what a method of a tensor returns."""
+    """Return the result of a method of a tensor."""
     target = target_of_method(node, frame.module, reader.table)
     if target != "none" or word == "to":
         return cast(receiver, target, node, frame)
@@ -180,7 +180,7 @@ def run_layers(
     frame: Frame,
     reader: Reader,
 ) -> Tensor:
-    """Return what a call returns that runs one of several layers."""
+    """Return the result of a call that runs one of several layers."""
     row = _agreed_row([layer.name for layer in layers], frame.module, reader)
     if row is not None:
         return result(row, node, _operands(given, named), frame, reader)

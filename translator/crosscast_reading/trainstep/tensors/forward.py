@@ -41,7 +41,7 @@ class Forward(Reader):
         named: dict[str, Tensor],
         half: bool,
     ) -> Tensor:
-        """Return what a function returns; nothing for one that calls itself."""
+        """Return the result of a function; nothing for one that calls itself."""
         key = (function, tuple(given), tuple(sorted(named.items(), key=_name)), half)
         if key in self._known:
             return self._known[key]

@@ -73,7 +73,7 @@ class Reader(ABC):
         named: dict[str, Tensor],
         half: bool,
     ) -> Tensor:
-        """Return what a function returns for tensors; methods get those after `self`."""
+        """Return the result of a function for tensors; methods get those after `self`."""
 
     def consume(self, tensors: Sequence[Tensor], place: Place, *, casts: bool) -> None:
         """Note the float32 sums that go into an operation that keeps its input."""

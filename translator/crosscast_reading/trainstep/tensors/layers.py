@@ -46,7 +46,37 @@ def layers_of(node: ast.expr, module: Module, depth: int = 0) -> list[Layer]:
             layers += _made_by(expression, where, depth)
         if len(layers) > _MOST:
             break
-    return list(dict.fromkeys(layers))
+    return list(dict.fromkeys(layers)) or _entries(node, module, depth)
+
+
+def _entries(node: ast.expr, module: Module, depth: int) -> list[Layer]:
+    """Return the layers of an entry of a dictionary: `self.parts.blocks`, `parts["blocks"]`."""
+    match node:
+        case ast.Attribute(value=inner, attr=key):
+            pass
+        case ast.Subscript(value=inner, slice=ast.Constant(value=str(key))):
+            pass
+        case _:
+            return []
+    if depth > _DEPTH or isinstance(inner, ast.Name):
+        return []
+    return [
+        layer
+        for holder in layers_of(inner, module, depth + 1)
+        for entry in _values(holder.call.args, key)
+        for layer in layers_of(entry, holder.module, depth + 1)
+    ]
+
+
+def _values(given: list[ast.expr], key: str) -> Iterator[ast.expr]:
+    """Yield the entry of a dictionary under a key: `dict(blocks=…)`, `{"blocks": …}`."""
+    match given:
+        case [ast.Call(func=ast.Name(id="dict"), keywords=named)]:
+            yield from (each.value for each in named if each.arg == key)
+        case [ast.Dict(keys=keys, values=values)]:
+            for name, value in zip(keys, values, strict=True):
+                if isinstance(name, ast.Constant) and name.value == key:
+                    yield value
 
 
 def _made_by(call: ast.Call, module: Module, depth: int) -> list[Layer]:
@@ -156,7 +186,7 @@ def _assigned_to(layer: Layer) -> str:
 
 @once
 def _appended(module: Module) -> dict[str, list[tuple[ast.expr, Module]]]:
-    """Return what is put into lists: `layers.append(Block())`, by the text of the list."""
+    """Return the items put into lists by the text of the list: `layers.append(Block())`."""
     lists: dict[str, list[tuple[ast.expr, Module]]] = {}
     for call in module.calls:
         if call.method == "append" and len(call.node.args) == 1 and call.receiver is not None:

@@ -87,7 +87,7 @@ def united(tensors: Iterable[Tensor]) -> Tensor:
 
 
 def agreed(first: Tensor, second: Tensor) -> Tensor:
-    """Return what holds of a tensor that is one of two."""
+    """Return a tensor for one of two: that which holds of both."""
     if first == second:
         return first
     if first.parts and len(first.parts) == len(second.parts):

@@ -17,7 +17,7 @@ _SHAPES = ("normalized_shape", "hidden_size", "dim")
 
 
 def extra_bytes(place: Place, subject: Subject) -> str:
-    """Return what a normalization in float32 costs in words, as far as its size is known."""
+    """Return the cost of a normalization in float32 in words, as far as its size is known."""
     width = _width(place)
     if width is None:
         return ""

@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _logits(call: Call, lookup: Lookup) -> ast.expr | None:
-    """Return what a loss or softmax is computed of; None if it is another call."""
+    """Return the logits of a loss or softmax; None if it is another call."""
     row = lookup.named(call.name.removesuffix(".__call__"))
     if row is None or row.kind not in ("loss", "softmax"):
         return None

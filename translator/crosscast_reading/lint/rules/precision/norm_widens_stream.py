@@ -42,8 +42,8 @@ def _finding(leaks: list[Leak], subject: Subject) -> Finding:
     others = tuple(leak.mark.place for leak in leaks[1:])
     return Finding(
         span=place.module.span(place.node),
-        message=f"{place.text} returns float32 in mixed precision{since}, so that {via.text} is float32"
-        + (f": {cost}" if cost else ""),
+        message=f"{place.text} returns float32 in mixed precision{since}, and {via.text} stays "
+        "float32" + (f": {cost}" if cost else ""),
         hint="compute it with autocast off and weights in the type of its input, and round the sum "
         f"of the embeddings once; a float32 stream takes {FORMULA}",
         related=(via.module.span(via.node), *(p.module.span(p.node) for p in others)),
