@@ -18,6 +18,7 @@ MIXED_PRECISION = MixedPrecision(
     casts=r"tensorflow\.cast|keras\.ops\.cast",
     float32=r"tensorflow\.float32|float32",
     half_types=r"tensorflow\.(float16|bfloat16|half)|float16|bfloat16",
+    layer_type="dtype",
     operations=(
         Operations(
             kind="norm",

@@ -75,6 +75,8 @@ class MixedPrecision:
     float32: str = r"(?!)"
     """Of names of the type, and of its text."""
     half_types: str = r"(?!)"
+    layer_type: str = ""
+    """Argument that gives a layer a type of its own, whatever mixed precision says."""
     type_arguments: frozenset[str] = frozenset()
     """Arguments of functions that load a model with weights of a type."""
     fused_attention: str = ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.libraries.precision_words import Operations
 from crosscast_reading.pysource.libraries.signatures import holds
-from crosscast_reading.pysource.syntax.nodes import dotted_text
+from crosscast_reading.pysource.syntax.nodes import dotted_text, keyword
 from crosscast_reading.trainstep.tensors.casts import cast, target_of_method, target_type
 from crosscast_reading.trainstep.tensors.frame import Frame, Reader, is_number
 from crosscast_reading.trainstep.tensors.layers import Layer, elements, layers_of, method_of
@@ -120,13 +120,20 @@ def _called(node: ast.Call, frame: Frame, reader: Reader) -> Tensor:
         layers = _layers(node.args[0], frame)
         return run_layers(layers, node, given[1:], {}, frame, reader) if layers else NOTHING
     if (row := _agreed_row(call.names, frame.module, reader)) is not None:
-        return result(row, node, _operands(given, named), frame, reader)
+        made = result(row, node, _operands(given, named), frame, reader)
+        return Tensor(moves=made.moves) if _has_own_type(node, frame, table.layer_type) else made
     if (defined := reader.program.function(call)) is not None:
         return reader.call(*defined, given, named, frame.half)
     layers = _layers(function, frame)
     if layers:
         return run_layers(layers, node, given, named, frame, reader)
     return _unknown(_operands(given, named))
+
+
+def _has_own_type(node: ast.Call, frame: Frame, argument: str) -> bool:
+    """Whether a layer that is called was made with a type of its own."""
+    made = layers_of(node.func, frame.module) if argument else []
+    return any(keyword(layer.call, argument) is not None for layer in made)
 
 
 def _operands(given: Sequence[Tensor], named: dict[str, Tensor]) -> list[Tensor]:
