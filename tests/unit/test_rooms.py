@@ -93,6 +93,7 @@ TRAINSTEP = {
     "walk": "events frames windows",
     "steps": "events frames windows walk",
     "answers": "events frames windows",
+    "tensors": "",
 }
 READERS = {
     "protocol": "",
