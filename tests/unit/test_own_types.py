@@ -92,7 +92,7 @@ def test_a_right_model_is_told_with_all_its_operations() -> None:
     )
 
 
-ADDED = {"place": "block", "plain": F, "rounded": True}
+ADDED: dict[str, Any] = {"place": "block", "plain": F, "rounded": True}
 WRONG = {
     "a residual sum in half": (
         with_call(SUM, call("add", H, **ADDED)),
