@@ -22,6 +22,7 @@ from crosscast_reading.readers.python.library_calls import (
     text_value,
     value_of,
 )
+from crosscast_reading.sources.connected import connected
 from crosscast_reading.trainstep.events import Context, Event, Guard
 from crosscast_reading.trainstep.frames.object_kinds import is_model_name
 from crosscast_reading.trainstep.steps.search import training_steps
@@ -72,10 +73,11 @@ def kept_by(program: Program) -> Kept:
                 continue
             seen.add(event.node)
             context = event.context("autocast")
-            table = _table(program, context)
-            if table is None or _stores_half(program, table):
+            modules = connected(event.module)
+            table = _table(modules, context)
+            if table is None or _stores_half(modules, table):
                 continue
-            by_policy = _by_policy(program) is table
+            by_policy = _by_policy(modules) is table
             by_region = context is not None and certainly_on(context, table)
             on = (by_region or by_policy) and _is_reached(event)
             reader = readers.setdefault(id(table), Forward(program, table))
@@ -105,30 +107,34 @@ def _run(reader: Forward, event: Event, on: bool) -> Tensor:
     return outputs[0] if len(set(outputs)) == 1 else NOTHING
 
 
-def _table(program: Program, context: Context | None) -> MixedPrecision | None:
+def _table(modules: frozenset[Module], context: Context | None) -> MixedPrecision | None:
     if context is not None:
         return table_of_region(context.name)
-    return _by_policy(program) or _entered_anywhere(program)
+    entered = (table for module in modules if (table := _entered_in(module)))
+    return _by_policy(modules) or next(entered, None)
+
+
+def _by_policy(modules: frozenset[Module]) -> MixedPrecision | None:
+    """Return the table of the framework whose policy certainly makes a whole program mixed."""
+    return next((table for module in modules if (table := _policy_in(module))), None)
 
 
 @once
-def _by_policy(program: Program) -> MixedPrecision | None:
-    """Return the table of the framework whose policy certainly makes the whole program mixed."""
+def _policy_in(module: Module) -> MixedPrecision | None:
+    """Return the table of the framework whose policy a module certainly sets."""
     for table in tables():
-        for call in calls_matching(program, re.compile(table.policies)):
-            policy = call.argument("policy") or value_of(
-                next(iter(call.node.args), None), call.module
-            )
+        for call in calls_matching(module.program, re.compile(table.policies)):
+            policy = call.argument("policy") or value_of(next(iter(call.node.args), None), module)
             sure = all(holds_by_default(condition) for condition in conditions_of(call))
-            if sure and re.fullmatch(table.mixed, text_value(policy)):
+            if call.module is module and sure and re.fullmatch(table.mixed, text_value(policy)):
                 return table
     return None
 
 
 @once
-def _entered_anywhere(program: Program) -> MixedPrecision | None:
-    """Return the table of the framework whose regions a model of the program may enter itself."""
-    names = (name for call in program.calls() for name in call.names)
+def _entered_in(module: Module) -> MixedPrecision | None:
+    """Return the table of the framework whose regions something in a module enters."""
+    names = (name for call in module.calls for name in call.names)
     return next((table for name in names if (table := table_of_region(name))), None)
 
 
@@ -179,13 +185,9 @@ def _is_reached(event: Event) -> bool:
 
 
 @once
-def _half_models(program: Program) -> frozenset[str]:
-    """Return the types that models of a program are cast to as a whole, as they are written."""
-    words: set[str] = set()
-    for module in program.modules:
-        for call in module.calls:
-            words.update(_cast_to(call.node, module))
-    return frozenset(words)
+def _half_types_in(module: Module) -> frozenset[str]:
+    """Return the types that models are cast to as a whole in a module, as they are written."""
+    return frozenset(word for call in module.calls for word in _cast_to(call.node, module))
 
 
 def _cast_to(node: ast.Call, module: Module) -> Iterator[str]:
@@ -221,6 +223,7 @@ def _type_word(node: ast.expr, module: Module) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _stores_half(program: Program, table: MixedPrecision) -> bool:
-    """Whether a model of the program may be stored in half as a whole."""
-    return any(re.fullmatch(table.half_types, word) for word in _half_models(program))
+def _stores_half(modules: frozenset[Module], table: MixedPrecision) -> bool:
+    """Whether a model of connected modules may be stored in half as a whole."""
+    words = frozenset().union(*map(_half_types_in, modules))
+    return any(re.fullmatch(table.half_types, word) for word in words)
