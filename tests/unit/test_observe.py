@@ -288,7 +288,7 @@ def test_what_a_program_composes_is_one_operation_whose_parts_are_counted() -> N
     def kind(value: Any) -> str | None:
         return value if isinstance(value, str) else None
 
-    def norm(x: str) -> str:
+    def norm(x: str) -> Any:
         recorder.call(kind, "mean", lambda y: y, (x,), {})
         return recorder.compose(kind, "layer_norm", lambda y: y, (x,), {})
 

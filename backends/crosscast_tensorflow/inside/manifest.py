@@ -107,7 +107,7 @@ class TensorFlowTap:
         self._patches.replace(owner, last, _wrapped(recorder.call, name, getattr(owner, last)))
 
 
-def _subclasses(layer: type) -> Iterator[type]:
+def _subclasses(layer: Any) -> Iterator[Any]:
     """Yield the classes that a program derives from a layer of Keras."""
     for subclass in layer.__subclasses__():
         yield from (subclass, *_subclasses(subclass))

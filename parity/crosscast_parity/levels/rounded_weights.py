@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crosscast.plan.operations import Dtype, Plan
-from crosscast.reference.data import Array, Roles
+from crosscast.reference.data import Arithmetic, Array, Roles
 from crosscast.reference.rounding import round_to
-from crosscast_parity.levels.recompute import Arithmetic, Optimizer, Source, replays, rounding_room
+from crosscast_parity.levels.recompute import Optimizer, Source, replays, rounding_room
 from crosscast_parity.recordings.observations import ObservedWindow
 
 SURE = 8.0
