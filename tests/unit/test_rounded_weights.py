@@ -44,14 +44,14 @@ def decaying_rounded(recipe: Recipe, half: Dtype) -> Hook:
         if not isinstance(op, ops.Step) or not attempt.finite:
             return
         rate = learning_rate(schedule, attempt.position)
-        weights = dict(attempt.parameters)
-        for name, weight in weights.items():
+        parameters = dict(attempt.parameters)
+        for name, weight in attempt.parameters.items():
             if "LayerNorm" in name:
                 continue
             exact = weight.astype(np.float64)
             moved = exact - rate * decay * (round_to(weight, half) - exact)
-            weights[name] = moved.astype(np.float32)
-        attempt.parameters = weights
+            parameters[name] = moved.astype(np.float32)
+        attempt.parameters = parameters
 
     return before
 
