@@ -24,7 +24,7 @@ class Tensor:
 
 
 def kind(value: Any) -> str | None:
-    return value.kind if isinstance(value, Tensor) else None
+    return value.kind if isinstance(value, Tensor) and value.kind in (H, F) else None
 
 
 class Script:

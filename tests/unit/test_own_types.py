@@ -96,8 +96,8 @@ ADDED: dict[str, Any] = {"place": "block", "plain": F, "rounded": True}
 WRONG = {
     "a residual sum in half": (
         with_call(SUM, call("add", H, **ADDED)),
-        "add of block (residual) in bfloat16: by the model's own cast or autocast;"
-        " the recipe has float32",
+        "add of block (residual) in bfloat16: by the model's own cast or autocast,"
+        " where the recipe has float32",
     ),
     "a residual sum of what was rounded": (
         with_call(SUM, call("add", F, rounded=True)),
@@ -202,6 +202,13 @@ def test_the_first_of_several_are_named_and_the_rest_counted() -> None:
     check = judged(manifest(*wrong))
     assert check.wording.count("linear of block") == 3
     assert check.wording.endswith("; 2 more")
+
+
+def test_the_reason_of_several_is_given_once() -> None:
+    wrong = [call("add", H, f"block{n}", plain=F, rounded=True) for n in range(2)]
+    words = judged(manifest(*FORWARD, *wrong)).wording
+    assert words.count("where the recipe has float32") == 1
+    assert words.endswith("; add of block1 (residual) in bfloat16")
 
 
 def test_what_was_not_seen_is_said() -> None:

@@ -31,10 +31,10 @@ def recipe(precision: str = HALF, version: str = "2", model: str = MODEL) -> Rec
 
 
 def call(name: str, inputs: str, output: str, size: int = SIZE, **more: bool) -> OrderedCall:
-    flags = {"whole": False, "narrowed": False} | more
-    flags |= {"usual": True, "rounded": False, "lookups": False, "learned": True}
-    types: dict[str, Any] = {"inputs": (inputs,), "output": output, "plain": output, **flags}
-    return OrderedCall(name=name, size=size, place="", **types)
+    flags: dict[str, Any] = {"whole": False, "narrowed": False, "usual": True, **more}
+    flags |= {"rounded": False, "lookups": False, "learned": True}
+    types: dict[str, Any] = {"inputs": (inputs,), "output": output, "plain": output}
+    return OrderedCall(name=name, size=size, place="", **types, **flags)
 
 
 LOOKUPS = (

@@ -15,11 +15,11 @@ class Sources:
 
     def learned(self, value: Any) -> bool | None:
         """Whether the numbers of a value depend on weights; None for a tensor without a graph."""
-        if isinstance(value, tf.Variable) or hasattr(value, "__tf_tensor__"):
-            return bool(getattr(value, "trainable", False))
-        if tf.is_tensor(value) and not tf.is_symbolic_tensor(value):
-            return None
-        return tf.is_symbolic_tensor(value) and self._reads(value.op)
+        if hasattr(value, "trainable"):  # a variable of TensorFlow or Keras
+            return bool(value.trainable)
+        if tf.is_symbolic_tensor(value):
+            return self._reads(value.op)
+        return None if tf.is_tensor(value) else False
 
     def _reads(self, last: Any) -> bool:
         seen, waiting = set(), [last]

@@ -63,7 +63,7 @@ class TorchTap:
 
 
 def in_float32() -> frozenset[str]:
-    """Return what the surrounding autocast computes in float32 whatever it gets."""
+    """List the operations that the surrounding autocast computes in float32 in any case."""
     if autocast() is None:
         return frozenset()
     from crosscast_torch.inside.emulate import EmulatedHalf  # needs PyTorch 2.0

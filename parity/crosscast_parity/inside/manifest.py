@@ -195,7 +195,7 @@ class Recorder:
         output: str,
         kwargs: Any,
     ) -> dict[str, Any]:
-        """Return what the script's own casts have to do with a call."""
+        """Follow a call; say how the script's own casts bear on it."""
         kinds = [(value, dtype) for value in operands if (dtype := kind(value))]
         if name != "cast":
             usual, named = self.is_usual(), kwargs.get("dtype") is not None

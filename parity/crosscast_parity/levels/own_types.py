@@ -32,6 +32,7 @@ MOST_NAMED = 3
 MATMUL = "matmul"
 JUDGED = ("residual", "embeddings", "reductions")
 """Classes that must not take what a cast rounded. A lookup alone may be on its way to a product."""
+BY_ITSELF = ": by the model's own cast or autocast, where the recipe has float32"
 Calls = Sequence[OrderedCall]
 
 
@@ -48,7 +49,7 @@ def check_own_types(recipe: Recipe, manifest: Manifest, *, emulated: bool) -> li
     order = [call for call in manifest.order if call.name != "cast"]
     problems = list(dict.fromkeys((*_problems(recipe, order), *_beyond(recipe, manifest))))
     if problems:
-        named = problems[:MOST_NAMED]
+        named = list(_briefly(problems[:MOST_NAMED]))
         more = [f"{len(problems) - len(named)} more"] if len(problems) > len(named) else []
         words = "; ".join((*named, *more))
         checks = [Check(level=LEVEL, name=NAME, result="fail", wording=words)]
@@ -58,10 +59,18 @@ def check_own_types(recipe: Recipe, manifest: Manifest, *, emulated: bool) -> li
     return [*checks, *_rest(manifest, len(order))]
 
 
+def _briefly(problems: Sequence[str]) -> Iterator[str]:
+    """Give the reason that several have with the first of them alone."""
+    told = False
+    for problem in problems:
+        yield problem.removesuffix(BY_ITSELF) if told else problem
+        told = told or problem.endswith(BY_ITSELF)
+
+
 def evaluated_operations(
     recipe: Recipe, manifest: Manifest
 ) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
-    """Return what is to be judged of an evaluation, and what cannot be.
+    """Divide an evaluation into operations that are judged and those that cannot be.
 
     No gradient tells there which numbers depend on weights, but the model is the same.
 
@@ -117,8 +126,7 @@ def _problems(recipe: Recipe, order: Calls) -> Iterator[str]:
             if call.output in HALF or call.rounded:
                 yield f"{_at(call)} (losses) {_how(call)}, not float32"
         elif kind in JUDGED and _is_rounded(call, kind) and not _stores_half(recipe, kind):
-            what = f"{_at(call)} ({kind}) {_how(call)}"
-            yield f"{what}: by the model's own cast or autocast; the recipe has float32"
+            yield f"{_at(call)} ({kind}) {_how(call)}{BY_ITSELF}"
     yield from _missing(recipe, order)
 
 
@@ -172,7 +180,7 @@ def _how(call: OrderedCall) -> str:
 
 
 def _fine(recipe: Recipe, manifest: Manifest, order: Calls, emulated: bool) -> Iterator[str]:
-    """Yield what is right about the types: products by the recipe, the rest by what made it."""
+    """Tell the types of a right model: products by the recipe, the rest by what made them."""
     how = ", as the script asks; rounded by the emulation" if emulated else ""
     yield f"{_count(manifest, (MATMUL,))} products in the types of the recipe{how}"
     others = [call for call in order if class_of(call) != MATMUL]
@@ -194,7 +202,7 @@ def _count(manifest: Manifest, kinds: Collection[str] = tuple(CLASSES)) -> int:
 
 
 def _rest(manifest: Manifest, count: int) -> Iterator[Check]:
-    """Say what was not looked at."""
+    """Count the operations that were not judged, and name what hides some."""
     beyond = _count(manifest) - count
     words = [f"{beyond} operations whose order was not recorded"] if beyond > 0 else []
     if manifest.closed:
