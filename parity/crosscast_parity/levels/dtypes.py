@@ -27,8 +27,8 @@ from crosscast.recipe.predicates import stores_half
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
-from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.checks.table import limit_of
+from crosscast_parity.checks.type_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.levels.gradient_types import wrong_gradients
 from crosscast_parity.levels.own_types import check_own_types, evaluated_operations
 from crosscast_parity.levels.stored_types import wrong_storage
