@@ -132,16 +132,16 @@ def test_the_softmax_of_the_script_has_the_gradient_of_float32(
             assert found["of padding"] == 0.0
 
 
-@pytest.mark.parametrize("name", ["normalized", "gelu"])
+@pytest.mark.parametrize("function", ["normalized", "gelu"])
 def test_functions_of_the_script_round_what_float64_gives(
-    measured: Mapping[str, Any], name: str
+    measured: Mapping[str, Any], function: str
 ) -> None:
     seen = 0
     for recipe in QUICK:
-        found, half = measured[recipe][name], ALL[recipe].precision.compute_dtype
+        found, half = measured[recipe][function], ALL[recipe].precision.compute_dtype
         ops = ALL[recipe].precision.ops
         norm, point = ops.reductions == "float32_stored_half", ops.pointwise != "float32"
-        assert (found is not None) == (norm if name == "normalized" else point)
+        assert (found is not None) == (norm if function == "normalized" else point)
         if found:
             seen += 1
             assert found["types"][:2] == [half, half]

@@ -87,13 +87,12 @@ PYSOURCE = {
     "project": "syntax values programs names flags evaluation",
 }
 TRAINSTEP = {
-    "events": "",
+    **dict.fromkeys(("events", "tensors"), ""),
     "frames": "events",
     "windows": "events frames",
     "walk": "events frames windows",
     "steps": "events frames windows walk",
     "answers": "events frames windows",
-    "tensors": "",
 }
 READERS = {
     "protocol": "",

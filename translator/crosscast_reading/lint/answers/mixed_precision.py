@@ -27,8 +27,8 @@ from crosscast_reading.trainstep.events import Context, Event, Guard
 from crosscast_reading.trainstep.frames.object_kinds import is_model_name
 from crosscast_reading.trainstep.steps.search import training_steps
 from crosscast_reading.trainstep.tensors.forward import Forward
-from crosscast_reading.trainstep.tensors.frame import Findings
 from crosscast_reading.trainstep.tensors.layers import layers_of, method_of
+from crosscast_reading.trainstep.tensors.scope import Findings
 from crosscast_reading.trainstep.tensors.tensor import NOTHING, Tensor
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import Literal
 
 from crosscast_reading.pysource.libraries.precision_words import MixedPrecision
 from crosscast_reading.pysource.programs.module import Module
-from crosscast_reading.trainstep.tensors.frame import Frame
+from crosscast_reading.trainstep.tensors.scope import ForwardScope
 from crosscast_reading.trainstep.tensors.tensor import Mark, Place, Tensor
 
-Target = Literal["float32", "half", "other", "none"]
+CastType = Literal["float32", "half", "other", "none"]
 """none: no cast, as to another device."""
 _METHODS = frozenset({"to", "type", "astype", "type_as", "cast"})
-_FIXED: dict[str, Target] = {
+_FIXED: dict[str, CastType] = {
     "float": "float32",
     "half": "half",
     "bfloat16": "half",
@@ -25,7 +25,7 @@ _FIXED: dict[str, Target] = {
 _DEVICE = re.compile(r"device|cuda|gpu|cpu|rank|memory_format|non_blocking", re.I)
 
 
-def target_of_method(node: ast.Call, module: Module, table: MixedPrecision) -> Target:
+def target_of_method(node: ast.Call, module: Module, table: MixedPrecision) -> CastType:
     """Return the type that a method of a tensor casts to."""
     if not isinstance(node.func, ast.Attribute):
         return "none"
@@ -38,7 +38,7 @@ def target_of_method(node: ast.Call, module: Module, table: MixedPrecision) -> T
     return targets.pop() if len(targets) == 1 else ("other" if targets else "none")
 
 
-def target_type(node: ast.expr, module: Module, table: MixedPrecision) -> Target:
+def target_type(node: ast.expr, module: Module, table: MixedPrecision) -> CastType:
     """Return the type that an argument of a cast names."""
     text = node.value if isinstance(node, ast.Constant) else module.resolve(node)
     if isinstance(text, str) and text:
@@ -49,7 +49,7 @@ def target_type(node: ast.expr, module: Module, table: MixedPrecision) -> Target
     return "none" if _DEVICE.search(module.text(node)) else "other"
 
 
-def cast(tensor: Tensor, target: Target, node: ast.Call, frame: Frame) -> Tensor:
+def cast(tensor: Tensor, target: CastType, node: ast.Call, scope: ForwardScope) -> Tensor:
     """Return a tensor after a cast."""
     whole = tensor.whole
     if target == "none":
@@ -57,8 +57,8 @@ def cast(tensor: Tensor, target: Target, node: ast.Call, frame: Frame) -> Tensor
     kept = frozenset(mark for mark in whole.marks if mark.cause in ("scores", "weights"))
     if target == "half":
         return replace(whole, half=whole.moves, marks=kept)
-    if target == "float32" and frame.half and whole.half:
-        mark = Mark("cast", Place(node, frame.module))
+    if target == "float32" and scope.half and whole.half:
+        mark = Mark("cast", Place(node, scope.module))
         return Tensor(moves=True, marks=kept | {mark})
     if target == "float32":
         return replace(whole, half=False)

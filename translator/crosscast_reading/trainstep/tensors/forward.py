@@ -12,8 +12,8 @@ from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.syntax.nodes import dotted_text, keyword
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.trainstep.tensors.expressions import tensor_of
-from crosscast_reading.trainstep.tensors.frame import Frame, Reader
 from crosscast_reading.trainstep.tensors.layers import Layer, elements, layers_of
+from crosscast_reading.trainstep.tensors.scope import ForwardScope, Reader
 from crosscast_reading.trainstep.tensors.tensor import NOTHING, Tensor, agreed
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ class Forward(Reader):
             return NOTHING
         self._running.append(function)
         half = self._decorated(function, module, half)
-        frame = Frame(module, half, tensors=_bound(function, module, given, named))
-        self._block(function.body, frame)
+        scope = ForwardScope(module, half, tensors=_bound(function, module, given, named))
+        self._block(function.body, scope)
         self._running.pop()
-        returned = frame.returned[0] if frame.returned else NOTHING
-        for other in frame.returned[1:]:
+        returned = scope.returned[0] if scope.returned else NOTHING
+        for other in scope.returned[1:]:
             returned = agreed(returned, other)
-        kept = [mark for each in frame.returned for mark in each.marked("weights")]
+        kept = [mark for each in scope.returned for mark in each.marked("weights")]
         self.findings.given_away.update(mark.place for mark in kept)
         self._known[key] = returned
         return returned
@@ -86,126 +86,130 @@ class Forward(Reader):
 
     # ---- statements
 
-    def _block(self, statements: Sequence[ast.stmt], frame: Frame) -> None:
+    def _block(self, statements: Sequence[ast.stmt], scope: ForwardScope) -> None:
         for statement in statements:
-            if frame.ended:
+            if scope.ended:
                 return
-            self._statement(statement, frame)
+            self._statement(statement, scope)
 
-    def _statement(self, statement: ast.stmt, frame: Frame) -> None:
+    def _statement(self, statement: ast.stmt, scope: ForwardScope) -> None:
         match statement:
             case ast.Assign(targets=targets, value=value):
-                tensor = tensor_of(value, frame, self)
+                tensor = tensor_of(value, scope, self)
                 for target in targets:
-                    self._assign(target, tensor, frame)
+                    self._assign(target, tensor, scope)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                self._assign(target, tensor_of(value, frame, self), frame)
+                self._assign(target, tensor_of(value, scope, self), scope)
             case ast.AugAssign(target=target, value=value):
-                self._augment(statement, target, value, frame)
+                self._augment(statement, target, value, scope)
             case ast.Return(value=value):
-                frame.returned.append(tensor_of(value, frame, self))
-                frame.ended = True
+                scope.returned.append(tensor_of(value, scope, self))
+                scope.ended = True
             case ast.Raise() | ast.Continue() | ast.Break():
-                frame.ended = True
+                scope.ended = True
             case ast.Expr(value=value):
-                tensor_of(value, frame, self)
+                tensor_of(value, scope, self)
             case ast.If(test=test, body=body, orelse=other):
-                self._branches(test, body, other, frame)
+                self._branches(test, body, other, scope)
             case ast.For(target=target, iter=over, body=body):
-                self._loop(target, over, body, frame)
+                self._loop(target, over, body, scope)
             case ast.While(body=body):
-                self._loop(None, None, body, frame)
+                self._loop(None, None, body, scope)
             case ast.With(items=items, body=body):
-                before = frame.half
+                before = scope.half
                 for item in items:
-                    frame.half = self._within(item.context_expr, frame.module, frame.half)
-                self._block(body, frame)
-                frame.half = before
+                    scope.half = self._within(item.context_expr, scope.module, scope.half)
+                self._block(body, scope)
+                scope.half = before
             case ast.Try(body=body, orelse=other, finalbody=last):
-                self._block([*body, *other, *last], frame)
+                self._block([*body, *other, *last], scope)
 
-    def _assign(self, target: ast.expr, tensor: Tensor, frame: Frame) -> None:
+    def _assign(self, target: ast.expr, tensor: Tensor, scope: ForwardScope) -> None:
         match target:
             case ast.Name() | ast.Attribute():
                 name = dotted_text(target)
-                frame.tensors[name] = tensor
-                frame.layers.pop(name, None)
+                scope.tensors[name] = tensor
+                scope.layers.pop(name, None)
                 if isinstance(target, ast.Attribute):
                     self.findings.given_away.update(m.place for m in tensor.marked("weights"))
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 for number, item in enumerate(items):
                     whole = len(tensor.parts) == len(items)
-                    self._assign(item, tensor.parts[number] if whole else tensor.whole, frame)
+                    self._assign(item, tensor.parts[number] if whole else tensor.whole, scope)
 
     def _augment(
-        self, statement: ast.AugAssign, target: ast.expr, value: ast.expr, frame: Frame
+        self, statement: ast.AugAssign, target: ast.expr, value: ast.expr, scope: ForwardScope
     ) -> None:
         """`x += y` changes `x` in place, which keeps its type."""
         sides = ast.BinOp(left=_read(target), op=statement.op, right=value)
         ast.copy_location(sides, statement)
-        before = tensor_of(sides.left, frame, self)
-        after = tensor_of(sides, frame, self)
+        before = tensor_of(sides.left, scope, self)
+        after = tensor_of(sides, scope, self)
         kept = {(mark.cause, mark.place) for mark in before.marks}
         marks = frozenset(mark for mark in after.marks if (mark.cause, mark.place) in kept)
         moves = before.moves or after.moves
-        self._assign(target, Tensor(moves=moves, half=before.half, marks=marks), frame)
+        self._assign(target, Tensor(moves=moves, half=before.half, marks=marks), scope)
 
     def _branches(
-        self, test: ast.expr, body: list[ast.stmt], other: list[ast.stmt], frame: Frame
+        self, test: ast.expr, body: list[ast.stmt], other: list[ast.stmt], scope: ForwardScope
     ) -> None:
-        match evaluate(test, frame.module):
+        match evaluate(test, scope.module):
             case Known(value=bool(value)):
-                self._block(body if value else other, frame)
+                self._block(body if value else other, scope)
                 return
-        tensor_of(test, frame, self)
+        tensor_of(test, scope, self)
         ends = []
-        before = frame.tensors
+        before = scope.tensors
         for branch in (body, other):
-            frame.tensors, frame.ended = dict(before), False
-            self._block(branch, frame)
-            if not frame.ended:
-                ends.append(frame.tensors)
-        frame.ended = not ends
-        frame.tensors = ends[0] if ends else before
+            scope.tensors, scope.ended = dict(before), False
+            self._block(branch, scope)
+            if not scope.ended:
+                ends.append(scope.tensors)
+        scope.ended = not ends
+        scope.tensors = ends[0] if ends else before
         if len(ends) > 1:
             names = ends[0].keys() & ends[1].keys()
-            frame.tensors = {name: agreed(ends[0][name], ends[1][name]) for name in names}
+            scope.tensors = {name: agreed(ends[0][name], ends[1][name]) for name in names}
 
     def _loop(
-        self, target: ast.expr | None, over: ast.expr | None, body: list[ast.stmt], frame: Frame
+        self,
+        target: ast.expr | None,
+        over: ast.expr | None,
+        body: list[ast.stmt],
+        scope: ForwardScope,
     ) -> None:
         """Read the body twice: the second time with what the first round left."""
-        tensor = tensor_of(over, frame, self)
+        tensor = tensor_of(over, scope, self)
         if target is not None and over is not None:
-            self._assign(target, tensor.whole, frame)
-            self._iterate(target, over, frame)
+            self._assign(target, tensor.whole, scope)
+            self._iterate(target, over, scope)
         for _ in range(2):
-            self._block(body, frame)
-            frame.ended = False
+            self._block(body, scope)
+            scope.ended = False
 
-    def _iterate(self, target: ast.expr, over: ast.expr, frame: Frame) -> None:
+    def _iterate(self, target: ast.expr, over: ast.expr, scope: ForwardScope) -> None:
         """Bind the variables of a loop over layers."""
         match target, over:
             case ast.Tuple(elts=[_, inner]), ast.Call(
                 func=ast.Name(id="enumerate"), args=[rows, *_]
             ):
-                self._iterate(inner, rows, frame)
+                self._iterate(inner, rows, scope)
                 return
             case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=given):
                 for each, rows in zip(targets, given, strict=False):
-                    self._iterate(each, rows, frame)
+                    self._iterate(each, rows, scope)
                 return
         items: list[Layer | list[Layer]] = []
-        for layer in layers_of(_list(over), frame.module):
+        for layer in layers_of(_list(over), scope.module):
             items += elements(layer, self.table)
         match target:
             case ast.Name(id=name):
-                frame.layers[name] = [item for item in items if isinstance(item, Layer)]
+                scope.layers[name] = [item for item in items if isinstance(item, Layer)]
             case ast.Tuple(elts=targets):
                 groups = [item for item in items if isinstance(item, list)]
                 for number, each in enumerate(targets):
                     if isinstance(each, ast.Name):
-                        frame.layers[each.id] = [g[number] for g in groups if number < len(g)]
+                        scope.layers[each.id] = [g[number] for g in groups if number < len(g)]
 
 
 def _name(item: tuple[str, Tensor]) -> str:

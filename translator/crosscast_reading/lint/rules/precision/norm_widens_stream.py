@@ -11,7 +11,7 @@ from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.lint.rules.precision._kept import FORMULA, MODEL, extra_bytes
 from crosscast_reading.sources.subject import Subject
-from crosscast_reading.trainstep.tensors.frame import Leak
+from crosscast_reading.trainstep.tensors.scope import Leak
 
 
 def check(subject: Subject) -> Iterator[Finding]:

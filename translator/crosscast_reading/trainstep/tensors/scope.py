@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Frame:
+class ForwardScope:
     """One function while it is read."""
 
     module: Module
