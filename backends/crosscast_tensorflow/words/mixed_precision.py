@@ -1,7 +1,7 @@
 """What a mixed policy of Keras does to types within the `call` of a model.
 
 A layer casts its inputs to half and returns half; a raw operation of TensorFlow follows its inputs
-(tests/probes/tensorflow/test_stored_types.py).
+(tests/probes/tensorflow/test_policy_types.py).
 """
 
 from __future__ import annotations

@@ -88,19 +88,20 @@ def evaluated_operations(
         for product in manifest.evaluation.get(MATMUL, ())
         if product.name not in constant or product.output == recipe.half
     )
-    known = {_types_of(one) for of_kind in manifest.operations.values() for one in of_kind}
+    forward = (operation for alike in manifest.operations.values() for operation in alike)
+    known = set(map(_signature, forward))
     unlike = tuple(
-        one
-        for kind, of_kind in manifest.evaluation.items()
-        for one in of_kind
+        operation
+        for kind, alike in manifest.evaluation.items()
+        for operation in alike
         if kind not in (MATMUL, "casts")
-        and {*one.inputs, one.output} & {*HALF}
-        and _types_of(one) not in known
+        and {*operation.inputs, operation.output} & {*HALF}
+        and _signature(operation) not in known
     )
     return products, unlike
 
 
-def _types_of(operation: Operation) -> tuple[str, tuple[str, ...], str]:
+def _signature(operation: Operation) -> tuple[str, tuple[str, ...], str]:
     return operation.name, operation.inputs, operation.output
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from crosscast_reading.pysource.libraries.precision_tables import Lookup
+from crosscast_torch.inside.autocast_lists import CUDA
+from crosscast_torch.words.mixed_precision import MIXED_PRECISION
 from frameworks.subprocesses import run_python
 
 pytestmark = pytest.mark.torch
@@ -29,3 +32,12 @@ def test_the_lists_are_those_of_the_framework(
 
 def test_everything_on_the_lists_was_tried(facts: dict[str, Any]) -> None:
     assert facts["not tried"] == ["cross_entropy_with_softmax"]
+
+
+def test_the_tables_of_lint_have_the_same_list() -> None:
+    """They have other names, and are read where there is no PyTorch."""
+    lookup = Lookup(MIXED_PRECISION)
+    rows = {name: lookup.named(f"torch.nn.functional.{name}") for name in sorted(CUDA)}
+    told = {name for name, row in rows.items() if row and row.stores == "float32"}
+    assert told == {name for name, row in rows.items() if row}
+    assert {"layer_norm", "group_norm", "rms_norm", "softmax", "log_softmax"} <= told
