@@ -112,8 +112,9 @@ READING = """
   of autocast, stay from window to window. Paddle casts every gradient before it adds it.
 - **TensorFlow has no fused attention.** Version 2 keeps what softmax returns, in half precision
   and once. Keras composes LayerNorm and GELU of elementary operations, which keep more values than
-  one kernel does, and those of LayerNorm are float32. The half copies of weights are made in every
-  micro-batch.
+  one kernel does, and those of LayerNorm are float32. In half precision the script of version 2
+  has both as functions with a gradient of their own, which keep what they get: so it keeps less
+  than half of its own float32. The half copies of weights are made in every micro-batch.
 - **Version 1 keeps almost what float32 keeps.** Only matrix products are in half precision. What
   softmax returns and what GELU and LayerNorm read is kept in float32, and the products that follow
   keep half copies of what they read. For each attention score, float32 keeps 4 bytes, half

@@ -19,6 +19,7 @@ TOOLKIT = {
     "Values": ("pysource.values.value", "pysource.values.combine"),
     "Names of libraries": (
         *("pysource.libraries.words", "pysource.libraries.packages"),
+        "pysource.libraries.precision_words",
         *("trainstep.frames.object_kinds", "readers.python.frameworks"),
     ),
     "Facts": (

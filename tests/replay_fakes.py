@@ -185,7 +185,7 @@ class Recorder:
             window=number,
             n_micro=attempt.n_micro,
             rows=attempt.rows,
-            loss=1.0,
+            loss=float(sum(attempt.losses)),
             lr=attempt.rate,
             grad_norm=attempt.norm if np.isfinite(attempt.norm) else None,
             scale=scale,

@@ -91,7 +91,7 @@ def test_a_model_defines_the_casts_that_it_uses(policy: str) -> None:
             .files["model.py"]
             .text
         )
-        for name in ("half", "float32", "softmax"):
+        for name in ("half", "float32", "float32_after", "softmax", "normalized", "gelu"):
             defined = f"\ndef {name}(" in text
             used = text.replace(f"def {name}(", "").replace(f"tf.nn.{name}(", "")
             assert defined == (f"{name}(" in used), name
@@ -126,14 +126,14 @@ def test_half_weights_are_multiplied_in_half(kind: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "norm", "loss"),
     [
-        ("stored_half", "mixed_float16", "float32"),
-        ("autocast", "float32", "float32"),
-        ("keras", "mixed_float16", "float32"),
+        ("stored_half", '"float32", autocast=False', "float32"),
+        ("autocast", '"float32"', "float32"),
+        ("keras", '"mixed_float16"', "float32"),
     ],
 )
 def test_policies_of_layers(policy: str, norm: str, loss: str) -> None:
     files = compiled("tensorflow", precision=FLOAT16 | {"policy": policy}).files
-    assert f'LayerNormalization(epsilon=LAYER_NORM_EPS, dtype="{norm}")' in files["model.py"].text
+    assert f"LayerNormalization(epsilon=LAYER_NORM_EPS, dtype={norm})" in files["model.py"].text
     assert 'DTYPE_POLICY = "mixed_float16"' in files["train.py"].text
     assert f"training=training), tf.{loss})" in files["train.py"].text
 

@@ -35,6 +35,12 @@ class Meaning:
         result = function(*(tf.cast(x, computes) for x in inputs))
         return result if stored == "float32" else tf.cast(result, half)
 
+    def rounded(self, kind: str, function: Any, x: Any) -> Any:
+        """Compute an operation that is float32 inside whatever it gets, and rounds once."""
+        stored, half = self.job["ops"][kind], tf.as_dtype(self.job["half"])
+        result = function(tf.cast(tf.cast(x, half) if stored == "half" else x, tf.float32))
+        return result if stored == "float32" else tf.cast(result, half)
+
     def dense(self, name: str, x: Any) -> Any:
         kernel, bias = (self.weights[f"{name}.{part}"] for part in ("weight", "bias"))
         multiply: Any = keras.ops.matmul
@@ -42,15 +48,20 @@ class Meaning:
 
     def norm(self, name: str, x: Any) -> Any:
         gamma, beta = (self.weights[f"{name}.LayerNorm.{part}"] for part in ("weight", "bias"))
-        eps = self.module.LAYER_NORM_EPS
-        return self.op(
-            "reductions", lambda x: keras.ops.layer_normalization(x, gamma, beta, -1, eps), x
-        )
+        eps, script = self.module.LAYER_NORM_EPS, hasattr(self.module, "normalized")
+
+        def norm(x: Any) -> Any:
+            if not script:
+                return keras.ops.layer_normalization(x, gamma, beta, -1, eps)
+            mean, variance = tf.nn.moments(x, -1, keepdims=True)
+            return (x - mean) * tf.math.rsqrt(variance + eps) * gamma + beta
+
+        return self.rounded("reductions", norm, x)
 
     def dropout(self, x: Any, seed: Any, number: int) -> Any:
         if seed is None:
             return x
-        return self.op("pointwise", lambda x: self.module.dropout(x, seed, number), x)
+        return self.rounded("pointwise", lambda x: self.module.dropout(x, seed, number), x)
 
     def add_norm(self, name: str, x: Any, y: Any) -> Any:
         return self.norm(name, self.op("residual", lambda x, y: x + y, x, y))
@@ -73,7 +84,7 @@ class Meaning:
         context = tf.reshape(context, (-1, TOKENS, self.module.HIDDEN_SIZE))
         y = self.dense(f"{name}.attention.output.dense", context)
         x = self.add_norm(f"{name}.attention.output", x, self.dropout(y, seed, masks + 1))
-        y = self.op("pointwise", tf.nn.gelu, self.dense(f"{name}.intermediate.dense", x))
+        y = self.rounded("pointwise", tf.nn.gelu, self.dense(f"{name}.intermediate.dense", x))
         y = self.dense(f"{name}.output.dense", y)
         return self.add_norm(f"{name}.output", x, self.dropout(y, seed, masks + 2))
 
@@ -147,6 +158,8 @@ def measured(job: dict[str, Any], batch: dict[str, Any]) -> dict[str, Any]:
         "different": int(tf.math.count_nonzero(ours != wanted)),
         "gradients": float(apart / tf.linalg.global_norm(expected)),
         "softmax": softmax_error(module) if hasattr(module, "softmax") else None,
+        "normalized": normalization_error(module) if hasattr(module, "normalized") else None,
+        "gelu": gelu_error(module) if hasattr(module, "gelu") else None,
     }
 
 
@@ -168,6 +181,49 @@ def softmax_error(module: ModuleType) -> dict[str, Any]:
         "rounded once": bool(tf.reduce_all(ours == tf.cast(exact, ours.dtype))),
         "error": float(tf.reduce_max(apart) / tf.reduce_max(tf.abs(expected))),
         "of padding": float(tf.reduce_max(tf.abs(tf.cast(ours_gradient[..., 4:], tf.float32)))),
+    }
+
+
+def normalization_error(module: ModuleType) -> dict[str, Any]:
+    """How far LayerNorm of the script is from that in float64."""
+    x = tf.random.stateless_normal((4, 5, 64), [4, 4], 1.0, 3.0)
+    gamma, beta = (1 + tf.random.stateless_normal((64,), [5, n]) / 4 for n in (0, 1))
+
+    def exact(x: Any, gamma: Any, beta: Any) -> Any:
+        mean, variance = tf.nn.moments(x, -1, keepdims=True)
+        return (x - mean) / tf.sqrt(variance + module.LAYER_NORM_EPS) * gamma + beta
+
+    return function_error(module.normalized, exact, [module.half(x), gamma, beta])
+
+
+def gelu_error(module: ModuleType) -> dict[str, Any]:
+    """How far GELU of the script is from that in float64."""
+    x = tf.random.stateless_normal((4, 5, 64), [4, 4], stddev=3.0)
+    return function_error(module.gelu, lambda x: tf.nn.gelu(x, approximate=False), [module.half(x)])
+
+
+def function_error(function: Any, exact: Any, inputs: list[Any]) -> dict[str, Any]:
+    """How far results and gradients of a function are from those in float64.
+
+    `rounded otherwise`: the share of results that are not the exact ones rounded once.
+    """
+    wide = [tf.cast(x, tf.float64) for x in inputs]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([*inputs, *wide])
+        ours, expected = function(*inputs), exact(*wide)
+    upstream = tf.cast(tf.random.stateless_normal(ours.shape, [6, 6]), ours.dtype)
+    gradients = tape.gradient(ours, inputs, upstream)
+    wanted = tape.gradient(expected, wide, tf.cast(upstream, tf.float64))
+    apart = (tf.abs(tf.cast(a, tf.float64) - b) for a, b in zip(gradients, wanted, strict=True))
+    return {
+        "types": [ours.dtype.name, *(gradient.dtype.name for gradient in gradients)],
+        "rounded otherwise": float(
+            tf.reduce_mean(tf.cast(ours != tf.cast(expected, ours.dtype), tf.float32))
+        ),
+        "errors": [
+            float(tf.reduce_max(error) / tf.reduce_max(tf.abs(b)))
+            for error, b in zip(apart, wanted, strict=True)
+        ],
     }
 
 

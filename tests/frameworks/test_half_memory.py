@@ -187,7 +187,7 @@ def test_all_contestants_of_all_frameworks(program: Any, tmp_path: Path) -> None
             if (framework, "emitted_2", precision) in kept:
                 own = kept[framework, "emitted_2", "float32"]
                 mine, hand = (kept[framework, name, precision] for name in ("emitted_2", "hand"))
-                assert mine / own < (0.66 if framework == "tensorflow" else 0.51)
+                assert mine / own < 0.51
                 assert mine <= hand
 
 
@@ -280,6 +280,11 @@ def test_the_figures_of_version_2_are_those_that_it_was_made_for() -> None:
         hand = counts[framework, "hand", precision, dropout]
         for shape, entry in shapes.items():
             assert entry["activations"] <= hand[shape]["activations"]
+            if framework == "tensorflow":  # its own float32 keeps more than one kernel would
+                assert entry["activations"] <= 0.50 * single[shape]["activations"]
+                assert entry["dtypes"]["float32"] < 2**22  # statistics, and of the loss
+                own, theirs = (e["forward"] + e["backward"] for e in (entry, hand[shape]))
+                assert own < theirs
             if framework != "torch":
                 continue
             statistics = entry["dtypes"]["float32"]

@@ -130,3 +130,23 @@ def test_the_softmax_of_the_script_has_the_gradient_of_float32(
             assert (found["type"], found["rounded once"]) == (half, True)
             assert found["error"] < LIMITS[half] / 2
             assert found["of padding"] == 0.0
+
+
+@pytest.mark.parametrize("function", ["normalized", "gelu"])
+def test_functions_of_the_script_round_what_float64_gives(
+    measured: Mapping[str, Any], function: str
+) -> None:
+    seen = 0
+    for recipe in QUICK:
+        found, half = measured[recipe][function], ALL[recipe].precision.compute_dtype
+        ops = ALL[recipe].precision.ops
+        norm, point = ops.reductions == "float32_stored_half", ops.pointwise != "float32"
+        assert (found is not None) == (norm if function == "normalized" else point)
+        if found:
+            seen += 1
+            assert found["types"][:2] == [half, half]
+            assert set(found["types"][2:]) <= {"float32"}  # of the weights
+            assert found["rounded otherwise"] < 0.005  # natively, a third of those of GELU
+            assert found["errors"][0] < LIMITS[half] / 4
+            assert all(error < 1e-5 for error in found["errors"][1:])
+    assert seen > 1

@@ -13,6 +13,7 @@ from crosscast_parity.planning.options import Options
 from crosscast_parity.recipes.derived import changed, with_dtype, with_seed
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.rewrites import COMPILED, REWRITES
+from mutants.storage import RECIPE as STORED
 from mutants.trials import RECIPE
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -120,6 +121,11 @@ def groups() -> Iterator[Group]:
                 recipe=with_dtype(with_seed(base, seed), dtype),
                 settings=tuple(settings),
             )
+    stored = load(str(STORED))
+    for dtype in DTYPES:
+        settings = [ALONE, THREADS] if dtype == "float32" else [ALONE, THREADS, NATIVE]
+        recipe = with_dtype(stored, dtype)
+        yield Group(name=f"version 2, {dtype}", recipe=recipe, settings=tuple(settings))
     for name, changes in RECIPES.items():
         for dtype in ("float16", "float32"):
             recipe = with_dtype(changed(base, changes), dtype)

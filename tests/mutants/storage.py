@@ -30,6 +30,7 @@ from crosscast_parity.recipes.derived import with_dtype
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
 from mutants.run import FRAMEWORKS
+from mutants.storage_page import merge
 from mutants.trials import AT_ONCE, CLEAN, REFERENCE, Plant, quick_stages
 
 RECIPE = Path(__file__).with_name("storage.yaml")
@@ -119,9 +120,19 @@ def _sight(framework: str, dtype: str, pair: Pair) -> Sight:
     )
 
 
+def row_of(sight: Sight, depth: Depth) -> dict[str, str]:
+    """Return what the page says of a bug: the level of the first check that saw it, if any."""
+    level = sight.failed[0].partition(" ")[0] if sight.failed else ""
+    row = {"framework": sight.framework, "dtype": sight.dtype, "name": sight.name}
+    return {**row, "level": level, "depth": depth}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Try the bugs; return 1 if a clean script is accused."""
     options = _arguments(argv)
+    if options.page:
+        merge([])
+        return 0
     options.output.mkdir(parents=True, exist_ok=True)
     accused = False
     for framework in options.frameworks:
@@ -135,6 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             tried = sights(framework, dtype, bugs, setup, options.depth)
             with (options.output / "storage.jsonl").open("a", encoding="utf-8") as journal:
                 for sight in tried:
+                    if options.docs:
+                        merge([row_of(sight, options.depth)])
                     journal.write(json.dumps(asdict(sight)) + "\n")
                     journal.flush()
                     accused |= sight.name == CLEAN and bool(sight.failed)
@@ -152,6 +165,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--jobs", type=int, default=1, help="parallel processes")
     add("--depth", choices=("start", "gate", "quick"), default="gate", help="how much is run")
+    add("--docs", action="store_true", help="write docs/measurements/storage-bugs.{json,md}")
+    add("--page", action="store_true", help="write that page again; try nothing")
     add("--output", type=Path, default=Path("build/storage"))
     return parser.parse_args(argv)
 

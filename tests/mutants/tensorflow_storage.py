@@ -17,7 +17,7 @@ _scaled = partial(stored, "INIT_SCALE = ")
 _any = partial(stored, "")
 FIRST = "        x = self.attention_norm(x + y)\n"
 SECOND = "        return self.output_norm(x + y)\n"
-GELU = "        y = self.output_dense(tf.nn.gelu(y))\n"
+GELU = "        y = self.output_dense(gelu(y))\n"
 WEIGHTS = "    weights = half(tf.nn.softmax(float32(scores) / HEAD_SIZE**0.5 + mask))\n"
 SOFTMAX = "        weights = softmax(scores, mask)\n"
 DROPPED = "        weights = dropout(weights, seed, self.first_mask)\n"
@@ -31,7 +31,7 @@ EMBEDDED = "        x = self.embeddings_norm(x)\n"
 POOLED = "        x = tf.tanh(self.pooler(x[:, 0]))\n"
 CLASSIFIED = "        return self.classifier(dropout(x, seed, MASKS - 1))\n"
 PLAIN = "        return self.classifier(x)\n"
-KEPT = "tf.where(draws < DROPOUT, tf.zeros_like(x), x / (1.0 - DROPOUT))"
+KEPT = "    kept = tf.cast(float32(x) / (1.0 - DROPOUT), x.dtype)\n"
 MASK = "(1.0 - float32(attention_mask)[:, None, None, :]) * -1e9"
 LOGITS = "    logits = tf.cast(model(**inputs, training=training), tf.float32)\n"
 SUMMED = (
@@ -45,17 +45,9 @@ UPDATE = "            weight.assign_sub(self.learning_rate * mean / correction /
 LAYERS = "        self.encoder = [EncoderLayer(3 * i + 1) for i in range(LAYERS)]\n"
 HALF = "DTYPE_POLICY[6:]"  # behind `mixed_`
 ROUNDED = f"tf.cast(tf.cast({{}}, {HALF}), tf.float32)"
-OWN_NORM = """\
-class OwnNorm(layers.LayerNormalization):
-    def call(self, x):
-        x = x - tf.reduce_mean(x, axis=-1, keepdims=True)
-        square = tf.reduce_mean(x * x, axis=-1, keepdims=True)
-        x = x * tf.math.rsqrt(square + tf.cast(LAYER_NORM_EPS, x.dtype))
-        return x * half(self.gamma) + half(self.beta)
-
-
-def layer_norm():
-"""
+WIDE = "    centered = float32(x)\n"
+SCALE = "    scale = tf.math.rsqrt(variance + LAYER_NORM_EPS)\n"
+STATISTICS = "    mean, centered, variance = map(float32, (mean, centered, variance))\n"
 
 
 def _in_float32(name: str, what: str) -> str:
@@ -89,8 +81,8 @@ STORAGE: tuple[Mutation, ...] = (
     _half(
         "statistics_half",
         [
-            model("def layer_norm():\n", OWN_NORM),
-            model("    return layers.LayerNormalization(", "    return OwnNorm("),
+            model(WIDE, WIDE.replace("float32", "half")),
+            model(SCALE, STATISTICS + SCALE),
         ],
     ),
     _half(
@@ -182,7 +174,7 @@ STORAGE: tuple[Mutation, ...] = (
                 "        if hasattr(self, 'first'):\n"
                 "            y = half(tf.nn.gelu(float32(y)))\n"
                 "        else:\n"
-                "            y = tf.nn.gelu(y)\n"
+                "            y = gelu(y)\n"
                 "        y = self.output_dense(y)\n",
             ),
         ],
@@ -225,7 +217,7 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _half(
         "dropout_scale_half",
-        model(KEPT, KEPT.replace("x / (1.0 - DROPOUT)", "x * half(1.0 / (1.0 - DROPOUT))")),
+        model(KEPT, "    kept = x * half(1.0 / (1.0 - DROPOUT))\n"),
     ),
     _half(
         "dropout_float32",
@@ -283,9 +275,25 @@ STORAGE: tuple[Mutation, ...] = (
     ),
     _half(
         "softmax_gradient_half",
+        model(
+            "        w, g = float32_after(upstream, weights), float32(upstream)\n",
+            "        w, g = weights, upstream\n",
+        ),
+    ),
+    _half(
+        "norm_gradient_half",
         [
-            model("            w = float32(weights)\n", "            w = weights\n"),
-            model("        g = float32(upstream)\n", "        g = upstream\n"),
+            model(
+                "        n = (float32_after(upstream, x) - mean) * scale\n"
+                "        g = float32(upstream)\n",
+                "        n = half((float32(x) - mean) * scale)\n        g = upstream\n",
+            ),
+            model("        g *= gamma\n", "        g *= half(gamma)\n"),
+            model("tf.reduce_mean(gn * gamma,", "tf.reduce_mean(gn * half(gamma),"),
+            model(
+                "tf.cast(g * scale, dtype), of_gamma, of_beta",
+                "g * half(scale), float32(of_gamma), float32(of_beta)",
+            ),
         ],
     ),
     _half(

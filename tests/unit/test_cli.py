@@ -22,8 +22,7 @@ from recipe_strategies import LAYERS, TARGETS
 from recipe_texts import FLOAT16, build, text_of
 
 ALL = ",".join(TARGETS)
-CUSTOM = "{kind: custom, factory: {torch: 'a:b'}}"
-NPZ = "{source: npz, train: a, eval: b}"
+CUSTOM, NPZ = "{kind: custom, factory: {torch: 'a:b'}}", "{source: npz, train: a, eval: b}"
 
 
 @pytest.fixture
@@ -271,9 +270,8 @@ def test_init_and_its_recipe(tmp_path: Path) -> None:
 
 
 def test_schema() -> None:
-    assert run("schema").stdout == run("schema", "--version", "2").stdout == schema_text()
-    assert run("schema", "--version", "1").stdout == schema_text(1)
-    assert run("schema", "--version", "3").exit_code == 2
+    texts = run("schema").stdout, run("schema", "--version", "1").stdout
+    assert texts == (schema_text(), schema_text(1))
 
 
 def test_matrix() -> None:

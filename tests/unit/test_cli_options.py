@@ -30,7 +30,7 @@ OTHER_MEANING = {
     ("init", "path"): "the function takes the name of a file, the command its place",
 }
 """Own parameters of commands that have the name of one that only Python has."""
-WITHOUT_FUNCTION = {"schema", "server"}
+WITHOUT_FUNCTION = {"server"}
 """Commands without parameters."""
 
 

@@ -24,15 +24,18 @@ from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage
 from crosscast_parity.inputs.shared import write_inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Run
+from crosscast_parity.levels.dtypes import check_dtypes
 from crosscast_parity.levels.operation_types import compare_operations
 from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.runs import RunSpec, Stage, plain_runs, twin_runs
 from crosscast_parity.planning.stages import make_stages, own_stage, toy_stages
 from crosscast_parity.processes.process import Outcome
+from crosscast_parity.recordings.observations import Observation
 from crosscast_parity.recordings.status import Evaluation, Status
-from crosscast_parity.recordings.type_manifest import Manifest, OrderedCall
+from crosscast_parity.recordings.type_manifest import Manifest, Operation, OrderedCall
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
+from custom_fakes import own_recipe
 from observed_runs import SIZES, Script
 from recipe_texts import recipe_of
 from source_trees import modules, tree_of
@@ -202,9 +205,21 @@ def test_every_row_of_the_table_is_made_by_some_check(stand_ins: list[StandIn]) 
         whole=True,
         narrowed=False,
         usual=True,
+        plain="float32",
+        rounded=False,
+        lookups=False,
+        learned=True,
         place="",
     )
-    own_model = Manifest(autocast=None, operations={}, order=(sum_,), closed=("a function",))
+    operation = Operation(name="add", inputs=("float32",), output="float32", count=1)
+    sums = {"pointwise": (operation,)}
+    evaluated = {"pointwise": (replace(operation, output="float16"),)}
+    own_model = Manifest(
+        autocast=None, operations=sums, evaluation=evaluated, order=(sum_,), closed=("a function",)
+    )
+    own = own_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
+    of_types = check_dtypes(own, Observation(windows=(), manifest=own_model), emulated=True)
+    walked += [(check.level, check.name) for check in of_types]
     walked += [(c.level, c.name) for c in compare_operations(own_model, own_model)]
     levels: tuple[Level, ...] = ("L1a", "L2")
     moved, start = {"mean": np.ones(2)}, {"mean": np.zeros(2)}

@@ -256,6 +256,53 @@ def test_types_of_the_first_forward_pass_and_of_every_evaluation(tmp_path: Path)
     assert [o.output for o in found.evaluation["losses"]] == ["float16", "float32"]
 
 
+def test_types_of_the_first_backward_pass(tmp_path: Path) -> None:
+    tap, state = FakeTap(), state_of()
+
+    def train_window(state: Any, batches: Any) -> dict[str, Any]:
+        for number, batch in enumerate(batches):
+            module.micro_batch_loss(state.model, batch)
+            tap.call("sum", "float32" if number else "float16")
+        return {}
+
+    def loss(model: Any, batch: Any) -> float:
+        tap.call("matmul", "float16")
+        return 0.0
+
+    module = script(micro_batch_loss=loss, train_window=train_window)
+    observer = observe.Observer(module, tmp_path, [0], Blind())
+    observer.install(tap, keep=False)
+    for _ in range(2):
+        module.train_window(state, window_of(1.0, 2.0))
+    observer.stop()
+    manifest = read_manifest(tmp_path / "manifest.json")
+    assert manifest.operations["reductions"] == ()
+    (total,) = manifest.backward["reductions"]
+    assert (total.name, total.output, total.count) == ("sum", "float16", 1)
+    assert tap.on is None
+
+
+def test_what_a_program_composes_is_one_operation_whose_parts_are_counted() -> None:
+    recorder = Recorder()
+
+    def kind(value: Any) -> str | None:
+        return value if isinstance(value, str) else None
+
+    def norm(x: str) -> Any:
+        recorder.call(kind, "mean", lambda y: y, (x,), {})
+        return recorder.compose(kind, "layer_norm", lambda y: y, (x,), {})
+
+    recorder.compose(kind, "layer_norm", norm, ("float16",), {}, others=("float32",))
+    recorder.call(kind, "softmax", norm, ("float16",), {})
+    assert [call["name"] for call in recorder.sequence()["order"]] == ["layer_norm", "softmax"]
+    counts = recorder.facts()["operations"]["reductions"]
+    assert {name: len(found) for name, found in counts.items()} == {
+        "layer_norm": 2,
+        "mean": 1,
+        "softmax": 1,
+    }
+
+
 def test_a_cast_to_the_same_type_is_none() -> None:
     recorder = Recorder()
     for output in ("float32", "float16"):

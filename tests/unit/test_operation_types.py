@@ -37,6 +37,10 @@ def call(
         whole=whole,
         narrowed=narrowed,
         usual=usual,
+        plain=output,
+        rounded=False,
+        lookups=False,
+        learned=True,
         place=place,
     )
 

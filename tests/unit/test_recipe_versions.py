@@ -27,6 +27,10 @@ MIXED = "{mode: mixed, compute_dtype: bfloat16}"
 FULL = "{mode: full, compute_dtype: bfloat16}"
 NONE = "{mode: none}"
 FUSED = "{kind: bert, preset: tiny, labels: 3, dropout: 0.0, attention: fused}"
+ALL_FLOAT32 = (
+    "{matmul: compute, pointwise: float32, reductions: float32, embeddings: float32, "
+    "losses: float32}"
+)
 EXPLICIT = FUSED.replace("fused", "explicit")
 
 
@@ -218,6 +222,10 @@ def test_what_a_version_does_not_have_is_refused(
         ({"precision": FULL}, "in version 2 operations store half precision and attention"),
         (
             {"precision": "{mode: mixed, compute_dtype: float16, ops: {pointwise: compute}}"},
+            "in version 2 operations store half precision and attention",
+        ),
+        (
+            {"precision": f"{{mode: mixed, compute_dtype: float16, ops: {ALL_FLOAT32}}}"},
             "in version 2 attention keeps no scores",
         ),
     ],
@@ -231,20 +239,12 @@ def test_check_says_what_version_2_would_mean(
     assert (note.code, note.path, note.severity) == ("CC221", "version", Severity.NOTE)
     assert note.message.startswith(said)
     # What the hint says keeps the meaning.
-    old = load(str(path))
-    kept = dict(line.split(": ") for line in re.findall(r"(?:model|precision)\S+: \w+", note.hint))
-    text = text_of(**sections | {"version": "2"})
-    data = parse(text, "new.yaml").data
-    for place, value in kept.items():
-        section, _, name = place.partition(".")
-        data.setdefault(section, {})[name] = value
-    words = {"compute": "half"}
-    ops = data.get("precision", {}).get("ops", {})
-    ops |= {name: words.get(word, word) for name, word in ops.items()}
-    if "pointwise" in ops:
-        ops["residual"] = ops["pointwise"]
-        data["precision"]["policy"] = "float32_stream"
-    assert recipe_hash(build_recipe(parse(json.dumps(data), "new.yaml"))) == recipe_hash(old)
+    data = parse(text_of(**sections | {"version": "2"}), "new.yaml").data
+    for section, name, value in re.findall(r"(model|precision)\.(\w+): (\w+|{.*?})", note.hint):
+        data.setdefault(section, {})[name] = parse(f"x: {value}", "value").data["x"]
+    assert recipe_hash(build_recipe(parse(json.dumps(data), "new.yaml"))) == recipe_hash(
+        load(str(path))
+    )
 
 
 @pytest.mark.parametrize(

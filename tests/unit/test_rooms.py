@@ -87,7 +87,7 @@ PYSOURCE = {
     "project": "syntax values programs names flags evaluation",
 }
 TRAINSTEP = {
-    "events": "",
+    **dict.fromkeys(("events", "tensors"), ""),
     "frames": "events",
     "windows": "events frames",
     "walk": "events frames windows",

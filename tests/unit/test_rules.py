@@ -58,8 +58,16 @@ RULES = [
         "precision",
         "{mode: mixed, compute_dtype: float16, ops: {losses: compute}}",
         "CC210",
-        "9:50",
-        ".ops",
+        "9:64",
+        ".ops.losses",
+        **OWN,
+    ),
+    bad(
+        "precision",
+        "{mode: mixed, compute_dtype: float16, ops: {matmul: float32}}",
+        "CC210",
+        "9:64",
+        ".ops.matmul",
         **OWN,
     ),
     bad(

@@ -11,6 +11,7 @@ import pytest
 from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
 from crosscast_parity.levels.dtypes import check_dtypes
+from crosscast_parity.levels.gradient_types import wrong_gradients
 from crosscast_parity.levels.masks import compare_masks, places_of_dropout
 from crosscast_parity.levels.stored_types import wrong_storage
 from crosscast_parity.recordings.masks import DropoutCall, GivenMasks
@@ -30,10 +31,10 @@ def recipe(precision: str = HALF, version: str = "2", model: str = MODEL) -> Rec
 
 
 def call(name: str, inputs: str, output: str, size: int = SIZE, **more: bool) -> OrderedCall:
-    flags = {"whole": False, "narrowed": False} | more
-    return OrderedCall(
-        name=name, inputs=(inputs,), output=output, size=size, usual=True, place="", **flags
-    )
+    flags: dict[str, Any] = {"whole": False, "narrowed": False, "usual": True, **more}
+    flags |= {"rounded": False, "lookups": False, "learned": True}
+    types: dict[str, Any] = {"inputs": (inputs,), "output": output, "plain": output}
+    return OrderedCall(name=name, size=size, place="", **types, **flags)
 
 
 LOOKUPS = (
@@ -231,3 +232,17 @@ def test_gradients_of_float32_products_are_as_their_weights(
     seen = with_gradients(record(recipe_in(HALF)), computed)
     checks = {check.name: check for check in check_dtypes(of, seen, emulated=True)}
     assert checks["gradient grid"].result == result, checks["gradient grid"]
+
+
+def test_sums_of_a_gradient_of_its_own_are_float32() -> None:
+    def backward(name: str, dtype: str) -> dict[str, Sequence[Operation]]:
+        operation = Operation(name=name, inputs=(dtype,), output=dtype, count=2)
+        return {"reductions": (operation,), "casts": ()}
+
+    (words,) = wrong_gradients(recipe(), backward("sum", "float16"))
+    assert words == "sum (reductions) of a gradient of its own, computed in float16, not float32"
+    for name, dtype in (("sum", "float32"), ("softmax", "float16")):  # the second is a kernel
+        assert not list(wrong_gradients(recipe(), backward(name, dtype)))
+    half = recipe("{mode: mixed, compute_dtype: float16, policy: keras}")
+    assert not list(wrong_gradients(half, backward("mean", "float16")))
+    assert not list(wrong_gradients(recipe("{mode: none}"), backward("mean", "float16")))

@@ -122,6 +122,10 @@ BUGS: Mapping[str, Bug] = {
         ),
         _bug("CL405", _MIXED, "autocast is around the forward pass", keep=_FLOAT32),
         _bug("CL406", _MIXED, "autocast is around the forward pass", keep=_FLOAT32),
+        *(
+            _bug(code, "", "dtypes in your model are not changed", by_user=True)
+            for code in ("CL407", "CL408", "CL409")
+        ),
         _bug("CL501", "schedule.name", "the schedule advances after the step"),
         _bug("CL502", "schedule.name", "the schedule advances once per window"),
         _bug("CL503", "schedule.total_steps", "lengths are counted in windows", by_user=True),

@@ -11,6 +11,8 @@ from typing import Any
 import paddle
 from paddle.amp.amp_lists import black_list, white_list
 
+from crosscast_paddle.inside.emulate import policy_names
+from crosscast_parity.inside.lineage import move_of
 from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
 
 ATTENTION = ("scaled_dot_product_attention",)
@@ -40,6 +42,11 @@ def usual() -> bool:
     return tracer._amp_level == paddle.base.core.AmpLevel.O1 and lists == own
 
 
+def learned(value: Any) -> bool:
+    """Whether a gradient reaches a tensor."""
+    return isinstance(value, paddle.Tensor) and not value.stop_gradient
+
+
 class PaddleTap:
     """Wraps every operation that has a canonical name."""
 
@@ -52,6 +59,11 @@ class PaddleTap:
             return
         recorder.autocast = autocast()
         recorder.is_usual = usual
+        recorder.lineage.learned = learned
+        if recorder.autocast:
+            recorder.lineage.listed = policy_names(black_list()[recorder.autocast]["O1"])
+        weights: Any = getattr(model, "parameters", list)()
+        recorder.frozen = any(weight.stop_gradient for weight in weights)
         named = getattr(model, "named_sublayers", None)
         recorder.places = (
             {id(layer): path for path, layer in named(include_self=True)} if named else {}
@@ -66,9 +78,11 @@ class PaddleTap:
         ):
             for name in names:
                 known = canonical(name)
+                original = getattr(owner, name)
                 if known:
-                    original = getattr(owner, name)
                     self._patches.replace(owner, name, _wrapped(recorder, known, original))
+                elif move_of(name):
+                    self._patches.replace(owner, name, _moving(recorder, original))
 
     def stop(self) -> None:
         """Put them back."""
@@ -80,6 +94,13 @@ def _wrapped(recorder: Recorder, name: str, function: Callable[..., Any]) -> Cal
         return recorder.call(kind, name, function, args, kwargs)
 
     return operation
+
+
+def _moving(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
+    def move(*args: Any, **kwargs: Any) -> Any:
+        return recorder.move(kind, function, args, kwargs)
+
+    return move
 
 
 def make_tap() -> Tap | None:

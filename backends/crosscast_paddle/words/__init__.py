@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosscast_paddle.words import fluid_signatures, signatures
+from crosscast_paddle.words.mixed_precision import MIXED_PRECISION
 from crosscast_reading.pysource.libraries.words import FrameworkPackages, Words
 
 WORDS = Words(
@@ -59,5 +60,6 @@ WORDS = Words(
         (r"paddle\.optimizer\.SGD", {"momentum": "use the class Momentum"}),
         (r"paddle\.optimizer\.(Adam|AdamW)", {"momentum": "use `beta1`"}),
     ),
+    mixed_precision=MIXED_PRECISION,
 )
 """See `pysource.libraries.words`."""

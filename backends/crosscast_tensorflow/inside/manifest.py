@@ -6,14 +6,17 @@ They are wrapped on top of what the emulation may have put there, so its own cas
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
+from crosscast_parity.inside.emulate import HALF
+from crosscast_parity.inside.manifest import MOST_FRAMES, Patches, Recorder, Tap, canonical
 from crosscast_tensorflow.inside import emulate
+from crosscast_tensorflow.inside.graph_sources import Sources
 
 FUNCTIONS = emulate.FUNCTIONS | {
     "cast": "cast",
@@ -34,6 +37,12 @@ LAYERS = {
     "RMSNormalization": "rms_norm",
     "Embedding": "embedding",
 }
+COMPOSED = ("gelu", "dropout")
+"""Functions that a script may define itself, which are one operation then."""
+MOVING = (
+    *("reshape", "transpose", "concat", "stack", "unstack", "split", "gather", "where", "squeeze"),
+    *("expand_dims", "identity", "tile", "pad", "slice", "strided_slice", "broadcast_to"),
+)
 KERAS = ("keras", "tf_keras")
 
 kind = emulate.TensorFlowTensors().kind
@@ -52,6 +61,20 @@ def autocast() -> str | None:
     return None
 
 
+def by_policy() -> bool:
+    """Whether the layer that is running computes in half: then it casts as its policy does."""
+    layers = tuple(sys.modules[name].layers.Layer for name in KERAS if name in sys.modules)
+    frame = sys._getframe(1)
+    for _ in range(MOST_FRAMES):
+        layer = frame.f_locals.get("self")
+        if isinstance(layer, layers):
+            return getattr(layer, "compute_dtype", None) in HALF
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return False
+
+
 class TensorFlowTap:
     """Wraps the functions that the policy of the emulation knows, operators and layers."""
 
@@ -63,6 +86,10 @@ class TensorFlowTap:
         if self._patches.made:
             return
         recorder.autocast = autocast()
+        recorder.by_policy = by_policy
+        recorder.lineage.learned = Sources().learned
+        weights = getattr(model, "weights", [])
+        recorder.frozen = len(getattr(model, "trainable_weights", [])) < len(weights)
         layers: Any = getattr(model, "_flatten_layers", list)()
         recorder.places = {id(layer): getattr(layer, "path", layer.name) for layer in layers}
         for path, name in FUNCTIONS.items():
@@ -72,6 +99,11 @@ class TensorFlowTap:
                 for folder in folders:
                     owner = getattr(owner, folder)
                 self._wrap(recorder, owner, last, canonical(name) or name)
+        for path in MOVING:
+            for root in (tf, tf.compat.v2):
+                self._patches.replace(root, path, _moving(recorder, getattr(root, path)))
+        slicing = tf.Tensor.__getitem__
+        self._patches.replace(tf.Tensor, "__getitem__", _moving(recorder, slicing))
         for last in dir(tf.Tensor):
             operator = canonical(last) if last.startswith("__") else None
             if operator:
@@ -81,7 +113,16 @@ class TensorFlowTap:
                 layer = getattr(keras.layers, last, None)
                 if layer is None:
                     continue
-                self._patches.replace(layer, "call", _layer(recorder, name, layer.call))
+                own = [kind for kind in _subclasses(layer) if "call" in vars(kind)]
+                self._patches.replace(layer, "call", _layer(recorder.call, name, layer.call))
+                for subclass in own:
+                    composed = _layer(recorder.compose, name, subclass.call)
+                    self._patches.replace(subclass, "call", composed)
+        module: Any = inspect.getmodule(type(model))
+        for name in COMPOSED:
+            function = getattr(module, name, None)
+            if callable(function) and getattr(function, "__module__", "") == module.__name__:
+                self._patches.replace(module, name, _wrapped(recorder.compose, name, function))
         # Of half numbers Keras 3 takes the mean in float32 and rounds it: one operation in half.
         numpy = sys.modules.get("keras.src.backend.tensorflow.numpy")
         if numpy is not None and hasattr(numpy, "mean"):
@@ -92,20 +133,33 @@ class TensorFlowTap:
         self._patches.undo()
 
     def _wrap(self, recorder: Recorder, owner: Any, last: str, name: str) -> None:
-        self._patches.replace(owner, last, _wrapped(recorder, name, getattr(owner, last)))
+        self._patches.replace(owner, last, _wrapped(recorder.call, name, getattr(owner, last)))
 
 
-def _wrapped(recorder: Recorder, name: str, function: Callable[..., Any]) -> Any:
+def _subclasses(layer: Any) -> Iterator[Any]:
+    """Yield the classes that a program derives from a layer of Keras."""
+    for subclass in layer.__subclasses__():
+        yield from (subclass, *_subclasses(subclass))
+
+
+def _wrapped(record: Callable[..., Any], name: str, function: Callable[..., Any]) -> Any:
     def operation(*args: Any, **kwargs: Any) -> Any:
-        return recorder.call(kind, name, function, args, kwargs)
+        return record(kind, name, function, args, kwargs)
 
     # AutoGraph would otherwise rewrite the recorder along with the script.
     return tf.autograph.experimental.do_not_convert(operation)
 
 
-def _layer(recorder: Recorder, name: str, original: Callable[..., Any]) -> Any:
+def _moving(recorder: Recorder, function: Callable[..., Any]) -> Any:
+    def move(*args: Any, **kwargs: Any) -> Any:
+        return recorder.move(kind, function, args, kwargs)
+
+    return tf.autograph.experimental.do_not_convert(move)
+
+
+def _layer(record: Callable[..., Any], name: str, original: Callable[..., Any]) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return recorder.call(kind, name, original, (self, *args), kwargs, self.weights)
+        return record(kind, name, original, (self, *args), kwargs, self.weights)
 
     return tf.autograph.experimental.do_not_convert(call)
 

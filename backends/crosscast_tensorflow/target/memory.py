@@ -144,6 +144,11 @@ class GraphBert:
 
     def norm(self, x: Value) -> Value:
         """`LayerNormalization` of a tensor that nothing else reads; it computes in float32."""
+        if self.stream != "float32":
+            x = self.become(x, self.stream)
+            out = self.tape.op("rounded layer_norm", [x], x.count, self.stream)
+            self.tape.free(x)
+            return out
         x = self.become(self.become(x, self.stream), "float32")
         out = self.tape.op("layer_norm", [x], x.count, self.stream, extra=x.count)
         self.tape.free(x)
@@ -174,7 +179,10 @@ class GraphBert:
         half_input = self.cast(x, self.half)
         inner = self.dense(f"{prefix}.intermediate.dense", half_input)
         tape.free(half_input)
-        wide = tape.op("gelu", [inner], inner.count, self.stream, extra=2 * inner.count)
+        if self.stream == "float32":
+            wide = tape.op("gelu", [inner], inner.count, self.stream, extra=2 * inner.count)
+        else:
+            wide = tape.op("rounded gelu", [inner], inner.count, self.stream)
         tape.free(inner)
         wide = self.become(wide, self.half)
         y = self.dense(f"{prefix}.output.dense", wide)

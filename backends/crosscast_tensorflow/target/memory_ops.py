@@ -39,6 +39,18 @@ OPS: dict[str, OpRow] = {
         grad="same",
         note="made of products; extra: x / 2, and the square that erf's gradient reads",
     ),
+    "rounded layer_norm": OpRow(
+        keeps=("input",),
+        scratch=("float32", "float32"),
+        backward_scratch=("float32", "float32", "float32"),
+        note="computes in float32 inside; two numbers of each row are kept beside the input",
+    ),
+    "rounded gelu": OpRow(
+        keeps=("input",),
+        scratch=("float32", "float32"),
+        backward_scratch=("float32", "float32", "float32"),
+        note="computes in float32 inside",
+    ),
     "tanh": OpRow(keeps=("output",)),
     "select": OpRow(note="its gradient is zeros but for the row"),
 }

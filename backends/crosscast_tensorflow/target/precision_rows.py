@@ -76,9 +76,10 @@ PRECISION_ROWS = (
     ),
     Row(
         path="precision.ops",
-        how="casts where a stored type changes; LayerNormalization and the script's softmax "
-        "compute in float32 inside. Keras casts kernels in every micro-batch",
-        probe="tensorflow/test_stored_types.py::test_normalization_rounds_once",
+        how="casts where a stored type changes. Softmax, LayerNormalization and GELU of the script "
+        "compute in float32 inside and keep half for backward, and dropout divides in float32. "
+        "Keras casts kernels in every micro-batch",
+        probe="tensorflow/test_stored_types.py::test_a_mixed_normalization_keeps_float32",
         when=recipes.stores_half,
         adapt=Adapt.STORED_TYPES,
         dialects=POLICIES,

@@ -50,8 +50,13 @@ class TypesView:
     """The policy of layer normalization."""
     hidden: Literal["-1e4", "-1e9"]
     """What is added to the scores of padding, as code: still finite in a sum."""
-    rounded_softmax: bool
-    """Whether softmax computes in float32 and only its result, in half, is kept."""
+    rounded_reductions: bool
+    """Whether softmax and LayerNorm are those of the script, which compute in float32 and round
+    once: softmax keeps its result alone, LayerNorm what it gets."""
+    rounded_gelu: bool
+    """Whether GELU is that of the script, likewise, which keeps what it gets."""
+    exact_dropout: bool
+    """Whether dropout divides half numbers in float32; they would round the divisor."""
     mask: Casts
     """Of the mask of padding."""
     looked_up: Casts = Casts()
@@ -76,8 +81,10 @@ class TypesView:
     """Of the weights of attention, for their product with the values."""
     dropped: Casts = Casts()
     """Of what dropout gives."""
+    inner: Casts = Casts()
+    """Of what a dense layer gives, for GELU."""
     point: Casts = Casts()
-    """Of what a dense layer gives, for GELU and tanh."""
+    """Of what a dense layer gives, for tanh."""
     activated: Casts = Casts()
     """Of what GELU and tanh give."""
     branch: Casts = Casts()
@@ -103,12 +110,13 @@ class TypesView:
     @property
     def uses_half(self) -> bool:
         """Whether the model casts to the half type by itself."""
-        return self.rounded_softmax or self._uses("half")
+        return self.rounded_reductions or self.rounded_gelu or self._uses("half")
 
     @property
     def uses_float32(self) -> bool:
         """Whether the model casts to float32 by itself."""
-        return not self.stores or self.rounded_softmax or self._uses("float32")
+        rounds = self.rounded_reductions or self.rounded_gelu or self.exact_dropout
+        return not self.stores or rounds or self._uses("float32")
 
     def _uses(self, name: Kind) -> bool:
         places = (getattr(self, field.name) for field in fields(self))
@@ -118,6 +126,10 @@ class TypesView:
         """Return the code of a residual sum and its normalization."""
         total = self.norm_in.around(f"{self.stream.around('x')} + {self.added.around('y')}")
         return self.norm_out.around(f"{norm}({total})")
+
+    def gelu(self, x: str) -> str:
+        """Return the code of GELU and what rounds it."""
+        return f"gelu({x})" if self.rounded_gelu else self.activated.around(f"tf.nn.gelu({x})")
 
 
 def types_view(plan: Plan, frame: Frame) -> TypesView:
@@ -146,11 +158,14 @@ def _computed(plan: Plan, kinds: OpTypes, *, explains: bool) -> TypesView:
         embedding=half if full else looked_up,
         norm="float32" if reduce == "float32" else f"mixed_{half}",
         hidden=_hidden(reduce, half),
-        rounded_softmax=False,
+        rounded_reductions=False,
+        rounded_gelu=False,
+        exact_dropout=False,
         mask=Casts((reduce,)),
         looked_up=Casts(("float32",)) if widens else Casts(),
         scores=Casts((reduce,)),
         weights=back,
+        inner=Casts((point,)),
         point=Casts((point,)),
         branch=Casts((point,)),
         norm_out=back,
@@ -168,12 +183,12 @@ def _stored(plan: Plan, kinds: OpTypes, *, explains: bool, dropout: bool) -> Typ
     rounds = _rounds(kinds.matmul)
     widens = full and kinds.embeddings != "half"
     dropped = _stores(kinds.pointwise) if dropout else reduce
+    rounds_reductions = kinds.reductions == "float32_stored_half"
     # Keras 2 rounds what a mixed normalization gets. In float32, Keras 3 rounds what it gives to
     # the type of what it got.
-    mixed = kinds.reductions == "half" or (
-        kinds.reductions != "float32" and residual == embedded == "half"
-    )
-    normalizes: Kind = "half" if mixed else "float32"
+    normalizes: Kind = "half" if kinds.reductions == "half" else "float32"
+    rounds_gelu = kinds.pointwise != "float32"
+    inner = Casts() if kinds.pointwise == "float32_stored_half" else _cast(matmul, point)
     branch = _stores(kinds.pointwise) if dropout else matmul
     return TypesView(
         half=half,
@@ -181,13 +196,15 @@ def _stored(plan: Plan, kinds: OpTypes, *, explains: bool, dropout: bool) -> Typ
         explains_attention=explains,
         layers_cast=False,
         embedding=half if full else f"mixed_{half}" if kinds.embeddings == "half" else "float32",
-        norm=f"mixed_{half}" if mixed else "float32",
+        norm=f"mixed_{half}" if normalizes == "half" else "float32",
         hidden=_hidden(_computes(kinds.reductions), half),
-        rounded_softmax=kinds.reductions == "float32_stored_half",
+        rounded_reductions=rounds_reductions,
+        rounded_gelu=rounds_gelu,
+        exact_dropout=dropout and kinds.pointwise == "half",
         mask=Casts((_computes(kinds.reductions),)),
         looked_up=Casts(("float32",)) if widens else Casts(),
         embedded=_rounds(kinds.embeddings),
-        embedded_norm=_cast(embedded, normalizes),
+        embedded_norm=Casts() if rounds_reductions else _cast(embedded, normalizes),
         first=_cast(reduce, point) if dropout else Casts(),
         heads=rounds,
         factor=Casts(("float32",)) if rounds.names else Casts(),
@@ -196,14 +213,15 @@ def _stored(plan: Plan, kinds: OpTypes, *, explains: bool, dropout: bool) -> Typ
         weights=_cast(reduce, point) if dropout else Casts(),
         context=_cast(dropped, _computes(kinds.matmul)),
         dropped=_rounds(kinds.pointwise) if dropout else Casts(),
+        inner=Casts(rounds.names + inner.names),
         point=Casts(rounds.names + _cast(matmul, point).names),
         activated=_rounds(kinds.pointwise),
         branch=Casts(rounds.names + (_cast(matmul, point).names if dropout else ())),
         # The first layer gets what dropout gave, the others what a normalization gave.
         stream=Casts() if reduce == dropped == residual else Casts((residual,)),
         added=_cast(branch, residual),
-        norm_in=_cast(residual, normalizes),
-        norm_out=_cast(normalizes, reduce),
+        norm_in=Casts() if rounds_reductions else _cast(residual, normalizes),
+        norm_out=Casts() if rounds_reductions else _cast(normalizes, reduce),
         pooled=_cast(_stores(kinds.pointwise), point) if dropout else Casts(),
         logits=rounds,
     )

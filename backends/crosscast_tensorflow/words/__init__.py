@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast_reading.pysource.libraries.words import FrameworkPackages, Words
 from crosscast_tensorflow.words import keras_signatures, signatures
+from crosscast_tensorflow.words.mixed_precision import MIXED_PRECISION
 
 WORDS = Words(
     packages=(
@@ -47,5 +48,6 @@ WORDS = Words(
             },
         ),
     ),
+    mixed_precision=MIXED_PRECISION,
 )
 """See `pysource.libraries.words`."""

@@ -9,16 +9,11 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from crosscast_parity.inside.emulate import LOSSES, MATMUL, call
+from crosscast_parity.inside.emulate import MATMUL, call
+from crosscast_torch.inside.autocast_lists import CUDA
 
 KINDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 DTYPES = {kind: dtype for dtype, kind in KINDS.items()}
-
-IN_FLOAT32 = LOSSES | {
-    *("softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm"),
-    *("sum", "logsumexp", "norm", "pow", "square", "exp", "log", "rsqrt"),
-}
-"""What autocast computes in float32 on a GPU; on a CPU it leaves most of it in half."""
 
 
 class TorchTensors:
@@ -36,7 +31,7 @@ class TorchTensors:
         """Return the type to which the surrounding autocast casts, by the lists of GPUs."""
         if not torch.is_autocast_enabled("cpu"):
             return None
-        if name in IN_FLOAT32:
+        if name in CUDA:
             return "float32"
         if name not in MATMUL:
             return None
@@ -55,6 +50,7 @@ class TorchTensors:
 class EmulatedHalf(TorchFunctionMode):  # type: ignore[misc]
     """Sees every operation before autocast does; what it calls itself, it does not see."""
 
+    installed = False
     tensors = TorchTensors()
 
     def __torch_function__(
@@ -72,6 +68,7 @@ def install() -> Callable[[Any], None]:
     """
     os.environ["TORCHDYNAMO_DISABLE"] = "1"
     mode = EmulatedHalf()
+    EmulatedHalf.installed = True
     mode.__enter__()
     run_backward = torch.autograd._engine_run_backward
 

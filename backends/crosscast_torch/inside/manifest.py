@@ -12,7 +12,9 @@ from typing import Any
 
 import torch
 
+from crosscast_parity.inside.lineage import move_of
 from crosscast_parity.inside.manifest import Recorder, Tap, canonical
+from crosscast_torch.inside.autocast_lists import CPU, CUDA
 
 FUNCTIONAL = "torch.nn.functional"
 """Its functions in Python compute with operations that the mode does not see."""
@@ -44,6 +46,10 @@ class TorchTap:
         if self._mode is None and getattr(model, "_compiled_call_impl", None) is None:
             recorder.autocast = autocast()
             recorder.is_usual = lambda: autocast() == recorder.autocast
+            recorder.lineage.learned = _learned
+            recorder.lineage.listed = in_float32()
+            weights: Any = getattr(model, "parameters", list)()
+            recorder.frozen = not all(weight.requires_grad for weight in weights)
             named = getattr(model, "named_modules", dict[str, Any]().items)
             recorder.places = {id(module): path for path, module in named()}
             self._mode = _mode(recorder)
@@ -56,6 +62,20 @@ class TorchTap:
             mode.__exit__(None, None, None)
 
 
+def in_float32() -> frozenset[str]:
+    """List the operations that the surrounding autocast computes in float32 in any case."""
+    if autocast() is None:
+        return frozenset()
+    from crosscast_torch.inside.emulate import EmulatedHalf  # needs PyTorch 2.0
+
+    native = torch.is_autocast_enabled("cpu") and not EmulatedHalf.installed
+    return CPU if native else CUDA
+
+
+def _learned(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
 def _mode(recorder: Recorder) -> Any:
     from torch.overrides import TorchFunctionMode
 
@@ -65,6 +85,8 @@ def _mode(recorder: Recorder) -> Any:
         ) -> Any:
             called = getattr(func, "__name__", "")
             name = "cast" if called in CASTS else canonical(called)
+            if name is None and move_of(called):
+                return recorder.move(kind, func, args, kwargs or {})
             if name is None:
                 if isinstance(func, FunctionType) and func.__module__ == FUNCTIONAL:
                     recorder.close(called)

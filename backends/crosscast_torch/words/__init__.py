@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosscast_reading.pysource.libraries.words import FrameworkPackages, Words
+from crosscast_torch.words.mixed_precision import MIXED_PRECISION
 from crosscast_torch.words.signatures import SIGNATURES
 
 WORDS = Words(
@@ -79,5 +80,6 @@ WORDS = Words(
             {"momentum": "use `betas`, whose first number takes its place"},
         ),
     ),
+    mixed_precision=MIXED_PRECISION,
 )
 """See `pysource.libraries.words`."""

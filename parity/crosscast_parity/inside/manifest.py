@@ -6,13 +6,13 @@ here by the names and classes of `emulate`.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from crosscast_parity.inside import emulate
+from crosscast_parity.inside.lineage import Lineage, size_of
 
 BIAS = {"bias_add"}
 CLASSES: dict[str, frozenset[str]] = {
@@ -55,7 +55,9 @@ class Recorder:
     """Counts operations by name and types, and keeps their order.
 
     `autocast`: the half type of autocast or policy. `is_usual`: whether it is in force, with the
-    lists that the framework has by itself. `places`: path of each module of the model by `id`.
+    lists that the framework has by itself. `by_policy`: whether a cast that is made now is one of
+    the framework's policy. `places`: path of each module of the model by `id`. `lineage`: what the
+    script's own casts make of types. `frozen`: whether some weights of the model are not trained.
     """
 
     def __init__(self) -> None:
@@ -63,10 +65,13 @@ class Recorder:
         self._order: list[dict[str, Any]] = []
         self._closed: set[str] = set()
         self._narrowed: dict[int, Any] = {}
-        self._depth = 0
+        self._depth = self._composing = 0
         self.autocast: str | None = None
         self.is_usual: Callable[[], bool] = lambda: True
+        self.by_policy: Callable[[], bool] = lambda: False
         self.places: Mapping[int, str] = {}
+        self.lineage = Lineage()
+        self.frozen = False
 
     @property
     def used(self) -> bool:
@@ -84,6 +89,7 @@ class Recorder:
     def sequence(self) -> dict[str, Any]:
         """Return the calls in their order, and what was not looked into."""
         self._narrowed = {}
+        self.lineage.clear()
         closed = sorted(self._closed)
         if len(self._order) >= MOST_CALLS:
             closed.append(f"what follows {MOST_CALLS} operations")
@@ -119,28 +125,105 @@ class Recorder:
         finally:
             self._depth -= 1
         if self._depth == 0:
-            inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
-            output = next((k for k in map(kind, emulate.flat(result)) if k), None)
-            moved = name == "cast" and inputs == {output}
-            operands = [v for v in emulate.flat((args, kwargs)) if kind(v)]
-            to_half = "float32" in inputs and output in emulate.HALF
-            if name == "cast" and (to_half or self._are_narrowed(operands)):
-                self._narrowed[id(result)] = result  # kept, so that no other has its number
-            if inputs and output and not moved:
-                self._counts[name, tuple(sorted(inputs)), output] += 1
-                if len(self._order) < MOST_CALLS:
-                    self._append(name, sorted(inputs), output, operands, result)
+            self._note(kind, name, result, (args, kwargs), others)
         return result
 
+    def compose(
+        self,
+        kind: Callable[[Any], str | None],
+        name: str,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        others: Iterable[Any] = (),
+    ) -> Any:
+        """Call an operation that the program makes of others, and record it as `call` does.
+
+        Its parts are counted, too, but have no place in the order.
+        """
+        if self._depth:
+            return function(*args, **kwargs)
+        self._composing += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self._composing -= 1
+        self._note(kind, name, result, (args, kwargs), others)
+        return result
+
+    def _note(
+        self,
+        kind: Callable[[Any], str | None],
+        name: str,
+        result: Any,
+        arguments: Any,
+        others: Iterable[Any],
+    ) -> None:
+        inputs = {k for k in map(kind, (*emulate.flat(arguments), *others)) if k}
+        output = next((k for k in map(kind, emulate.flat(result)) if k), None)
+        moved = name == "cast" and inputs == {output}
+        operands = [v for v in emulate.flat(arguments) if kind(v)]
+        told = self._follow(kind, name, operands, result, output, arguments[1]) if output else {}
+        to_half = "float32" in inputs and output in emulate.HALF
+        if name == "cast" and (to_half or self._are_narrowed(operands)):
+            self._narrowed[id(result)] = result  # kept, so that no other has its number
+        if inputs and output and not moved:
+            self._counts[name, tuple(sorted(inputs)), output] += 1
+            if len(self._order) < MOST_CALLS and not self._composing:
+                self._append(name, sorted(inputs), output, operands, result, told)
+
+    def move(
+        self,
+        kind: Callable[[Any], str | None],
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        """Call a function that hands on numbers as they are (`move_of`), which is not recorded."""
+        result = function(*args, **kwargs)
+        if self._depth == 0:
+            operands = [v for v in emulate.flat((args, kwargs)) if kind(v)]
+            self.lineage.move(kind, operands, result)
+        return result
+
+    def _follow(
+        self,
+        kind: Callable[[Any], str | None],
+        name: str,
+        operands: list[Any],
+        result: Any,
+        output: str,
+        kwargs: Any,
+    ) -> dict[str, Any]:
+        """Follow a call; say how the script's own casts bear on it."""
+        kinds = [(value, dtype) for value in operands if (dtype := kind(value))]
+        if name != "cast":
+            usual, named = self.is_usual(), kwargs.get("dtype") is not None
+            told = self.lineage.call(name, kinds, result, output, usual=usual, told=named)
+            return {"plain": told.plain, "rounded": told.rounded, "lookups": told.lookups}
+        if kinds:
+            value, before = kinds[0]
+            by_policy = self.by_policy()
+            self.lineage.cast(value, result, (before, output), by_policy=by_policy)
+        return {"plain": output, "rounded": False, "lookups": False}
+
     def _append(
-        self, name: str, inputs: list[str], output: str, operands: Any, result: Any
+        self,
+        name: str,
+        inputs: list[str],
+        output: str,
+        operands: Any,
+        result: Any,
+        told: dict[str, Any],
     ) -> None:
         sizes = [size_of(value) for value in operands]
         size = next((n for n in map(size_of, emulate.flat(result)) if n is not None), None)
         call: dict[str, Any] = {"name": name, "in": inputs, "out": output, "size": size}
         call["whole"] = size is not None and sizes.count(size) > 1
         call |= {"narrowed": self._are_narrowed(operands), "usual": self.is_usual()}
-        self._order.append({**call, "place": self._place()})
+        trained = [self.lineage.learned(part) for part in emulate.flat(result)]
+        learned = self.frozen or any(known is not False for known in trained)
+        self._order.append({**call, **told, "learned": learned, "place": self._place()})
 
     def _are_narrowed(self, operands: Iterable[Any]) -> bool:
         return any(id(value) in self._narrowed for value in operands)
@@ -156,14 +239,6 @@ class Recorder:
             if place is not None:
                 return place
         return ""
-
-
-def size_of(value: Any) -> int | None:
-    """Return the number of elements of a tensor; None if it is not known yet."""
-    try:
-        return math.prod(int(n) for n in value.shape)
-    except (AttributeError, TypeError, ValueError):
-        return None
 
 
 class Tap(Protocol):

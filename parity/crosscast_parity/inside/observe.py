@@ -56,9 +56,12 @@ that are compiled):
      "autocast": "float16"|"bfloat16"|null,
      "operations": {CLASS: {OPERATION: [{"in": [dtype, ...], "out": dtype, "count": int}, ...]}},
      "order": [{"name": OPERATION, "in": [dtype, ...], "out": dtype, "size": int|null,
-                "whole": bool, "narrowed": bool, "usual": bool, "place": str}, ...],
+                "whole": bool, "narrowed": bool, "usual": bool, "plain": dtype, "rounded": bool,
+                "lookups": bool, "learned": bool, "place": str}, ...],
                                      every call, see `recordings.type_manifest`
      "closed": [str, ...],           functions whose operations were not seen
+     "backward": {...},              `operations` of functions with a gradient of their own, as far
+                                     as a script's own code computes it; absent if there is none
      "evaluation": {...}}            `operations` of all calls of the script's `evaluate`; absent if
                                      it has none, or if nothing was seen of them
     The forward pass of the first micro-batch: model and loss, from the call of `micro_batch_loss`

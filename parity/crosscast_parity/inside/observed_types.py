@@ -1,4 +1,4 @@
-"""Record the types of operations: of the first forward pass, and of the evaluations of a run."""
+"""Record the types of operations: of the first micro-batch, and of the evaluations of a run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class ObservedTypes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._forward, self._evaluation = Recorder(), Recorder()
+        self._forward, self._backward, self._evaluation = Recorder(), Recorder(), Recorder()
         self._tap: Tap | None = None
+        self._model: Any = None
         self._evaluating = self._trained = False
 
     def begin(self, tap: Tap | None) -> None:
@@ -25,19 +26,28 @@ class ObservedTypes:
 
     def enter(self, model: Any) -> None:
         """A micro-batch begins; only the first one is recorded."""
+        if self._tap is not None and self._forward.used and not self._evaluating:
+            self._tap.stop()
         idle = self._evaluating or self._trained or self._forward.used
         if self._tap is not None and not idle:
+            self._model = model
             self._tap.start(self._forward, model)
 
     def leave(self) -> None:
-        """A micro-batch ends, which may also be one of an evaluation."""
-        if self._tap is not None and not self._evaluating:
-            self._tap.stop()
+        """A micro-batch has its loss, maybe in an evaluation; what follows is its backward pass.
+
+        Of that, functions are seen which a script gives a gradient of its own.
+        """
+        if self._tap is None or self._evaluating:
+            return
+        self._tap.stop()
+        if self._forward.used and not self._backward.used and not self._trained:
+            self._tap.start(self._backward, self._model)
 
     def trained(self) -> None:
         """A window has ended."""
         if self._tap is not None and not self._trained:
-            self._trained = True
+            self._trained, self._model = True, None
             self._tap.stop()
             self._write()
 
@@ -67,6 +77,8 @@ class ObservedTypes:
     def _write(self) -> None:
         if self._forward.used or self._evaluation.used:
             facts = self._forward.facts() | self._forward.sequence()
+            if self._backward.used:
+                facts["backward"] = self._backward.facts()["operations"]
             if self._evaluation.used:
                 facts["evaluation"] = self._evaluation.facts()["operations"]
             files.write_manifest(self._folder, facts)

@@ -27,8 +27,10 @@ from crosscast.recipe.predicates import stores_half
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
-from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.checks.table import limit_of
+from crosscast_parity.checks.type_kinds import OFF_GRID, ON_GRID
+from crosscast_parity.levels.gradient_types import wrong_gradients
+from crosscast_parity.levels.own_types import check_own_types, evaluated_operations
 from crosscast_parity.levels.stored_types import wrong_storage
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
@@ -67,12 +69,18 @@ def check_dtypes(
         fused: whether the script has fused attention where the recipe says so.
     """
     windows, manifest = observation.windows, observation.manifest
-    evaluated = manifest.evaluation if manifest else {}
-    kept = wrong_storage(recipe, manifest.order if manifest else (), fused=fused)
-    forward = manifest.operations if manifest else {}
+    seen = manifest or Manifest(autocast=None, operations={})
+    if _is_own_half(recipe):
+        forward = check_own_types(recipe, seen, emulated=emulated)
+    else:
+        kept = (
+            *wrong_storage(recipe, seen.order, fused=fused),
+            *wrong_gradients(recipe, seen.backward),
+        )
+        forward = [_operations(recipe, "operations", seen.operations, emulated, kept)]
     return (
-        _operations(recipe, "operations", forward, emulated, kept),
-        _operations(recipe, "operations of the evaluation", evaluated, emulated),
+        *forward,
+        *_evaluation(recipe, seen, emulated),
         _delivered(recipe, windows),
         _gradient_grid(recipe, windows),
         _weight_grid(recipe, windows),
@@ -126,9 +134,6 @@ def _operations(
     kept: Iterable[str] = (),
 ) -> Check:
     operations = _computing(operations)
-    if recipe.half and not isinstance(recipe.model, BertModel):
-        # The rest is the model's own, or autocast's: it is held against the reference.
-        operations = {kind: of_kind for kind, of_kind in operations.items() if kind == MATMUL}
     checked = [operation for of_kind in operations.values() for operation in of_kind]
     if not checked:
         return untested(LEVEL, name, "no operations were recorded")
@@ -137,6 +142,24 @@ def _operations(
     count = sum(operation.count for operation in checked)
     fine = f"{count} operations in the types of the recipe{how}"
     return _verdict(name, problems, fine)
+
+
+def _evaluation(recipe: Recipe, manifest: Manifest, emulated: bool) -> Iterator[Check]:
+    """Judge an evaluation: of a custom model products, and what the forward pass does not do."""
+    name, operations = "operations of the evaluation", manifest.evaluation
+    if not _is_own_half(recipe):
+        yield _operations(recipe, name, operations, emulated)
+        return
+    products, unlike = evaluated_operations(recipe, manifest)
+    yield _operations(recipe, name, {MATMUL: products}, emulated)
+    if unlike:
+        count = sum(operation.count for operation in unlike)
+        words = f"{count} operations in half that the forward pass lacks, as {unlike[0].name}"
+        yield untested(LEVEL, f"{name}, the rest", words)
+
+
+def _is_own_half(recipe: Recipe) -> bool:
+    return bool(recipe.half) and not isinstance(recipe.model, BertModel)
 
 
 def _wrong_operations(recipe: Recipe, operations: Operations) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosscast.plan.canonical import canonical_plan
-from crosscast.plan.operations import Ema, Normalize, Plan
+from crosscast.plan.operations import Dtype, Ema, Normalize, Plan
 from crosscast.recipe.document import Recipe
 from crosscast.reference.data import Array, Roles
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
@@ -30,6 +30,7 @@ from crosscast_parity.levels.recompute import (
     rounding_room,
     with_moments,
 )
+from crosscast_parity.levels.rounded_weights import reads_rounded
 from crosscast_parity.levels.tensor_checks import (
     UNSEEN,
     TensorError,
@@ -46,6 +47,7 @@ from crosscast_parity.levels.updates import (
     measure_updates,
     still,
 )
+from crosscast_parity.levels.window_loss import check_window_loss
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
 
 FACTOR_LIMIT = limit_of("L1b", "loss factor")
@@ -63,6 +65,8 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
     factors, roles = check_factors(plan, seen), seen[0].roles
     applied, source = check_applied(plan, roles, seen), choose_source(seen)
     update, *lost = check_update(plan, roles, seen, source)
+    if update.result == "pass" and source and recipe.precision.mode == "mixed":
+        update = _of_float32(update, plan, roles, seen, source, recipe.precision.compute_dtype)
     if applied.result == update.result == "fail" and source == "applied":
         other, *more = check_update(plan, roles, seen, "total")
         if other.result == "pass" and clips_by_itself(plan, roles, seen):
@@ -73,7 +77,8 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
         words = f"a sum in half may round off {applied.limit:.1%} of a tensor's gradient"
         lost = [*lost, untested("L1b", "update of every tensor", words)]
     average = (check_average(plan, seen),) if plan.find(Ema) else ()
-    return (factors, check_norm(plan, roles, seen), applied, update, *lost, *average)
+    loss = (check_window_loss(seen),) if recipe.processes == 1 else ()
+    return (factors, *loss, check_norm(plan, roles, seen), applied, update, *lost, *average)
 
 
 def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Check:
@@ -167,6 +172,15 @@ def check_update(
     if late:
         checks.append(untested("L1b", "update of later windows", late))
     return tuple(checks)
+
+
+def _of_float32(
+    update: Check, plan: Plan, roles: Roles, seen: Windows, source: Source, half: Dtype
+) -> Check:
+    """Return the check of the updates, failed if they read half copies of the weights."""
+    known = finite_part(with_moments(plan, seen), source)
+    words = reads_rounded(plan, roles, known, source, half)
+    return replace(update, result="fail", wording=words) if words else update
 
 
 def check_average(plan: Plan, seen: Windows) -> Check:

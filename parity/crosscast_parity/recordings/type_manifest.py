@@ -35,8 +35,10 @@ class OrderedCall:
     `size`: elements of its result; None if not known. `whole`: whether several of its inputs are of
     that size, so that nothing is broadcast. `narrowed`: whether one of them comes from a cast of
     float32 to half, at most cast back in between. `usual`: whether the autocast around it is the
-    one of the forward pass, with the lists of its framework. `place`: path of the module that calls
-    it.
+    one of the forward pass, with the lists of its framework. `plain`: the type of its result if the
+    script cast nothing itself. `rounded`: whether a cast of the script took digits from what it
+    gets. `lookups`: whether it adds what was looked up in tables. `learned`: whether its result is
+    computed from weights, as far as is known. `place`: path of the module that calls it.
     """
 
     name: str
@@ -46,6 +48,10 @@ class OrderedCall:
     whole: bool
     narrowed: bool
     usual: bool
+    plain: str
+    rounded: bool
+    lookups: bool
+    learned: bool
     place: str
 
 
@@ -54,13 +60,15 @@ class Manifest:
     """Operations of a forward pass by class of `precision.ops`.
 
     `autocast`: the half type of the autocast, or of the policy of Keras, around it. `evaluation`:
-    operations of the evaluations; empty if none were seen. `order`: the calls of the forward pass.
+    operations of the evaluations; empty if none were seen. `backward`: of the first backward pass,
+    those that the program calls in gradients of its own. `order`: the calls of the forward pass.
     `closed`: functions whose operations were not seen.
     """
 
     autocast: str | None
     operations: Mapping[str, tuple[Operation, ...]]
     evaluation: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
+    backward: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
     order: tuple[OrderedCall, ...] = ()
     closed: tuple[str, ...] = ()
 
@@ -84,6 +92,7 @@ def read_manifest(path: Path) -> Manifest:
         autocast=autocast,
         operations=_classes(path, "operations", document.get("operations")),
         evaluation=_classes(path, "evaluation", document.get("evaluation", {})),
+        backward=_classes(path, "backward", document.get("backward", {})),
         order=tuple(_call(path, entry) for entry in _list(path, "order", document)),
         closed=tuple(map(str, _list(path, "closed", document))),
     )
@@ -106,6 +115,10 @@ def _call(path: Path, entry: Any) -> OrderedCall:
             "whole": bool(whole),
             "narrowed": bool(narrowed),
             "usual": bool(usual),
+            "plain": str(plain),
+            "rounded": bool(rounded),
+            "lookups": bool(lookups),
+            "learned": bool(learned),
             "place": str(place),
         } if all(isinstance(dtype, str) for dtype in inputs):
             return OrderedCall(
@@ -116,6 +129,10 @@ def _call(path: Path, entry: Any) -> OrderedCall:
                 whole=whole,
                 narrowed=narrowed,
                 usual=usual,
+                plain=plain,
+                rounded=rounded,
+                lookups=lookups,
+                learned=learned,
                 place=place,
             )
     _refuse(path, "an entry of `order` is not a call of an operation")

@@ -157,7 +157,8 @@ def list_facts() -> dict[str, Any]:
             both = ""
     except ValueError as error:
         both = str(error)
-    return {"arguments": arguments(paddle.amp.auto_cast), "both": both}
+    black = {half: sorted(levels["O1"]) for half, levels in paddle.amp.black_list().items()}
+    return {"arguments": arguments(paddle.amp.auto_cast), "both": both, "black": black}
 
 
 def layer_norm_facts() -> dict[str, Any]:

@@ -187,6 +187,20 @@ def kept(function: Any) -> list[str]:
     return sorted({value.dtype.name for value in found if value.op.type != "Placeholder"})
 
 
+def kept_normalization() -> list[str]:
+    """Types of what the gradient of a mixed LayerNormalization reads."""
+    layer = LAYERS.LayerNormalization(dtype="mixed_bfloat16")
+    layer.build((None, 32, 32))  # a traced function must not make variables
+    return kept(layer)
+
+
+def half_divisor() -> float:
+    """Mean of quotients of bfloat16 numbers by 0.9, by the mean of exact ones."""
+    x = tf.cast(tf.random.Generator.from_seed(0).uniform((10_000,)), tf.bfloat16)
+    quotients = tf.reduce_mean(tf.cast(x / 0.9, tf.float32))
+    return float(quotients * 0.9 / tf.reduce_mean(tf.cast(x, tf.float32)))
+
+
 class Counted(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
     """A rate that is the step it is asked for."""
 
@@ -342,6 +356,18 @@ TENSORFLOW = {
     "kept attention": Fact(
         "types of what the gradient of dot_product_attention reads of its scores",
         lambda: kept(lambda x: keras.ops.dot_product_attention(*[x[..., None, :]] * 3)[..., 0, :]),
+    ),
+    "kept normalization": Fact(
+        "types of what the gradient of a mixed LayerNormalization reads",
+        kept_normalization,
+    ),
+    "kept gelu": Fact(
+        "types of what the gradient of gelu reads beside its input",
+        lambda: kept(lambda x: tf.nn.gelu(x, approximate=False)),
+    ),
+    "half divisor": Fact(
+        "mean of bfloat16 numbers that are divided by 0.9, by that of the exact results",
+        half_divisor,
     ),
     "row_losses": Fact("worst error of a row's cross-entropy in half", row_losses),
 }

@@ -41,3 +41,15 @@ def test_what_keras_has_keeps_float32_weights(facts: dict[str, Any]) -> None:
 
 def test_softmax_between_casts_keeps_its_float32_result(facts: dict[str, Any]) -> None:
     assert facts["kept softmax"] == ["float32"]
+
+
+def test_a_mixed_normalization_keeps_float32(facts: dict[str, Any]) -> None:
+    assert "float32" in facts["kept normalization"]
+
+
+def test_gelu_keeps_more_than_its_input(facts: dict[str, Any]) -> None:
+    assert facts["kept gelu"] == ["bfloat16"]
+
+
+def test_half_numbers_round_what_divides_them(facts: dict[str, Any]) -> None:
+    assert 1.001 < facts["half divisor"] < 1.0025  # 0.8984 for 0.9

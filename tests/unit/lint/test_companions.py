@@ -127,6 +127,18 @@ DECIDED_BEFORE = [
         "paddle_precision: Regions, a decorated model, and scalers of which one is off",
         "rules_accumulation: Minimize of a scaler clears nothing",
     ),
+    (
+        "kept_in_float32: A transformer with LayerNorm behind its sums",
+        "rules_half_weights: Weights that a flag casts",
+    ),
+    (
+        "kept_in_float32: A mixed policy of Keras, in a loop",
+        "kept_in_float32: Casts within a forward pass",
+    ),
+    (
+        "kept_in_float32: Casts within a forward pass",
+        "kept_in_float32: A mixed policy of Keras, in a loop",
+    ),
 ]
 """Programs whose findings another one decided, by its flags, scalers, updates and types."""
 

@@ -206,7 +206,9 @@ RECIPE_CODES = (
         "CC303",
         "dtypes within a custom model",
         "Autocast in PyTorch and Paddle chooses a dtype per operation, a Keras policy per "
-        "layer. If a dtype matters, write the cast into your model, as the emitted BERT does.",
+        "layer. If a dtype matters, write the cast into your model, as the emitted BERT does. "
+        "precision.policy and precision.ops change nothing in the script: they say what your "
+        "model stores in half, and a comparison holds it to that.",
     ),
     Code(
         "CC304",

@@ -63,13 +63,15 @@ def _precision(data: dict[str, Any]) -> None:
 
 
 def _operation_types(data: dict[str, Any]) -> None:
-    """Fill in the policy of the shipped BERT, and from it the classes that are not set."""
+    """Fill in the policy of the shipped BERT, and from a policy the classes that are not set."""
     model, precision = data.get("model"), data.get("precision")
     if not (isinstance(model, dict) and isinstance(precision, dict)):
         return
-    if model.get("kind") != "bert" or precision.get("mode") not in ("mixed", "full"):
+    if precision.get("mode") not in ("mixed", "full"):
         return
-    policy = precision.setdefault("policy", DEFAULT_POLICY)
+    if model.get("kind") == "bert":
+        precision.setdefault("policy", DEFAULT_POLICY)
+    policy = precision.get("policy")
     ops = precision.get("ops", {})
     if isinstance(policy, str) and policy in POLICIES and isinstance(ops, Mapping):
         precision["ops"] = {**POLICIES[policy], **ops}

@@ -57,13 +57,15 @@ def half_weights(recipe: Recipe) -> bool:
 
 
 def own_types(recipe: Recipe) -> bool:
-    """Whether classes of operations have other dtypes than the defaults of mixed precision."""
-    return recipe.precision.ops != OpTypes()
+    """Whether the shipped BERT's operations have other dtypes than mixed precision by default."""
+    return isinstance(recipe.model, BertModel) and recipe.precision.ops != OpTypes()
 
 
 def stores_half(recipe: Recipe) -> bool:
-    """Whether the types of operations are more than version 1 of recipes can say."""
+    """Whether the shipped BERT's types of operations are more than version 1 of recipes can say."""
     types = recipe.precision.ops
+    if not isinstance(recipe.model, BertModel):
+        return False
     return "float32_stored_half" in types.model_dump().values() or types.residual != types.pointwise
 
 

@@ -190,16 +190,14 @@ def _shape(schedule: Schedule) -> Iterator[Diagnostic]:
 def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
     if isinstance(recipe.model, BertModel):
         return
-    for name, differs in (
-        ("policy", recipe.precision.policy != Precision().policy),
-        ("ops", recipe.precision.ops != OpTypes()),
-    ):
-        if differs:
+    types = recipe.precision.ops
+    for name, fixed in (("matmul", "half"), ("losses", "float32")):
+        if getattr(types, name) != fixed:
             yield Diagnostic(
                 code="CC210",
-                path=f"precision.{name}",
-                message=f"{name} applies only to the shipped BERT, not to a custom model",
-                hint="write the casts into your model",
+                path=f"precision.ops.{name}",
+                message=f"{name} of a custom model is {fixed}: autocast and the script decide",
+                hint="remove it; write other casts into your model",
             )
     if recipe.activation_checkpointing:
         yield Diagnostic(

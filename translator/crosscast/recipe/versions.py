@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.recipe.document import VERSION, BertModel, OpType, OpTypes, Recipe
+from crosscast.recipe.policies import DEFAULT_POLICY, POLICIES
 from crosscast.recipe.yaml_source import PathKey
 
 OLDEST = 1
@@ -76,9 +77,13 @@ def meaning_of_newer(recipe: Recipe, written: Mapping[str, Any]) -> Diagnostic |
     if written.get("version") != OLDEST or not isinstance(model, BertModel):
         return None
     changes, kept = ["attention keeps no scores"], [f"model.attention: {model.attention}"]
-    if recipe.half and "ops" not in (written.get("precision") or {}):
+    ops = upgraded(written).get("precision", {}).get("ops", {})
+    if recipe.half and {**POLICIES[DEFAULT_POLICY], **ops} != precision.ops.model_dump():
         changes.insert(0, "operations store half precision")
         kept.append(f"precision.policy: {precision.policy}")
+    if ops:  # `compute` has another name
+        classes = ", ".join(f"{name}: {word}" for name, word in ops.items())
+        kept.append(f"precision.ops: {{{classes}}}")
     return Diagnostic(
         code="CC221",
         severity=Severity.NOTE,

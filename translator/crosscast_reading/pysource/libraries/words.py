@@ -10,6 +10,7 @@ from typing import Literal, TypeVar, get_args
 
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.targets.source_support import installed_support, load_object, not_loaded
+from crosscast_reading.pysource.libraries.precision_words import MixedPrecision
 
 Item = TypeVar("Item")
 Signature = str | tuple[tuple[str, str, str], ...]
@@ -80,6 +81,8 @@ class Words:
     theirs and these in no version, with what to do instead."""
     libraries: tuple[str, ...] = ()
     """Other packages that an absolute import means, whatever the program's files are called."""
+    mixed_precision: MixedPrecision | None = None
+    """What mixed precision does to the types of tensors."""
 
     def __post_init__(self) -> None:
         """Refuse tables that would fail where they are used.
@@ -96,6 +99,8 @@ class Words:
             raise TypeError("a table is no mapping")
         if unknown := self.roles.keys() - set(get_args(Role)):
             raise TypeError(f"roles has {sorted(unknown)[0]!r}, which is no role")
+        if not isinstance(self.mixed_precision, MixedPrecision | None):
+            raise TypeError("mixed_precision is no MixedPrecision")
         for pattern in (*self.roles.values(), *(each for each, _ in self.foreign_arguments)):
             re.compile(pattern)
 

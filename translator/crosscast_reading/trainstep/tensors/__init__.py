@@ -1,0 +1,1 @@
+"""Types of tensors in the forward pass of a model, as far as mixed precision decides them."""
