@@ -81,8 +81,8 @@ class JaxView(ScriptView):
         """What train.py imports of `runtime.state`."""
         names = {
             "check_model": self.model.bert is None,
+            "named_parameters": bool(self.optimizer.groups),
             "reseeded": self.random,
-            "weight_names": bool(self.optimizer.groups),
         }
         return ", ".join(name for name, used in names.items() if used)
 

@@ -53,6 +53,9 @@ class PaddleDropout:
         """Count a micro-batch."""
         self._micro = self._masks.begin_micro_batch() if self._masks.active else None
 
+    def leave(self) -> None:
+        """Do nothing."""
+
     def undo(self) -> None:
         """Put the functions back."""
         self._patches.undo()

@@ -48,6 +48,9 @@ class TracedDropout:
     def _counted(self) -> Any:
         return np.int64(self._masks.begin_micro_batch())
 
+    def leave(self) -> None:
+        """Do nothing."""
+
     def undo(self) -> None:
         """Put the functions back."""
         self._patches.undo()

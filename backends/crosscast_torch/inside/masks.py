@@ -48,6 +48,9 @@ class TorchDropout:
         """Count a micro-batch."""
         self._micro = self._masks.begin_micro_batch() if self._masks.active else None
 
+    def leave(self) -> None:
+        """Do nothing."""
+
     def undo(self) -> None:
         """Put the functions back."""
         self._patches.undo()

@@ -18,6 +18,9 @@ def install(inside: str, module: Any) -> None:
 
     def make_state(*args: Any, **kwargs: Any) -> Any:
         state = original(*args, **kwargs)
+        if hasattr(framework, "switch_off_state"):  # where a model is in pieces
+            framework.switch_off_state(state)
+            return state
         # With half weights a script may compute with a copy of the model; it calls it `working`.
         for model in (state.model, getattr(state, "working", state.model)):
             framework.switch_off(model)

@@ -66,8 +66,18 @@ class Masks:
         """Whether a window is being trained."""
         self.forward = False
         """Whether a loss is being computed, or traced."""
-        self.calls: list[dict[str, Any]] = []
+        self._shown: dict[int, dict[str, Any]] = {}
         self.masks = self.drawn = 0
+
+    @property
+    def window(self) -> int:
+        """Number of the window that is being trained."""
+        return self._window
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """Calls of the first micro-batch, in their order."""
+        return [call for _, call in sorted(self._shown.items())]
 
     def begin_window(self, window: int) -> None:
         """Start with a window."""
@@ -89,16 +99,29 @@ class Masks:
 
     def draw(self, micro: int, key: bytes, shape: Sequence[int], site: Site) -> np.ndarray:
         """Return uniform numbers in [0, 1) for a call of a micro-batch; a known key repeats it."""
+        if key not in self._places:
+            self._numbers[micro] += 1
+        return self.draw_at((micro, self._numbers[micro] - 1), key, shape, site)
+
+    def draw_at(
+        self, place: tuple[int, int], key: bytes, shape: Sequence[int], site: Site
+    ) -> np.ndarray:
+        """Do what `draw` does where calls come in any order.
+
+        Args:
+            place: numbers of the micro-batch and of the call in it, for a key that is not known.
+            key: what the framework would have drawn the mask from.
+            shape: of the mask.
+            site: where it is asked for.
+        """
         self.drawn += 1
         if key not in self._places:
             self.masks += 1
-            self._places[key] = (micro, self._numbers[micro])
-            self._numbers[micro] += 1
-            if self._window == self._first and micro == 0 and site.forward:
+            self._places[key] = place
+            if self._window == self._first and place[0] == 0 and site.forward:
                 shown = {"module": site.module, "rate": site.rate}
-                self.calls.append({"shape": [int(size) for size in shape], **shown})
-        place = self._places[key]
-        numbers = uniform(self._seed, (self._window, *place), math.prod(shape))
+                self._shown[place[1]] = {"shape": [int(size) for size in shape], **shown}
+        numbers = uniform(self._seed, (self._window, *self._places[key]), math.prod(shape))
         return numbers.reshape(tuple(shape))
 
     def site(self, name: Callable[[Any], str], rate: float | None) -> Site:
@@ -122,6 +145,9 @@ class Dropout(Protocol):
 
     def enter(self) -> None:
         """Note that the loss of the next micro-batch begins."""
+
+    def leave(self) -> None:
+        """Note that it has been computed, or traced."""
 
     def undo(self) -> None:
         """Give the framework its own dropout back."""
@@ -179,6 +205,7 @@ class Masked:
         self._dropout.enter()
 
     def _leave(self) -> None:
+        self._dropout.leave()
         self._masks.forward = False
 
     def _trained(self, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from crosscast_parity.inside.emulate import install
 from crosscast_parity.inside.inject import FORM, Fault, make_injector, parse_fault
-from crosscast_parity.inside.script import load_script
+from crosscast_parity.inside.script import load_script, prepare
 
 
 def _fault(text: str) -> Fault:
@@ -46,6 +46,7 @@ def main(argv: Sequence[str]) -> int:
     sys.argv = [str(options.script), *options.arguments]
     adapt = install(options.inside) if options.emulate else None
     module = load_script(options.script.resolve())
+    prepare(options.inside, module)
     if adapt:
         adapt(module)
     make_injector(options.inside, options.fault).install(module)

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from crosscast_parity.inside.emitted import SEAMS
+from crosscast_parity.inside.modules import module_of
+
 BESIDE = ("model", "runtime")
 """Modules in the folder of an emitted script."""
 
@@ -29,6 +32,18 @@ def load_script(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+def prepare(inside: str, module: ModuleType) -> None:
+    """Do what a framework needs of a loaded script before its functions are wrapped.
+
+    Args:
+        inside: the package with what a backend loads in the process of its framework.
+        module: the script; one without the functions that are wrapped is left alone.
+    """
+    framework = module_of(inside, "prepare")
+    if framework is not None and all(hasattr(module, name) for name in SEAMS):
+        framework.prepare(module)
 
 
 @contextmanager

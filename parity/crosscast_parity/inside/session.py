@@ -43,7 +43,7 @@ from crosscast_parity.inside.masks import install as give_masks
 from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.observe import install as observe
 from crosscast_parity.inside.orphans import end_with_parent
-from crosscast_parity.inside.script import loaded
+from crosscast_parity.inside.script import loaded, prepare
 from crosscast_parity.inside.steps import StepRecorder
 from crosscast_parity.inside.user_code import search_last
 
@@ -161,6 +161,7 @@ class Session:
             loaded(script) as module,
             contextlib.ExitStack() as after,
         ):
+            prepare(self._inside, module)
             if self._adapt:
                 self._adapt(module)
             if run.faults and not all(hasattr(module, name) for name in SEAMS):

@@ -10,6 +10,7 @@ modules are optional:
     emulate      install(): half precision computed in float32
     masks        make_dropout(): dropout with given masks
     poison       make_poison(): faults; only where hooks on parameters will not do
+    prepare      prepare(): what a loaded script needs before its functions are wrapped
     cleanup      clean_up(): what a run leaves in the process
     toy          a program that runs emitted steps on the harness's toy
     updates      install(): every update that the framework's optimizers make
@@ -32,6 +33,7 @@ Module = Literal[
     "emulate",
     "masks",
     "poison",
+    "prepare",
     "cleanup",
     "toy",
     "updates",

@@ -1,0 +1,168 @@
+"""The operations of a JAX script, seen while its loss is traced.
+
+Public functions of `jax.numpy`, `jax.nn`, `flax.nnx` and optax, the operators and methods of
+tracers, and layers of Flax that compute something of one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+from crosscast_jax.inside.twin import recorded
+from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
+
+KINDS = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
+PRODUCTS = {"matmul": "matmul", "dot": "matmul", "einsum": "einsum", "tensordot": "tensordot"}
+NUMPY = (
+    *("add", "subtract", "multiply", "divide", "true_divide", "power", "square", "exp", "log"),
+    *("sqrt", "tanh", "sum", "mean"),
+)
+ACTIVATIONS = ("gelu", "relu", "silu", "sigmoid", "tanh", "softmax", "log_softmax", "logsumexp")
+LOSSES = {
+    "softmax_cross_entropy_with_integer_labels": "cross_entropy",
+    "softmax_cross_entropy": "cross_entropy",
+}
+LAYERS = {
+    "Linear": "linear",
+    "Einsum": "einsum",
+    "LayerNorm": "layer_norm",
+    "RMSNorm": "rms_norm",
+    "BatchNorm": "batch_norm",
+    "GroupNorm": "group_norm",
+    "InstanceNorm": "instance_norm",
+    "Embed": "embedding",
+    "Dropout": "dropout",
+}
+METHODS = {"sum": jnp.sum, "mean": jnp.mean, "dot": jnp.dot}
+MOVING = (
+    *("reshape", "transpose", "swapaxes", "moveaxis", "squeeze", "expand_dims", "concatenate"),
+    *("stack", "split", "where", "take", "take_along_axis", "broadcast_to", "tile", "repeat"),
+    *("pad", "flip", "roll", "ravel"),
+)
+MOVING_METHODS = ("reshape", "transpose", "squeeze", "swapaxes", "ravel", "__getitem__")
+SYNONYMS = {"power": "pow"}
+
+
+def kind(value: Any) -> str | None:
+    """Return the float type of an array or of a variable of Flax."""
+    if isinstance(value, nnx.Variable):
+        value = value.get_value()
+    known = isinstance(value, jax.Array)
+    return KINDS.get(str(value.dtype)) if known else None
+
+
+class JaxTap:
+    """Wraps functions, operators and layers."""
+
+    def __init__(self) -> None:
+        self._patches = Patches()
+        self._is_first = True
+
+    def start(self, recorder: Recorder, model: Any) -> None:
+        """Wrap them."""
+        if self._patches.made:
+            return
+        if isinstance(model, nnx.Module):
+            recorder.places = {
+                id(module): ".".join(map(str, path)) for path, module in nnx.iter_modules(model)
+            }
+        recorder.lineage.learned = _learned
+        for owner, names in _functions():
+            for name, known in names.items():
+                self._patches.replace(owner, name, self._wrapped(recorder, known, getattr(owner, name)))
+        for name in MOVING:
+            self._patches.replace(jnp, name, _moving(recorder, getattr(jnp, name)))
+        for name, known in LAYERS.items():
+            layer = getattr(nnx, name)
+            self._patches.replace(layer, "__call__", self._layer(recorder, known, layer.__call__))
+        self._patches.replace(jnp, "astype", self._wrapped(recorder, "cast", jnp.astype))
+        self._start_methods(recorder)
+
+    def _start_methods(self, recorder: Recorder) -> None:
+        """Wrap what tracers have: operators of the class, and methods that they look up."""
+        tracer: Any = jax.core.Tracer
+        for name in dir(tracer):
+            known = canonical(name) if name.startswith("__") else None
+            known = "matmul" if name in ("__matmul__", "__rmatmul__") else known
+            if known:
+                wrapped = self._wrapped(recorder, known, getattr(tracer, name))
+                self._patches.replace(tracer, name, wrapped)
+        cast = self._wrapped(recorder, "cast", lambda x, *args, **kw: _method(x, "astype")(*args, **kw))
+        self._patches.replace(tracer, "astype", cast)
+        for name, function in METHODS.items():
+            self._patches.replace(tracer, name, self._wrapped(recorder, canonical(name), function))
+        for name in MOVING_METHODS:
+            original = getattr(tracer, name, None) or _looked_up(name)
+            self._patches.replace(tracer, name, _moving(recorder, original))
+
+    def stop(self) -> None:
+        """Put them back."""
+        self._patches.undo()
+        self._is_first = False
+        recorded.forget()
+
+    def _wrapped(
+        self, recorder: Recorder, name: Any, function: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        def operation(*args: Any, **kwargs: Any) -> Any:
+            self._count()
+            return recorder.call(kind, name, function, args, kwargs)
+
+        return operation
+
+    def _layer(
+        self, recorder: Recorder, name: str, original: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            self._count()
+            weights = jax.tree.leaves(nnx.state(layer, nnx.Param))
+            return recorder.call(kind, name, original, (layer, *args), kwargs, weights)
+
+        return call
+
+    def _count(self) -> None:
+        if self._is_first:
+            recorded.next()
+
+
+def _functions() -> Iterator[tuple[Any, dict[str, str]]]:
+    named = {name: canonical(SYNONYMS.get(name, name)) for name in NUMPY}
+    yield jnp, PRODUCTS | {name: known for name, known in named.items() if known}
+    for owner in (jax.nn, nnx):
+        held = {name: name for name in ACTIVATIONS if hasattr(owner, name)}
+        yield owner, held
+    yield optax, LOSSES
+    yield optax.losses, LOSSES
+
+
+def _method(value: Any, name: str) -> Callable[..., Any]:
+    """Return a method as tracers look it up: by their abstract value."""
+    method: Any = getattr(value.aval, name)
+    return lambda *args, **kw: method.fun(value, *args, **kw)
+
+
+def _looked_up(name: str) -> Callable[..., Any]:
+    return lambda value, *args, **kw: _method(value, name)(*args, **kw)
+
+
+def _learned(value: Any) -> bool:
+    """Whether a value is computed from weights: those alone are differentiated."""
+    return type(value).__name__ in ("JVPTracer", "LinearizeTracer")
+
+
+def _moving(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
+    def move(*args: Any, **kwargs: Any) -> Any:
+        return recorder.move(kind, function, args, kwargs)
+
+    return move
+
+
+def make_tap() -> Tap | None:
+    """Return the tap."""
+    return JaxTap()
