@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
+from crosscast_jax.inside.prepare import number
 from crosscast_jax.inside.twin import recorded
-from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
+from crosscast_parity.inside.manifest import CLASSES, Patches, Recorder, Tap, canonical
 
 KINDS = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 PRODUCTS = {"matmul": "matmul", "dot": "matmul", "einsum": "einsum", "tensordot": "tensordot"}
@@ -72,15 +73,15 @@ class JaxTap:
             recorder.places = {
                 id(module): ".".join(map(str, path)) for path, module in nnx.iter_modules(model)
             }
-        recorder.lineage.learned = _learned
+        recorder.lineage.learned = learned
         for owner, names in _functions():
             for name, known in names.items():
-                self._patches.replace(owner, name, self._wrapped(recorder, known, getattr(owner, name)))
+                wrapped = self._product if known in CLASSES["matmul"] else self._wrapped
+                self._patches.replace(owner, name, wrapped(recorder, known, getattr(owner, name)))
         for name in MOVING:
             self._patches.replace(jnp, name, _moving(recorder, getattr(jnp, name)))
         for name, known in LAYERS.items():
-            layer = getattr(nnx, name)
-            self._patches.replace(layer, "__call__", self._layer(recorder, known, layer.__call__))
+            self._wrap_layer(recorder, known, getattr(nnx, name))
         self._patches.replace(jnp, "astype", self._wrapped(recorder, "cast", jnp.astype))
         self._start_methods(recorder)
 
@@ -116,13 +117,45 @@ class JaxTap:
 
         return operation
 
+    def _product(
+        self, recorder: Recorder, name: str, function: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """Record a product, which is one of half numbers whatever it is summed and returned in."""
+
+        def product(*args: Any, **kwargs: Any) -> Any:
+            self._count()
+            results: list[Any] = []
+            types = {known for known in map(kind, args) if known}
+            summed = kwargs.get("preferred_element_type") is not None and len(types) == 1
+
+            def computed(*args: Any, **kwargs: Any) -> Any:
+                results.append(function(*args, **kwargs))
+                return results[-1]
+
+            def kind_of(value: Any) -> str | None:
+                is_result = any(value is result for result in results)
+                return next(iter(types)) if is_result and summed else kind(value)
+
+            return recorder.call(kind_of, name, computed, args, kwargs)
+
+        return product
+
+    def _wrap_layer(self, recorder: Recorder, name: str, layer: Any) -> None:
+        """Wrap a layer of Flax, and what a program derives from it."""
+        own = [derived for derived in _derived(layer) if "__call__" in vars(derived)]
+        wrapped = self._layer(recorder.call, name, layer.__call__)
+        self._patches.replace(layer, "__call__", wrapped)
+        for derived in own:
+            composed = self._layer(recorder.compose, name, derived.__call__)
+            self._patches.replace(derived, "__call__", composed)
+
     def _layer(
-        self, recorder: Recorder, name: str, original: Callable[..., Any]
+        self, record: Callable[..., Any], name: str, original: Callable[..., Any]
     ) -> Callable[..., Any]:
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
             self._count()
             weights = jax.tree.leaves(nnx.state(layer, nnx.Param))
-            return recorder.call(kind, name, original, (layer, *args), kwargs, weights)
+            return record(kind, name, original, (layer, *args), kwargs, weights)
 
         return call
 
@@ -151,9 +184,21 @@ def _looked_up(name: str) -> Callable[..., Any]:
     return lambda value, *args, **kw: _method(value, name)(*args, **kw)
 
 
-def _learned(value: Any) -> bool:
-    """Whether a value is computed from weights: those alone are differentiated."""
-    return type(value).__name__ in ("JVPTracer", "LinearizeTracer")
+def learned(value: Any) -> bool | None:
+    """Whether a value is computed from weights: those alone are differentiated.
+
+    Functions that are computed again are traced by themselves, and tell nothing.
+    """
+    if type(value).__name__ in ("JVPTracer", "LinearizeTracer"):
+        return True
+    given = getattr(value, "_trace", None) is getattr(number(), "_trace", None)
+    return False if given else None
+
+
+def _derived(layer: Any) -> Iterator[Any]:
+    """Yield the classes that a program derives from a layer."""
+    for derived in layer.__subclasses__():
+        yield from (derived, *_derived(derived))
 
 
 def _moving(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
