@@ -14,6 +14,8 @@ from data_strategies import data_sets
 from value_strategies import factories, names, rarely, sizes
 
 TARGETS = ("paddle", "tensorflow", "torch")
+COMPILED = ("jax", *TARGETS)
+"""Those that scripts are emitted for; those of JAX are not read back."""
 LAYERS = ("accelerate", "deepspeed", "fabric", "lightning", "paddlenlp", "transformers")
 """Targets that are configurations of somebody else's program."""
 

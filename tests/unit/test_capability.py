@@ -159,7 +159,7 @@ def refused(name: str) -> tuple[str, str, str]:
         ("hugging-face", "did you mean 'transformers'?"),
         ("tvm", ""),
         ("mxnet", ""),
-        ("jax", ""),
+        ("flax", "did you mean 'jax'?"),
         ("", ""),
     ],
 )

@@ -107,6 +107,9 @@ class Listening:
     def begin(self, model: Any) -> list[str]:
         return ["lstm"]
 
+    def leave(self) -> None:
+        pass
+
     def enter(self) -> None:
         self.entered += 1
 

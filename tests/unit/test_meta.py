@@ -21,7 +21,7 @@ from crosscast.targets.capability import Verdict
 from crosscast.targets.harness import Module
 from crosscast_parity.adapters.registry import ADAPTERS, SHARED
 from named_tests import is_test
-from recipe_strategies import LAYERS, TARGETS
+from recipe_strategies import COMPILED, LAYERS
 from recipe_texts import FLOAT16, text_of
 from source_trees import (
     ROOT,
@@ -37,8 +37,8 @@ from source_trees import text_of as source_text
 CODE = r"\bCC\d{3}\b"
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle"}
 HEAVY = {"numpy", "matplotlib", "tokenizers", "safetensors", "scipy"}
-FRAMEWORK_BACKENDS = [load_backend(name) for name in TARGETS]
-BACKENDS = [load_backend(name) for name in (*TARGETS, *LAYERS)]
+FRAMEWORK_BACKENDS = [load_backend(name) for name in COMPILED]
+BACKENDS = [load_backend(name) for name in (*COMPILED, *LAYERS)]
 INSIDE = {
     path: folder.parent.name.removeprefix("crosscast_")
     for folder in sorted((ROOT / "backends").glob("*/inside"))
@@ -148,7 +148,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 def test_compiling_imports_neither_frameworks_nor_arrays(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text(text_of(precision=FLOAT16))
-    to = ["--to", ",".join((*TARGETS, *LAYERS))]
+    to = ["--to", ",".join((*COMPILED, *LAYERS))]
     commands = [
         ["compile", str(recipe), *to, "-o", str(tmp_path / "out")],
         ["check", str(recipe), *to],

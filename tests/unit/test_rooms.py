@@ -95,10 +95,7 @@ TRAINSTEP = {
     "answers": "events frames windows",
 }
 READERS = {
-    "protocol": "",
-    "fact_builder": "",
-    "settings": "",
-    "schedule_names": "",
+    **dict.fromkeys(("protocol", "fact_builder", "settings", "schedule_names"), ""),
     "tree": "settings",
     "words": "settings tree schedule_names",
     "usual_names": "settings words",
@@ -139,6 +136,7 @@ READING_FOR_BACKEND = {
     "migration": "pysource trainstep edits readers sources lint",
 }
 BACKENDS = {
+    "crosscast_jax": "",
     "crosscast_paddle": "",
     "crosscast_tensorflow": "",
     "crosscast_torch": "",

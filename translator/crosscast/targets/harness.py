@@ -11,6 +11,7 @@ modules are optional:
     masks        make_dropout(): dropout with given masks
     poison       make_poison(): faults; only where hooks on parameters will not do
     prepare      prepare(): what a loaded script needs before its functions are wrapped
+    dropout      switch_off(): the dropout of a model; or switch_off_state() of a script's state
     cleanup      clean_up(): what a run leaves in the process
     toy          a program that runs emitted steps on the harness's toy
     updates      install(): every update that the framework's optimizers make
@@ -34,6 +35,7 @@ Module = Literal[
     "masks",
     "poison",
     "prepare",
+    "dropout",
     "cleanup",
     "toy",
     "updates",

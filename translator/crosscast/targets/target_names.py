@@ -10,6 +10,7 @@ OTHER_NAMES = {
     "torch": "pytorch pt torch2 libtorch py_torch native_amp torch.amp",
     "tensorflow": "tf tf2 tensorflow2 tensorflow_cpu tensorflow_gpu keras tf.keras tf_keras keras3",
     "paddle": "paddlepaddle paddlepaddle_gpu pp paddle3 paddle2 fluid",
+    "jax": "flax nnx optax jax_flax flax_nnx linen",
     "transformers": "huggingface hugging_face hf trainer hf_trainer",
     "lightning": "pl pytorch_lightning pytorchlightning ptl lightning.pytorch",
     "fabric": "lightning_fabric lightning.fabric",

@@ -1,0 +1,1 @@
+"""What surrounds the step: command line, rows, checkpoints, trace and status."""
