@@ -16,7 +16,7 @@ TARGETS = tuple(
 
 OWN_MODEL = {
     "kind": "custom",
-    "factory": dict.fromkeys(("torch", "tensorflow", "paddle"), "model:build_model"),
+    "factory": dict.fromkeys(("torch", "tensorflow", "paddle", "jax"), "model:build_model"),
 }
 _GROUP = {"parameters": ["dense.*"], "weight_decay": 0.05, "rate_factor": 0.5}
 _ADAM = {"learning_rate": 1e-3, "weight_decay": 0.01, "no_decay": ["bias"]}

@@ -238,7 +238,7 @@ def test_every_backend_can_express_most_of_it(tree: Tree) -> None:
     assert set(tree.emitted) == set(program_names())
     assert min(tree.emitted.values()) >= tree.recipes // 3
     assert tree.emitted["torch"] == tree.recipes
-    assert all(code.startswith("CC3") for code in tree.refusals)
+    assert all(code.startswith(("CC3", "CC41")) for code in tree.refusals)
 
 
 def test_ruff_finds_nothing(tree: Tree) -> None:

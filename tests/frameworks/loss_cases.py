@@ -12,7 +12,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.recipe.section import BELOW_ONE, LARGEST, SMALLEST
 from frameworks.emitted_script import tiny_recipe
 
-BACKENDS = ("torch", "tensorflow", "paddle")
+BACKENDS = ("torch", "tensorflow", "paddle", "jax")
 ROWS, CLASSES, TOKENS = 6, 3, 4
 WEIGHTS = (0.5, 1.0, 2.0)
 FARTHEST = (SMALLEST, 1.0, LARGEST / 8)

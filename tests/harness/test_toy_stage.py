@@ -196,8 +196,8 @@ def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_framework_that_the_harness_does_not_know_is_said(tmp_path: Path) -> None:
     recipe = tiny_recipe(**HALF)
-    toy = step_on_toy(recipe, "jax", tmp_path, compile_to=compiler(), on_progress=ignore)
-    assert toy.unable == "the harness has no toy model for jax"
+    toy = step_on_toy(recipe, "mxnet", tmp_path, compile_to=compiler(), on_progress=ignore)
+    assert toy.unable == "the harness has no toy model for mxnet"
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

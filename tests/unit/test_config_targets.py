@@ -14,7 +14,7 @@ from crosscast.targets.backend import find_target, program_names
 from crosscast.targets.capability import Verdict
 from crosscast_parity.planning.contestants import of_targets, parse_contestant
 from own_parts import own_backends
-from recipe_strategies import LAYERS, TARGETS
+from recipe_strategies import COMPILED, LAYERS
 from recipe_texts import FLOAT16, recipe_of
 
 SCALING = "{{mode: dynamic, {}}}"
@@ -56,7 +56,7 @@ def test_a_configuration_is_no_program(name: str) -> None:
 
 def test_programs_are_the_frameworks() -> None:
     own = {backend.name for backend in own_backends()}
-    assert {*program_names()} & own == {*TARGETS}
+    assert {*program_names()} & own == {*COMPILED}
 
 
 @pytest.mark.parametrize("target", [*LAYERS, "paddle@lark", "paddle@ernie"])

@@ -122,7 +122,7 @@ def test_refused_states_leave_nothing(tmp_path: Path) -> None:
 def test_targets_and_options_that_make_no_sense(tmp_path: Path) -> None:
     recipe, source = files(tmp_path, small_recipe())
     to = ("--to", "paddle", "-o", tmp_path / "o")
-    assert codes(run("convert", source, "--from", "jax", *to)) == ["CC106"]
+    assert codes(run("convert", source, "--from", "mxnet", *to)) == ["CC106"]
     assert codes(run("convert", source, "--from", "paddle@lark", *to)) == ["CC969"]
     assert codes(run("convert", source, "--from", "torch", *to, "--windows", 3)) == ["CC969"]
     assert codes(run("show", source, "--rows", 3)) == ["CC969"]

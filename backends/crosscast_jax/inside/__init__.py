@@ -1,0 +1,1 @@
+"""What the harness loads in the process of JAX."""

@@ -94,7 +94,7 @@ class JaxTap:
             if known:
                 wrapped = self._wrapped(recorder, known, getattr(tracer, name))
                 self._patches.replace(tracer, name, wrapped)
-        cast = self._wrapped(recorder, "cast", lambda x, *args, **kw: _method(x, "astype")(*args, **kw))
+        cast = self._wrapped(recorder, "cast", _looked_up("astype"))
         self._patches.replace(tracer, "astype", cast)
         for name, function in METHODS.items():
             self._patches.replace(tracer, name, self._wrapped(recorder, canonical(name), function))

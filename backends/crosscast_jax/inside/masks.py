@@ -75,7 +75,9 @@ class CompiledDropout:
 
 
 def _bits(key: Any) -> Any:
-    return jax.random.key_data(key) if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else key
+    return (
+        jax.random.key_data(key) if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else key
+    )
 
 
 def _name_of_caller() -> str:

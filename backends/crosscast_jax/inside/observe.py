@@ -63,7 +63,7 @@ class CompiledWatcher:
         return self._differentiated.offset(loss)
 
     def end(self) -> Seen:
-        """Return what was seen."""
+        """Return the losses and gradients of the window."""
         self._twins.take_out()
         seen = self._seen
         seen.losses = [loss for _, loss in sorted(self._losses.items())]

@@ -47,7 +47,7 @@ class Calls:
 
 
 recorded = Calls()
-"""Operations that are recorded in a twin; it belongs to what is compiled, so nothing stays of it."""
+"""Operations that are recorded. The context belongs to what is compiled: nothing stays of it."""
 
 
 class Twins:
@@ -58,9 +58,7 @@ class Twins:
         replaced: returns what a twin gets instead of an argument that is not of arrays.
     """
 
-    def __init__(
-        self, watching: Callable[[], Any], replaced: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, watching: Callable[[], Any], replaced: Callable[[Any], Any]) -> None:
         self._watching, self._replaced = watching, replaced
         self._compiled: dict[Any, Any] = {}
         self._originals: dict[str, Any] = {}

@@ -8,18 +8,15 @@ from enum import StrEnum
 class JaxAdaptation(StrEnum):
     """Names of adaptations: a row that is picked has its name in `Plan.adapted`."""
 
-    TYPES = "jax types of layers"
     HALF_COPIES = "jax half copies of weights"
     RECOMPUTED_ATTENTION = "jax attention computed again"
     RECOMPUTATION = "jax layers computed again"
     LOSS_SCALE = "jax LossScale"
     CONSTANT_SCALE = "jax constant scale"
     OWN_CLIP = "jax clip with an epsilon of its own"
-    EACH_NORM = "jax clip by each norm"
     EXACT_CORRECTIONS = "jax corrections that are not rounded"
     RAW_EPSILON = "jax epsilon before the correction"
     UNCORRECTED = "jax Adam without correction"
     OWN_ADAFACTOR = "jax Adafactor of the script"
     OWN_MOMENTUM = "jax momentum with the rate inside"
     COUPLED_DECAY = "jax decay of gradients"
-    GROUPS = "jax settings by weight"

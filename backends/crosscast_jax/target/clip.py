@@ -7,6 +7,7 @@ from typing import Literal
 
 from crosscast.emit.lowering import clip_constants
 from crosscast.plan.operations import Clip, Plan
+from crosscast_jax.target.adaptations import JaxAdaptation
 from crosscast_jax.target.roles import Spared, spared
 
 
@@ -17,8 +18,8 @@ class ClipView:
     mode: Literal["none", "global_norm", "per_param_norm", "value"]
     constants: tuple[str, ...]
     """Assignments of clipping and of the divisor of the loss, as lines."""
-    eps: bool
-    """Whether a norm gets an epsilon."""
+    own: bool
+    """Whether the script clips by itself, with an epsilon."""
     exempt: Spared | None
     """Which weights are exempt; None for none."""
 
@@ -29,6 +30,6 @@ def clip_view(plan: Plan) -> ClipView:
     return ClipView(
         mode=clip.mode,
         constants=clip_constants(plan, with_eps=True),
-        eps=clip.eps > 0,
+        own=JaxAdaptation.OWN_CLIP in plan.adapted,
         exempt=spared(clip.exempt),
     )

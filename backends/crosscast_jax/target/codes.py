@@ -19,13 +19,6 @@ CODES = (
         "and optimizer as they are where a gradient is not finite.",
     ),
     Code(
-        "CC412",
-        "accumulation of optax",
-        "optax.MultiSteps multiplies by 0 what it does not want: one gradient that is not finite "
-        "makes the weights NaN in the middle of a window, and its sums for ever. The script adds "
-        "up the gradients of a window itself.",
-    ),
-    Code(
         "CC413",
         "clip formula differs",
         "optax.clip_by_global_norm adds nothing to the norm; the script implements clipping.",

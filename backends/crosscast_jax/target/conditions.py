@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from crosscast.plan import predicates
 from crosscast.plan.operations import Clip, Plan, Step
-from crosscast.recipe.document import BertModel, CustomModel, Recipe
-
-
-def own_half_model(recipe: Recipe) -> bool:
-    """Whether a model of the user's own computes in half precision."""
-    return isinstance(recipe.model, CustomModel) and recipe.precision.mode != "none"
+from crosscast.recipe.document import BertModel, Recipe
 
 
 def typed_layers(recipe: Recipe) -> bool:
     """Whether the emitted model names the types of its operations."""
     return isinstance(recipe.model, BertModel) and recipe.precision.mode != "none"
-
-
-def scaled_dynamic(plan: Plan) -> bool:
-    """Whether the loss scale moves."""
-    return predicates.dynamic(plan)
 
 
 def adds_epsilon(plan: Plan) -> bool:
@@ -28,11 +18,7 @@ def adds_epsilon(plan: Plan) -> bool:
 
 
 def corrected(plan: Plan) -> bool:
-    """Whether the optimizer corrects the bias of its moments."""
+    """Whether the optimizer corrects the bias of its moments, and adds epsilon after it."""
     step = plan.get(Step)
-    return step.optimizer in ("adam", "adamw", "lamb") and step.bias_correction
-
-
-def several_processes(plan: Plan) -> bool:
-    """Whether there are several processes."""
-    return predicates.parallel(plan)
+    adam = step.optimizer in ("adam", "adamw", "lamb")
+    return adam and step.bias_correction and not predicates.raw_epsilon(plan)

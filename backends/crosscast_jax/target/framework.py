@@ -19,8 +19,8 @@ FRAMEWORK = Framework(
         answer="an array of logits [rows, classes]",
         test=ModelTest(
             imported="import jax\nfrom flax import nnx",
-            learns="jax.tree.leaves(nnx.state(build_model(), nnx.Param))",
-            outputs="build_model()(**ROWS)",
+            learns="jax.tree.leaves(nnx.state(build_model(nnx.Rngs(0)), nnx.Param))",
+            outputs="build_model(nnx.Rngs(0))(**ROWS)",
         ),
     ),
     optimizers=("optax.{}",),

@@ -29,6 +29,7 @@ from crosscast.targets.backend import Dialect, File, Form
 from crosscast_jax.target.adaptations import JaxAdaptation
 from crosscast_jax.target.clip import ClipView, clip_view
 from crosscast_jax.target.optimizer import OptimizerView, optimizer_view
+from crosscast_jax.target.roles import Choice
 from crosscast_jax.target.types import TypesView, types_view
 
 _FORWARD = (ops.Autocast, ops.Normalize, ops.Scale)
@@ -50,6 +51,8 @@ class JaxView(ScriptView):
     """Whether the backward pass recomputes the activations of the encoder layers."""
     half_sums: bool
     """Whether gradients are added up in half."""
+    skips: bool
+    """Whether a step that overflows leaves everything as it is."""
     seed: str
     """Where random numbers start, as code."""
 
@@ -75,6 +78,19 @@ class JaxView(ScriptView):
         optimizer, types = self.optimizer, self.types
         spares = optimizer.roles is not None or self.clip.exempt is not None
         return spares or bool(optimizer.groups) or (types.copies and types.spared)
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Functions that tell of every weight whether something applies to it."""
+        told = {
+            "decays": ("whether weight decay applies to it", self.optimizer.roles),
+            "clips": ("whether its gradient is clipped, and counts in the norm", self.clip.exempt),
+        }
+        return tuple(
+            Choice(name=name, doc=f"Tell of every weight {doc}.", spared=spared)
+            for name, (doc, spared) in told.items()
+            if spared
+        )
 
     @property
     def state_names(self) -> str:
@@ -147,6 +163,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> JaxView
         clip=clip_view(plan),
         divisor=divisor(plan.get(ops.Normalize), distributed=False),
         recomputes=has(JaxAdaptation.RECOMPUTATION),
+        skips=has(JaxAdaptation.LOSS_SCALE) or has(JaxAdaptation.CONSTANT_SCALE),
         half_sums=predicates.half_sums(plan),
         seed="SETTINGS.seed" if form == "script" else str(frame.seed),
     )

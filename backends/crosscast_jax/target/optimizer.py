@@ -1,11 +1,10 @@
-"""What the optimizer's templates print: a chain of transformations of optax, and the script's own."""
+"""What the optimizer's templates print: transformations of optax, and the script's own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan, Step
@@ -22,6 +21,12 @@ _TITLES = {
     "adafactor": "Adafactor",
 }
 _AMOUNTS = "jax.tree.map(lambda yes: WEIGHT_DECAY if yes else 0.0, decays(model))"
+_ADAM = {
+    JaxAdaptation.EXACT_CORRECTIONS,
+    JaxAdaptation.RAW_EPSILON,
+    JaxAdaptation.UNCORRECTED,
+}
+"""What optax's Adam does not do."""
 _DECAYS = {"coupled": "Coupled (L2)", "decoupled": "Decoupled", "inside": "Adapted"}
 
 
@@ -40,12 +45,12 @@ class OptimizerView:
     """Assignment of the parameter groups, as lines; none for no groups."""
     roles: Spared | None
     """The weights that WEIGHT_DECAY does not apply to; None if it applies to all or to none."""
-    slots: tuple[str, ...]
-    """Names of its moments in checkpoints."""
     decays: bool
     """Whether any weight decays."""
     corrected: bool
     """Whether the bias of the moments is corrected."""
+    raw_epsilon: bool
+    """Whether epsilon is added before the correction."""
     rate_inside: bool
     """Whether the transformations apply the learning rate."""
 
@@ -60,7 +65,7 @@ def optimizer_view(plan: Plan) -> OptimizerView:
     step, has = plan.get(Step), plan.adapted.__contains__
     roles = spared(step.no_decay) if step.weight_decay else None
     own: Own = ""
-    if step.optimizer in ("adam", "adamw", "lamb"):
+    if plan.adapted & _ADAM:
         own = "adam"
     elif has(JaxAdaptation.OWN_ADAFACTOR):
         own = "adafactor"
@@ -75,9 +80,9 @@ def optimizer_view(plan: Plan) -> OptimizerView:
         constants=_constants(step),
         groups=_groups(step),
         roles=roles,
-        slots=slot_names(plan),
         decays=predicates.decays(step),
-        corrected=JaxAdaptation.UNCORRECTED not in plan.adapted and step.bias_correction,
+        corrected=not has(JaxAdaptation.UNCORRECTED),
+        raw_epsilon=has(JaxAdaptation.RAW_EPSILON),
         rate_inside=own in ("momentum", "adafactor"),
     )
 
@@ -119,6 +124,8 @@ def _transformation(step: Step, own: Own) -> list[str]:
             return [f"scale_by_adafactor({_AMOUNTS if roles else ''})"]
         case "momentum":
             return [f"scale_by_momentum({'factors' if step.groups else ''})"]
+    if step.optimizer in ("adam", "adamw", "lamb"):
+        return ["optax.scale_by_adam(*BETAS, EPS)"]
     if step.optimizer == "lion":
         return ["optax.scale_by_lion(*BETAS)"]
     if step.momentum:

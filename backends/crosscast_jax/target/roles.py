@@ -26,6 +26,15 @@ class Spared:
         return self.modules[0] if len(self.modules) == 1 else f"({', '.join(self.modules)})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A function of the script that tells of every weight whether something applies to it."""
+
+    name: str
+    doc: str
+    spared: Spared
+
+
 def spared(roles: Collection[str]) -> Spared | None:
     """Return the weights with one of these roles; None for no roles."""
     if not roles:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from crosscast.plan import predicates
-from crosscast.recipe.predicates import coupled_decay, fused_attention, recomputes
+from crosscast.recipe.predicates import (
+    coupled_decay,
+    fused_attention,
+    own_half_model,
+    recomputes,
+)
 from crosscast.targets.capability import Row, Verdict
 from crosscast.targets.neutral_rows import neutral_rows
 from crosscast.targets.tracking_rows import TRACKING_ROWS
@@ -11,7 +16,6 @@ from crosscast_jax.target.adaptations import JaxAdaptation as Adapt
 from crosscast_jax.target.conditions import (
     adds_epsilon,
     corrected,
-    own_half_model,
     typed_layers,
 )
 
@@ -48,13 +52,11 @@ ROWS = (
         path="precision",
         how="half copies of the weights; types of layers in the emitted model",
         step=predicates.half_weights,
-        adapt=Adapt.TYPES,
     ),
     Row(
         path="precision",
         how="types of layers in the emitted model; float32 weights",
         when=typed_layers,
-        adapt=Adapt.TYPES,
     ),
     Row(path="precision", how="float32 weights, float32 operations"),
     Row(path="precision.mode", how="float32 weights"),
@@ -84,15 +86,7 @@ ROWS = (
         adapt=Adapt.CONSTANT_SCALE,
     ),
     Row(path="loss_scaling", how="losses are not scaled"),
-    Row(
-        path="accumulation",
-        verdict=_ADAPTED,
-        how="optax.MultiSteps lets nan into the weights: the script sums the gradients",
-        code="CC412",
-        probe="jax/test_optax.py::test_multi_steps_never_recovers",
-        when=lambda recipe: recipe.accumulation.steps > 1,
-    ),
-    Row(path="accumulation", how="one micro-batch per window"),
+    Row(path="accumulation", how="sums in a loop that is compiled, not optax.MultiSteps"),
     Row(path="clipping", how="norms and limits of optax.tree and jax.numpy"),
     Row(
         path="clipping.eps",

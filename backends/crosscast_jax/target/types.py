@@ -13,7 +13,7 @@ from typing import Literal
 from crosscast.emit.frame import Frame
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan
-from crosscast.recipe.document import OpType
+from crosscast.recipe.document import BertModel, OpType
 from crosscast_jax.target.adaptations import JaxAdaptation
 
 Stored = Literal["float32", "half"]
@@ -98,7 +98,7 @@ def _cast(have: Stored, want: Stored) -> str:
 def types_view(plan: Plan, frame: Frame) -> TypesView:
     """Return the types of a plan's operations."""
     half, has = predicates.half_type(plan), plan.adapted.__contains__
-    copies, typed = has(JaxAdaptation.HALF_COPIES), has(JaxAdaptation.TYPES)
+    copies, typed = has(JaxAdaptation.HALF_COPIES), half and isinstance(frame.model, BertModel)
     attention = has(JaxAdaptation.RECOMPUTED_ATTENTION)
     if not typed:
         return TypesView(

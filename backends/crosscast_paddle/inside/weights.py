@@ -26,6 +26,10 @@ class Paddle:
         """Seed the generator that draws weights."""
         paddle.seed(number)
 
+    def build(self, factory: Callable[[], Any]) -> Any:
+        """Return the model of a factory."""
+        return factory()
+
     def feeds(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return rows as tensors."""
         return {name: paddle.to_tensor(array) for name, array in rows.items()}

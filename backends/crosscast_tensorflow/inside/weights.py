@@ -27,6 +27,10 @@ class TensorFlow:
         """Seed the generator that draws weights."""
         keras.utils.set_random_seed(number)
 
+    def build(self, factory: Callable[[], Any]) -> Any:
+        """Return the model of a factory."""
+        return factory()
+
     def feeds(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return rows as tensors."""
         return {name: tf.convert_to_tensor(array) for name, array in rows.items()}

@@ -26,6 +26,10 @@ class Torch:
         """Seed the generator that draws weights."""
         torch.manual_seed(number)
 
+    def build(self, factory: Callable[[], Any]) -> Any:
+        """Return the model of a factory."""
+        return factory()
+
     def feeds(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return rows as tensors."""
         return {name: torch.as_tensor(array) for name, array in rows.items()}

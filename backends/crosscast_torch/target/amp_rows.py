@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosscast.plan import predicates
+from crosscast.recipe.predicates import own_half_model
 from crosscast.targets.capability import Evidence, Row, StepCondition, Verdict
 from crosscast_torch.target.adaptations import TorchAdaptation
 from crosscast_torch.target.conditions import (
@@ -10,7 +11,6 @@ from crosscast_torch.target.conditions import (
     cumulative_hysteresis,
     highest_scale,
     lowest_scale,
-    own_half_model,
     stock_scale,
     writes_casts,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.plan import predicates
 from crosscast.plan.operations import Clip, Plan, Step, UpdateScale
-from crosscast.recipe.document import BertModel, CustomModel, OpTypes, Recipe
+from crosscast.recipe.document import BertModel, OpTypes, Recipe
 from crosscast.recipe.predicates import stores_half
 from crosscast.targets.half_kernels import kernel_types
 
@@ -30,11 +30,6 @@ def highest_scale(plan: Plan) -> bool:
 def cumulative_hysteresis(plan: Plan) -> bool:
     """Whether clean steps between these overflows do not matter."""
     return predicates.hysteresis(plan) and plan.get(UpdateScale).hysteresis_mode == "cumulative"
-
-
-def own_half_model(recipe: Recipe) -> bool:
-    """Whether a model of the user's own computes in half precision."""
-    return isinstance(recipe.model, CustomModel) and recipe.precision.mode != "none"
 
 
 def writes_casts(recipe: Recipe) -> bool:

@@ -83,6 +83,9 @@ class Framework(Protocol):
     def seed(self, number: int) -> None:
         """Seed the generator of a factory."""
 
+    def build(self, factory: Any) -> Any:
+        """Return the model of a factory."""
+
     def feeds(self, rows: Arrays) -> dict[str, Any]:
         """Return rows as tensors."""
 
@@ -205,7 +208,7 @@ class Own:
                 random.seed(job["seed"])
                 np.random.seed(job["seed"])
                 self._framework.seed(job["seed"])
-                self._model = named(job["factory"])()
+                self._model = self._framework.build(named(job["factory"]))
             except BaseException as error:  # sys.exit, too
                 raise Failed("factory", error) from error
             self._named = wanted

@@ -23,7 +23,7 @@ def numbers(tree: Any) -> Any:
 
 
 def multi_steps(guard: bool) -> list[str]:
-    """Return the weight after every micro-batch of 3 windows; the first has an inf in its middle."""
+    """Return the weight after every micro-batch of 3 windows; the first begins with inf."""
     inner = optax.apply_if_finite(optax.sgd(1.0), 5) if guard else optax.sgd(1.0)
     optimizer = optax.MultiSteps(inner, 2)
     weight = jnp.ones(())
@@ -126,7 +126,9 @@ def norm_rounds() -> float:
     make = {"use_fast_variance": False, "epsilon": 1e-12}
     half = nnx.LayerNorm(96, dtype=jnp.bfloat16, rngs=nnx.Rngs(0), **make)(x)
     exact = nnx.LayerNorm(96, rngs=nnx.Rngs(0), **make)(x.astype(jnp.float32))
-    return float(jnp.abs(half.astype(jnp.float32) - exact.astype(jnp.bfloat16).astype(jnp.float32)).max())
+    return float(
+        jnp.abs(half.astype(jnp.float32) - exact.astype(jnp.bfloat16).astype(jnp.float32)).max()
+    )
 
 
 def attention_keeps(again: bool) -> list[list[int]]:
@@ -161,21 +163,28 @@ OPTAX = {
     "patience": Fact("weight under apply_if_finite(2) and nan", patience),
     "clip": Fact("factors of clip_by_global_norm", lambda: [clipped(5.0, 1.0), clipped(0.5, 1.0)]),
     "clip_half": Fact("clip_by_global_norm of float16 beyond its range", clipped_half),
-    "correction": Fact("errors of corrections", lambda: [correction(0.999, n) for n in (1, 2, 1000)]),
-    "adam": Fact(
-        "arguments of adam", lambda: sorted(inspect.signature(optax.adam).parameters)
+    "correction": Fact(
+        "errors of corrections", lambda: [correction(0.999, n) for n in (1, 2, 1000)]
     ),
+    "adam": Fact("arguments of adam", lambda: sorted(inspect.signature(optax.adam).parameters)),
     "factored": Fact("moments of Adafactor", lambda: [factored(64, 64), factored(128, 256)]),
     "momentum": Fact("momentum and a changed rate", lambda: momentum((1.0, 0.1))),
     "decay": Fact("default decay of adamw", lambda: defaults(optax.adamw, "weight_decay")),
-    "scaling": Fact("names with scale and loss", lambda: [n for n in dir(optax) if "loss_scal" in n]),
+    "scaling": Fact(
+        "names with scale and loss", lambda: [n for n in dir(optax) if "loss_scal" in n]
+    ),
 }
 FLAX = {
     "layers": Fact("types of layers", layers),
     "norm": Fact("error of a half LayerNorm", norm_rounds),
-    "kept": Fact("shapes that attention keeps", lambda: [attention_keeps(a) for a in (False, True)]),
+    "kept": Fact(
+        "shapes that attention keeps", lambda: [attention_keeps(a) for a in (False, True)]
+    ),
     "masks": Fact("masks of two layers after reseed differ", reseeded_masks),
-    "eps": Fact("defaults of LayerNorm", lambda: defaults(nnx.LayerNorm.__init__, "epsilon", "use_fast_variance")),
+    "eps": Fact(
+        "defaults of LayerNorm",
+        lambda: defaults(nnx.LayerNorm.__init__, "epsilon", "use_fast_variance"),
+    ),
     "gelu": Fact("default of gelu", lambda: defaults(jax.nn.gelu, "approximate")),
     "version": Fact("Flax", lambda: flax.__version__),
 }

@@ -74,6 +74,11 @@ def fused_attention(recipe: Recipe) -> bool:
     return isinstance(recipe.model, BertModel) and recipe.model.attention == "fused"
 
 
+def own_half_model(recipe: Recipe) -> bool:
+    """Whether a model of the user's own computes in half precision."""
+    return isinstance(recipe.model, CustomModel) and recipe.precision.mode != "none"
+
+
 def dynamic(recipe: Recipe) -> bool:
     """Whether the loss scale changes."""
     return isinstance(recipe.loss_scaling, DynamicLossScaling)

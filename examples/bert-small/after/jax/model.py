@@ -27,6 +27,7 @@ LIMITS = {
     "labels": LABELS,
 }
 
+
 def dense(inputs, outputs, rngs):
     """A dense layer with fresh weights."""
     init = nnx.initializers.normal(INIT_STD)
@@ -41,9 +42,8 @@ def table(rows, rngs):
 
 def norm(rngs):
     """A LayerNorm; its fast variance would lose digits where the mean is large."""
-    return nnx.LayerNorm(
-        HIDDEN_SIZE, epsilon=LAYER_NORM_EPS, use_fast_variance=False, rngs=rngs
-    )
+    exact = {"epsilon": LAYER_NORM_EPS, "use_fast_variance": False}
+    return nnx.LayerNorm(HIDDEN_SIZE, **exact, rngs=rngs)
 
 
 class SelfAttention(nnx.Module):

@@ -125,7 +125,8 @@ def decays(model: nnx.Module) -> nnx.State:
         path = path_of(keys)
         if path[-1] == "bias":
             return False
-        return not isinstance(modules[path[:-1]], (nnx.LayerNorm, nnx.RMSNorm))
+        spared = (nnx.LayerNorm, nnx.RMSNorm)
+        return not isinstance(modules[path[:-1]], spared)
 
     weights = nnx.state(model, nnx.Param)
     return jax.tree_util.tree_map_with_path(applies, weights)
@@ -198,7 +199,7 @@ def micro_step(
         return loss, (loss, nnx.state(model, nnx.Not(nnx.Param)))
 
     gradients, (loss, rest) = jax.grad(forward, has_aux=True)(weights)
-    # Not optax.MultiSteps: what it does not want it multiplies by 0, and 0 * inf is nan (CC412).
+    # Not optax.MultiSteps: what it does not want it multiplies by 0, and 0 * inf is nan.
     totals = jax.tree.map(jnp.add, totals, gradients)
     return rest, totals, window_loss + loss
 

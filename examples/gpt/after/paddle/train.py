@@ -1,6 +1,6 @@
 """gpt: training for Paddle 3.0 or newer.
 
-Written by crosscast 0.1.0 from recipe 68f4365e6e00480f.
+Written by crosscast 0.1.0 from recipe 57302b084b55a191.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -47,7 +47,7 @@ GROWTH_INTERVAL = 100  # clean steps before the scale grows
 HYSTERESIS = 1  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
 SETTINGS = Settings(
-    recipe="68f4365e6e00480f",
+    recipe="57302b084b55a191",
     made_for="Paddle 3.0 or newer",
     since=(3, 0),
     train=train_rows,

@@ -1,6 +1,6 @@
 """gpt: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe 68f4365e6e00480f.
+Written by crosscast 0.1.0 from recipe 57302b084b55a191.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -48,7 +48,7 @@ BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 100  # clean steps before the scale grows
 MIN_SCALE = 1.0
 SETTINGS = Settings(
-    recipe="68f4365e6e00480f",
+    recipe="57302b084b55a191",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
     since=(2, 16),
     train=train_rows,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpt: training for PyTorch 2.4 or newer.
-# Written by crosscast 0.1.0 from recipe 68f4365e6e00480f.
+# Written by crosscast 0.1.0 from recipe 57302b084b55a191.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

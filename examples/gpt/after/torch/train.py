@@ -1,6 +1,6 @@
 """gpt: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe 68f4365e6e00480f.
+Written by crosscast 0.1.0 from recipe 57302b084b55a191.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -37,7 +37,7 @@ BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 100  # clean steps before the scale grows
 MIN_SCALE = 1.0
 SETTINGS = Settings(
-    recipe="68f4365e6e00480f",
+    recipe="57302b084b55a191",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
     train=train_rows,

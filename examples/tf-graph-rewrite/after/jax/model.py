@@ -47,9 +47,8 @@ def table(rows, rngs):
 
 def norm(rngs):
     """A LayerNorm; its fast variance would lose digits where the mean is large."""
-    return nnx.LayerNorm(
-        HIDDEN_SIZE, epsilon=LAYER_NORM_EPS, use_fast_variance=False, dtype=jnp.float32, rngs=rngs
-    )
+    exact = {"epsilon": LAYER_NORM_EPS, "use_fast_variance": False}
+    return nnx.LayerNorm(HIDDEN_SIZE, **exact, dtype=jnp.float32, rngs=rngs)
 
 
 class Dropout(nnx.Dropout):
@@ -71,10 +70,8 @@ class SelfAttention(nnx.Module):
 
     def __call__(self, x, mask):
         heads = (*x.shape[:2], ATTENTION_HEADS, HEAD_SIZE)
-        q, k, v = (
-            f(x).reshape(heads)
-            for f in (self.query, self.key, self.value)
-        )
+        layers = self.query, self.key, self.value
+        q, k, v = (f(x).reshape(heads) for f in layers)
         scores = jnp.einsum("bqhd,bkhd->bhqk", q, k).astype(jnp.float32)
         weights = nnx.softmax(scores / HEAD_SIZE**0.5 + mask)
         weights = self.dropout(weights)

@@ -195,7 +195,7 @@ def micro_step(
         return scaled_loss, (loss, nnx.state(model, nnx.Not(nnx.Param)))
 
     gradients, (loss, rest) = jax.grad(forward, has_aux=True)(weights)
-    # Not optax.MultiSteps: what it does not want it multiplies by 0, and 0 * inf is nan (CC412).
+    # Not optax.MultiSteps: what it does not want it multiplies by 0, and 0 * inf is nan.
     totals = jax.tree.map(jnp.add, totals, gradients)
     return rest, totals, window_loss + loss
 
@@ -210,15 +210,16 @@ def window_step(
     """Make one optimizer step; return the norm of the gradients and whether all are finite, too."""
     rest, gradients, window_loss = sums
     gradients = jax.tree.map(lambda g: g / numbers["scale"], gradients)
-    finite = jnp.array([jnp.isfinite(g).all() for g in jax.tree.leaves(gradients)]).all()
+    finite = jax.tree.reduce(
+        jnp.logical_and, jax.tree.map(lambda g: jnp.isfinite(g).all(), gradients)
+    )
     grad_norm = optax.tree.norm(gradients)
     updates, moments = optimizer.update(gradients, arrays.optimizer, arrays.weights)
     updates = jax.tree.map(lambda update: -numbers["rate"] * update, updates)
     weights = optax.apply_updates(arrays.weights, updates)
     # A skipped step leaves weights and optimizer as they are (CC411).
-    weights, moments = jax.tree.map(
-        partial(jnp.where, finite), (weights, moments), (arrays.weights, arrays.optimizer)
-    )
+    old = arrays.weights, arrays.optimizer
+    weights, moments = jax.tree.map(partial(jnp.where, finite), (weights, moments), old)
     arrays = Arrays(weights, rest, moments)
     # The sums of the next window start at zero.
     return arrays, {"loss": window_loss, "grad_norm": grad_norm, "skipped": ~finite}

@@ -94,7 +94,7 @@ def model_arrays(state: TrainState) -> Arrays:
 
 
 def restore_model(state: TrainState, arrays: Arrays) -> None:
-    """Overwrite weights and running statistics, and the averages that have not begun."""
+    """Overwrite weights and statistics, and the averages that have not begun."""
     model, own = state.model, state.arrays
     own.weights = from_arrays(model, own.weights, arrays)
     own.rest = from_arrays(model, own.rest, arrays)
@@ -118,10 +118,11 @@ def optimizer_arrays(state: TrainState) -> Arrays:
     model, found = state.model, {}
     exchange = layout_of(model)
     for slot, field in SLOTS.items():
-        moments = optax.tree.get(state.arrays.optimizer, field)
-        for name, array in to_arrays(model, moments).items() if moments is not None else ():
-            if array.size:  # of Adafactor's, each weight has two or one
-                found[f"{canonical_slot(exchange, name, slot)}/{name}"] = array
+        moments = optax.tree.get(state.arrays.optimizer, field, nnx.State({}))
+        arrays = to_arrays(model, moments)
+        for name in named_parameters(model):
+            if name in arrays and arrays[name].size:  # Adafactor has two or one
+                found[f"{canonical_slot(exchange, name, slot)}/{name}"] = arrays[name]
     return found
 
 
@@ -157,7 +158,8 @@ def scaler_counters(state: TrainState) -> dict[str, Any]:
     machine = getattr(state, "loss_scale", None)
     if machine is None:
         return {}
-    return {"scale": machine.scale, "good": machine.good, "bad": getattr(machine, "bad", 0)}
+    bad = getattr(machine, "bad", 0)  # a scale that backs off at once counts none
+    return {"scale": machine.scale, "good": machine.good, "bad": bad}
 
 
 def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
@@ -165,4 +167,5 @@ def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
     machine = getattr(state, "loss_scale", None)
     if machine is not None:
         machine.scale, machine.good = counters["scale"], counters["good"]
-        machine.bad = counters["bad"]
+        if hasattr(machine, "bad"):
+            machine.bad = counters["bad"]
