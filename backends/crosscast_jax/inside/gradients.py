@@ -67,10 +67,11 @@ class Differentiated:
 
             def computed(*args: Any, **kwargs: Any) -> Any:
                 self._asked = False
-                result = inner(jnp.zeros(()), *args, **kwargs)
+                result: Any = inner(jnp.zeros(()), *args, **kwargs)
                 in_pair = has_aux or with_value
-                first, second = result if in_pair else (result, None)
-                (factor, *trees) = second if with_value else first
+                pair: Any = result if in_pair else (result, ())
+                first, second = pair
+                factor, *trees = second if with_value else first
                 factor = factor if self._asked else None
                 seen = [self._sink.gradients(tree, factor) for tree in trees]
                 gradients = seen[0] if single else tuple(seen)

@@ -40,7 +40,7 @@ LAYERS = {
     "Embed": "embedding",
     "Dropout": "dropout",
 }
-METHODS = {"sum": jnp.sum, "mean": jnp.mean, "dot": jnp.dot}
+METHODS: dict[str, Any] = {"sum": jnp.sum, "mean": jnp.mean, "dot": jnp.dot}
 MOVING = (
     *("reshape", "transpose", "swapaxes", "moveaxis", "squeeze", "expand_dims", "concatenate"),
     *("stack", "split", "where", "take", "take_along_axis", "broadcast_to", "tile", "repeat"),

@@ -141,7 +141,8 @@ def attention_keeps(again: bool) -> list[list[int]]:
     function = jax.checkpoint(attend) if again else attend
     x = jnp.ones((2, 7, 3, 5))
     _, backward = jax.vjp(function, x, x, x)
-    return sorted({tuple(leaf.shape) for leaf in jax.tree.leaves(backward)})  # type: ignore[return-value]
+    shapes = {tuple(leaf.shape) for leaf in jax.tree.leaves(backward)}
+    return [list(shape) for shape in sorted(shapes)]
 
 
 def reseeded_masks() -> bool:
