@@ -86,15 +86,15 @@ COLUMNS = {
         # Paddle's kernel computes 1 - 0.999 in float32, where it is 1.3e-5 too small.
         squares=2e-5,
     ),
+    "jax": Column(
+        cases=jax_cases.CASES,
+        more=frozenset(jax_cases.MORE),
+        near=2e-6,
+        half_loss=1e-3,
+        weights=2e-6,
+        own_plan=False,
+    ),
 }
-COLUMNS["jax"] = Column(
-    cases=jax_cases.CASES,
-    more=frozenset(jax_cases.MORE),
-    near=2e-6,
-    half_loss=1e-3,
-    weights=2e-6,
-    own_plan=False,
-)
 TARGETS = [*COLUMNS, *older("paddle")]
 """What is run: paddle@2.6, too, if there is one."""
 
@@ -293,12 +293,14 @@ def test_the_plan_of_the_backend_means_what_the_canonical_one_does(case: Case) -
 BOUNDED = {"adamw-hysteresis": (15e3, 3e4)}
 LOWEST_AND_HIGHEST = {
     "torch": {"sgd-bounds": (6000.0, 2.0**15)} | BOUNDED,
+    "jax": {"sgd-bounds": (6000.0, 2.0**15)} | BOUNDED,
     "tensorflow": {"momentum-l2-hysteresis": (65536.0, 98304.0)},
     "paddle": {"sgd-l2-bounds": (6000.0, 2.0**15)} | BOUNDED,
 }
 """Scales of a case, by framework."""
 OVERFLOWING = {
     "torch": "momentum-falling",
+    "jax": "momentum-falling",
     "tensorflow": "adamw-dynamic",
     "paddle": "momentum-falling",
 }

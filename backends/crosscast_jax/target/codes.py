@@ -9,8 +9,9 @@ CODES = (
         "CC410",
         "no autocast",
         "JAX has no autocast: a layer computes in its `dtype`. The emitted model names the type of "
-        "every layer; your own model gets half copies of its weights and of the rows, and layers "
-        "with a `dtype` of their own keep it.",
+        "every layer; your own model gets half copies of its weights and of float inputs, and "
+        "layers with a `dtype` of their own keep it. A loss function of your own gets the rows as "
+        "they are.",
     ),
     Code(
         "CC411",

@@ -17,8 +17,21 @@ def adds_epsilon(plan: Plan) -> bool:
     return predicates.clips_norm(plan) and plan.get(Clip).eps > 0
 
 
+def uncorrected(plan: Plan) -> bool:
+    """Whether the moments are those of Adam, and their bias is not corrected."""
+    step = plan.get(Step)
+    return step.optimizer in ("adam", "adamw", "lamb") and not step.bias_correction
+
+
+def raw_epsilon(plan: Plan) -> bool:
+    """Whether epsilon is added before the correction."""
+    step = plan.get(Step)
+    adam = step.optimizer in ("adam", "adamw", "lamb") and step.bias_correction
+    return adam and step.eps_placement == "before_correction"
+
+
 def corrected(plan: Plan) -> bool:
     """Whether the optimizer corrects the bias of its moments, and adds epsilon after it."""
     step = plan.get(Step)
     adam = step.optimizer in ("adam", "adamw", "lamb")
-    return adam and step.bias_correction and not predicates.raw_epsilon(plan)
+    return adam and step.bias_correction and not raw_epsilon(plan)

@@ -16,7 +16,9 @@ from crosscast_jax.target.adaptations import JaxAdaptation as Adapt
 from crosscast_jax.target.conditions import (
     adds_epsilon,
     corrected,
+    raw_epsilon,
     typed_layers,
+    uncorrected,
 )
 
 _ADAPTED, _UNSUPPORTED = Verdict.ADAPTED, Verdict.UNSUPPORTED
@@ -114,7 +116,7 @@ ROWS = (
         how="optax always corrects: the script's Adam does not",
         code="CC419",
         probe="jax/test_optax.py::test_adam_always_corrects",
-        step=predicates.uncorrected_adam,
+        step=uncorrected,
         adapt=Adapt.UNCORRECTED,
     ),
     Row(
@@ -123,7 +125,7 @@ ROWS = (
         how="optax adds epsilon after the correction: the script's Adam adds it before",
         code="CC419",
         probe="jax/test_optax.py::test_adam_always_corrects",
-        step=predicates.raw_epsilon,
+        step=raw_epsilon,
         adapt=Adapt.RAW_EPSILON,
     ),
     Row(

@@ -68,6 +68,11 @@ class TypesView:
     """What it is computed in."""
 
     @property
+    def halves_rows(self) -> bool:
+        """Whether the model of the user gets float inputs in half, too."""
+        return self.copies and not self.model_half
+
+    @property
     def logits(self) -> str:
         """The cast of logits."""
         return ".astype(HALF)" if self.loss_computes == "half" else ".astype(jnp.float32)"

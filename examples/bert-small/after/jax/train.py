@@ -135,7 +135,7 @@ def decays(model: nnx.Module) -> nnx.State:
 def scale_by_adam() -> optax.GradientTransformation:
     """Adam's direction.
 
-    optax.scale_by_adam rounds 1 - beta**t, and is off by 1e-5 in the first updates (CC414).
+    optax.scale_by_adam rounds 1 - beta**t: early updates are off by 1e-5 (CC414).
     """
 
     def init(weights: nnx.State) -> optax.ScaleByAdamState:
@@ -199,7 +199,7 @@ def micro_step(
         return loss, (loss, nnx.state(model, nnx.Not(nnx.Param)))
 
     gradients, (loss, rest) = jax.grad(forward, has_aux=True)(weights)
-    # Not optax.MultiSteps: what it does not want it multiplies by 0, and 0 * inf is nan.
+    # Not optax.MultiSteps, which multiplies by 0 what it leaves out: 0 * inf is nan.
     totals = jax.tree.map(jnp.add, totals, gradients)
     return rest, totals, window_loss + loss
 

@@ -133,7 +133,7 @@ class TrainState:
 def scale_by_adam() -> optax.GradientTransformation:
     """Adam's direction.
 
-    optax.scale_by_adam rounds 1 - beta**t, and is off by 1e-5 in the first updates (CC414).
+    optax.scale_by_adam rounds 1 - beta**t: early updates are off by 1e-5 (CC414).
     """
 
     def init(weights: nnx.State) -> optax.ScaleByAdamState:
@@ -195,7 +195,7 @@ def micro_step(
         return scaled_loss, (loss, nnx.state(model, nnx.Not(nnx.Param)))
 
     gradients, (loss, rest) = jax.grad(forward, has_aux=True)(weights)
-    # Not optax.MultiSteps: what it does not want it multiplies by 0, and 0 * inf is nan.
+    # Not optax.MultiSteps, which multiplies by 0 what it leaves out: 0 * inf is nan.
     totals = jax.tree.map(jnp.add, totals, gradients)
     return rest, totals, window_loss + loss
 
@@ -207,7 +207,7 @@ def window_step(
     sums: tuple[nnx.State, nnx.State, jax.Array],
     numbers: dict[str, jax.Array],
 ) -> tuple[Arrays, dict[str, jax.Array]]:
-    """Make one optimizer step; return the norm of the gradients and whether all are finite, too."""
+    """Make one optimizer step; return norm and finiteness of the gradients, too."""
     rest, gradients, window_loss = sums
     gradients = jax.tree.map(lambda g: g / numbers["scale"], gradients)
     finite = jax.tree.reduce(
