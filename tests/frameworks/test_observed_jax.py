@@ -56,9 +56,7 @@ class Ran(NamedTuple):
         return list(observation.windows)
 
     def weights(self, name: str) -> dict[str, np.ndarray]:
-        weights: dict[str, np.ndarray] = load_file(
-            self.folder / name / "run" / "model.safetensors"
-        )
+        weights: dict[str, np.ndarray] = load_file(self.folder / name / "run" / "model.safetensors")
         return weights
 
 
@@ -71,7 +69,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         precision=FLOAT16,
         loss_scaling={"mode": "dynamic", "init_scale": 1024.0},
         clipping={"kind": "global_norm", "max_norm": 0.5},
-        optimizer={"name": "adamw", "learning_rate": 0.01, "weight_decay": 0.01},
+        optimizer={"name": "adamw", "learning_rate": 0.01, "weight_decay": 0.01, "no_decay": []},
         schedule={"name": "constant", "total_steps": WINDOWS},
     )
     script = emit(recipe, "jax", folder) / "train.py"

@@ -59,7 +59,7 @@ class CustomModel(Section):
     kind: Literal["custom"]
     factory: Annotated[dict[str, FactoryName], Field(min_length=1)]
     """Maps backend names to `package.module:function`, at most 200 characters; the function takes
-    no arguments and returns a model."""
+    what its framework needs to draw weights, mostly nothing, and returns a model."""
 
 
 class Batch(Section):
