@@ -78,7 +78,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
             model={"kind": "custom", "factory": {"tensorflow": f"{module}:build_model"}},
             optimizer={"name": "adamw", "learning_rate": 0.05},
             precision=precision,
-            loss_scaling=TOO_HIGH if precision is FULL else {},
+            **({"loss_scaling": TOO_HIGH} if precision is FULL else {}),
             ema={"decay": 0.5},
         )
         script = emit(recipe, target, folder) / "train.py"
