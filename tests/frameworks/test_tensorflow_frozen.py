@@ -83,6 +83,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
         )
         script = emit(recipe, target, folder) / "train.py"
         text = MODEL.replace('"FULL"', '"yes"' if precision is FULL else '"no"')
+        if target != "tensorflow":  # with Keras 2 a resumed run draws other masks (CC372)
+            text = text.replace("Dropout(0.2", "Dropout(0.0")
         (folder / f"{module}.py").write_text(text)
         data = ("--train", write_rows(folder / "train.npz", 72))
         flags = (*data, "--eval", write_rows(folder / "eval.npz", 20), "--device", "cpu")
