@@ -95,7 +95,11 @@ class Recorder:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Leave out the files that passed before."""
+        """Leave out the files that passed before; refuse marks without a reason."""
+        marks = {item.nodeid: item.get_closest_marker("exhaustive") for item in items}
+        bare = sorted(name for name, mark in marks.items() if mark and not mark.args)
+        if bare:  # noted with the costs of the tier, at the end of hours
+            raise pytest.UsageError(f"marked exhaustive without a reason: {', '.join(bare)}")
         gone = [item for item in items if _file(item.nodeid) in self.skip]
         if gone:
             config.hook.pytest_deselected(items=gone)

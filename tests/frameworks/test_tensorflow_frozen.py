@@ -78,11 +78,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
             model={"kind": "custom", "factory": {"tensorflow": f"{module}:build_model"}},
             optimizer={"name": "adamw", "learning_rate": 0.05},
             precision=precision,
-            loss_scaling=TOO_HIGH if precision is FULL else {},
+            **({"loss_scaling": TOO_HIGH} if precision is FULL else {}),
             ema={"decay": 0.5},
         )
         script = emit(recipe, target, folder) / "train.py"
         text = MODEL.replace('"FULL"', '"yes"' if precision is FULL else '"no"')
+        if target != "tensorflow":  # with Keras 2 a resumed run draws other masks (CC372)
+            text = text.replace("Dropout(0.2", "Dropout(0.0")
         (folder / f"{module}.py").write_text(text)
         data = ("--train", write_rows(folder / "train.npz", 72))
         flags = (*data, "--eval", write_rows(folder / "eval.npz", 20), "--device", "cpu")

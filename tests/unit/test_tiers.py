@@ -29,6 +29,7 @@ def test_a(): ...
 def test_b():
     sum(range(5_000_000))
 """
+BARE = "import pytest\n\n@pytest.mark.exhaustive\ndef test_d(): ...\n"
 FAILING = "def test_c():\n    assert False\n"
 
 
@@ -79,6 +80,13 @@ def test_a_journal_leaves_out_what_passed(folder: Path, workers: list[str]) -> N
     assert "3 passed, 0 failed, 0 skipped in 2 files" in output, output
     assert "1 passed" in output
     assert "2 deselected" in output or workers
+
+
+def test_a_mark_without_a_reason_is_refused_at_once(folder: Path) -> None:
+    (folder / "test_bare.py").write_text(BARE)
+    output = run(folder)
+    assert "marked exhaustive without a reason: test_bare.py::test_d" in output, output
+    assert not (folder / "journal.jsonl").exists() or not read_journal(folder / "journal.jsonl")[1]
 
 
 def test_other_sources_begin_again(folder: Path) -> None:

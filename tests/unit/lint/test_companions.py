@@ -15,6 +15,7 @@ from crosscast_reading.lint.rule import Rule
 from crosscast_reading.sources.prefilter import may_train
 from crosscast_reading.sources.subject_builder import subject_of
 from reading_cases.files import cases_of
+from tiers import exhaustive
 
 COMPANION = '''\
 """Names of types and of what others do: bfloat16, no_sync, zero_grad, GradScaler, set_epoch."""
@@ -149,7 +150,7 @@ def test_a_companion_that_is_a_program_of_its_own(pair: tuple[str, str]) -> None
     assert differences(*pair) == set()
 
 
-@pytest.mark.exhaustive
+@exhaustive("a thousand more pairs of programs")
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_many_companions_that_are_programs_of_their_own(seed: int) -> None:
     changed = {pair: found for pair in pairs_of(seed, 100) if (found := differences(*pair))}
