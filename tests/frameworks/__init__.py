@@ -26,7 +26,7 @@ Scripts and data:
 Tables of cases:
 
     step_cases              what the recipes of test_steps have in common
-    torch_cases, tensorflow_cases, paddle_cases
+    torch_cases, tensorflow_cases, paddle_cases, jax_cases
                             its recipes by framework
     loss_cases              recipes with every kind of loss
     paddle_dynamic_cases    programs of Paddle 1.8

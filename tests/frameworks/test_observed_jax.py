@@ -120,7 +120,9 @@ def test_gradients_are_those_of_the_window(ran: Ran) -> None:
         assert window.micro_rows == (4, 4, 4)
         assert set(window.gradient_dtypes.values()) == {"float16"}
         assert window.factors == pytest.approx([row["scale"] / row["rows"]] * 3)
-        assert sum(window.losses) / row["rows"] == pytest.approx(row["loss"], rel=1e-5)
+        assert sum(filter(None, window.losses)) / row["rows"] == pytest.approx(
+            row["loss"], rel=1e-5
+        )
         norm = np.sqrt(sum((g.astype(float) ** 2).sum() for g in window.total.values()))
         assert norm / row["scale"] == pytest.approx(row["grad_norm"], rel=1e-5)
         clip = min(1.0, 0.5 / (row["grad_norm"] + 1e-6))

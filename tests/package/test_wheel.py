@@ -11,7 +11,7 @@ from package.built_package import build, contents, new_environment, pip, run, un
 from source_trees import ROOT
 from tiers import exhaustive
 
-BACKENDS = ("torch", "tensorflow", "paddle")
+BACKENDS = ("torch", "tensorflow", "paddle", "jax")
 
 
 @pytest.fixture(scope="module")
@@ -120,4 +120,4 @@ def test_doctor_says_that_nothing_is_installed(installed: Path) -> None:
         [str(installed / "crosscast"), "doctor"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 3
-    assert done.stdout.count("not installed") == 3
+    assert done.stdout.count("not installed") == 4

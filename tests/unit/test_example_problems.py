@@ -46,4 +46,5 @@ def test_the_target_is_an_array_and_the_recipe_is_short(folder: Path, data: Any)
     recipe = load(str(folder / "recipe.yaml"))
     assert recipe.loss.target in data.train_rows().rows([0])
     lines = (folder / "recipe.yaml").read_text().splitlines()
-    assert len(lines) <= 25
+    assert recipe.model.kind == "custom"
+    assert len(lines) <= 22 + len(recipe.model.factory)

@@ -17,12 +17,6 @@ def adds_epsilon(plan: Plan) -> bool:
     return predicates.clips_norm(plan) and plan.get(Clip).eps > 0
 
 
-def uncorrected(plan: Plan) -> bool:
-    """Whether the moments are those of Adam, and their bias is not corrected."""
-    step = plan.get(Step)
-    return step.optimizer in ("adam", "adamw", "lamb") and not step.bias_correction
-
-
 def raw_epsilon(plan: Plan) -> bool:
     """Whether epsilon is added before the correction."""
     step = plan.get(Step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from crosscast.emit.literals import assignment
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan, Step
@@ -27,6 +28,7 @@ _ADAM = {
     JaxAdaptation.UNCORRECTED,
 }
 """What optax's Adam does not do."""
+_SETTINGS = ("factors", "amounts")
 _DECAYS = {"coupled": "Coupled (L2)", "decoupled": "Decoupled", "inside": "Adapted"}
 
 
@@ -55,9 +57,10 @@ class OptimizerView:
     """Whether the transformations apply the learning rate."""
 
     @property
-    def masked(self) -> bool:
-        """Whether some weights decay and some do not."""
-        return self.roles is not None or bool(self.groups)
+    def settings(self) -> str:
+        """What the optimizer takes of the settings of groups, as code."""
+        used = [name if any(name in part for part in self.chain) else "_" for name in _SETTINGS]
+        return ", ".join(used)
 
 
 def optimizer_view(plan: Plan) -> OptimizerView:
@@ -173,5 +176,5 @@ def _constants(step: Step) -> tuple[str, ...]:
 def _groups(step: Step) -> tuple[str, ...]:
     if not step.groups:
         return ()
-    rows = (py_literal((g.parameters, g.rate_factor, g.weight_decay)) for g in step.groups)
-    return ("GROUPS = (", *(f"    {row}," for row in rows), ")")
+    groups = tuple((g.parameters, g.rate_factor, g.weight_decay) for g in step.groups)
+    return assignment("GROUPS", groups)

@@ -18,7 +18,6 @@ from crosscast_jax.target.conditions import (
     corrected,
     raw_epsilon,
     typed_layers,
-    uncorrected,
 )
 
 _ADAPTED, _UNSUPPORTED = Verdict.ADAPTED, Verdict.UNSUPPORTED
@@ -116,7 +115,7 @@ ROWS = (
         how="optax always corrects: the script's Adam does not",
         code="CC419",
         probe="jax/test_optax.py::test_adam_always_corrects",
-        step=uncorrected,
+        step=predicates.uncorrected,
         adapt=Adapt.UNCORRECTED,
     ),
     Row(

@@ -20,14 +20,9 @@ def _not_in_paddle(plan: Plan) -> bool:
     return plan.get(Step).optimizer in ("lion", "adafactor")
 
 
-def _uncorrected(plan: Plan) -> bool:
-    step = plan.get(Step)
-    return step.optimizer in ("adam", "adamw", "lamb") and not step.bias_correction
-
-
 def _rounds_shares(plan: Plan) -> bool:
     step = plan.get(Step)
-    stock = step.optimizer in ("adam", "adamw", "lamb") and not _uncorrected(plan)
+    stock = step.optimizer in ("adam", "adamw", "lamb") and not predicates.uncorrected(plan)
     return stock and not predicates.raw_epsilon(plan) and predicates.rounds_shares(plan)
 
 
@@ -142,7 +137,7 @@ KNOB_ROWS = (
         how="Paddle's Adam, AdamW and Lamb always correct the bias: the script defines the class",
         code="CC351",
         probe="paddle/test_optimizer.py::test_the_bias_is_always_corrected",
-        step=_uncorrected,
+        step=predicates.uncorrected,
         adapt=Adapt.UNCORRECTED,
     ),
     Row(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from crosscast.emit.literals import assignment
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan, Step
 from crosscast.targets.backend import Dialect
 from crosscast_torch.target.adaptations import TorchAdaptation
-from crosscast_torch.target.literals import assignment
 from crosscast_torch.target.overrides import TorchOverrides
 from crosscast_torch.target.roles import without_roles
 

@@ -125,6 +125,12 @@ def uncorrected_adam(plan: Plan) -> bool:
     return is_adam(step) and not step.bias_correction
 
 
+def uncorrected(plan: Plan) -> bool:
+    """Whether the moments are those of Adam, and their bias is not corrected."""
+    step = plan.get(Step)
+    return step.optimizer in ("adam", "adamw", "lamb") and not step.bias_correction
+
+
 def raw_epsilon(plan: Plan) -> bool:
     """Whether epsilon is added before the bias correction."""
     step = plan.get(Step)

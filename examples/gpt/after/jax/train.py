@@ -35,9 +35,7 @@ TOTAL_STEPS = 300
 BETAS = (0.9, 0.999)
 EPS = 1e-08
 WEIGHT_DECAY = 0.1
-GROUPS = (
-    (("*positions*",), 1.0, 0.0),
-)
+GROUPS = ((("*positions*",), 1.0, 0.0),)
 MAX_NORM = 1.0
 CLIP_EPS = 1e-06
 INIT_SCALE = 65536.0
@@ -246,7 +244,7 @@ def scale_by_adam() -> optax.GradientTransformation:
 
 def make_optimizer(model: nnx.Module) -> optax.GradientTransformation:
     """AdamW. Rate and weight decay of each weight are those of `settings`."""
-    factors, amounts = settings(model)
+    _, amounts = settings(model)
     return optax.chain(
         scale_by_adam(),
         add_decay(amounts),
