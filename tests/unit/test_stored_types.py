@@ -134,6 +134,15 @@ def test_a_table_in_half_is_found_in_mixed_precision() -> None:
     assert judged(order, of=full) == ""
 
 
+def test_a_table_may_be_rounded_before_lookups_in_half() -> None:
+    """As layers of Keras do under a mixed policy."""
+    order = forward()
+    lookups = [replace(one, inputs=("float16",), output="float16") for one in order[:5]]
+    lookups_in_half = recipe(HALF.replace("}", ", ops: {embeddings: half}}"))
+    assert judged([*lookups, *order[6:]], of=lookups_in_half) == ""
+    assert "reads a table in float16" in judged([*lookups, *order[6:]])
+
+
 @pytest.mark.parametrize("number", range(2, 2 + 2 * LAYERS))
 def test_one_residual_sum_in_float32_is_found(number: int) -> None:
     order = with_call("add", number, output="float32")

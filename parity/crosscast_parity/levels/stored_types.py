@@ -61,16 +61,21 @@ def _other_half(recipe: Recipe, order: Calls) -> Iterator[str]:
 
 
 def _embeddings(recipe: Recipe, order: Calls) -> Iterator[str]:
-    """Judge what the lookups read, and the type of their sum."""
+    """Judge what the lookups read, and the type of their sum.
+
+    Embeddings in half may be looked up in a rounded table: Keras' layers round theirs before they
+    look up, which gives the same numbers as rounding what was looked up.
+    """
     stored = recipe.precision.ops.embeddings
     wanted = recipe.half if stored == "half" else "float32"
+    reads_float32 = recipe.precision.mode == "mixed" and stored != "half"
     for call in order[: _first_norm(order)]:
         if call.name == "add" and stored != "half" and call.narrowed:
             yield f"{_at(call)} adds embeddings that were rounded to {recipe.half}"
         if call.name == "add" and call.output != wanted:
             yield f"{_at(call)} (sum of embeddings) computed in {call.output}, not {wanted}"
         halves = set(call.inputs) & set(HALF)
-        if call.name == "embedding" and halves and recipe.precision.mode == "mixed":
+        if call.name == "embedding" and halves and reads_float32:
             yield f"{_at(call)} reads a table in {halves.pop()}, not float32"
 
 
