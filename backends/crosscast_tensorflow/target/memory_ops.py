@@ -48,8 +48,8 @@ OPS: dict[str, OpRow] = {
     "rounded gelu": OpRow(
         keeps=("input",),
         scratch=("float32", "float32"),
-        backward_scratch=("float32", "float32", "float32"),
-        note="computes in float32 inside",
+        backward_scratch=("float32", "float32"),
+        note="computes in float32 inside; its gradient works in two float32 tensors in turn",
     ),
     "tanh": OpRow(keeps=("output",)),
     "select": OpRow(note="its gradient is zeros but for the row"),
