@@ -156,7 +156,7 @@ def test_a_fault_reaches_its_micro_batch_alone(ran: Ran, name: str) -> None:
             True,
         ]
     else:
-        assert [key for key, fine in finite.items() if not fine] == ["head.bias"]
+        assert [name for name, is_finite in finite.items() if not is_finite] == ["head.bias"]
 
 
 def _numbers(losses: Any) -> list[float]:

@@ -10,11 +10,11 @@ import pytest
 from crosscast.messages.codes import CODES
 from crosscast.targets.backend import load_backend
 from named_tests import is_test
-from recipe_strategies import TARGETS
+from recipe_strategies import COMPILED
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "guards.md"
 HEAD, *SECTIONS = PAGE.read_text(encoding="utf-8").split("\n## ")
-KNOWN = {*CODES, *(code.code for name in TARGETS for code in load_backend(name).codes)}
+KNOWN = {*CODES, *(code.code for name in COMPILED for code in load_backend(name).codes)}
 EACH = pytest.mark.parametrize("section", SECTIONS, ids=lambda text: str(text).split("\n")[0])
 
 

@@ -31,15 +31,15 @@ from crosscast.reference.interpreter import MicroBatch, Trace, run
 from crosscast.targets.backend import Backend, Form, find_target, load_backend
 from crosscast.targets.capability import Verdict, judge, leaves
 from property_settings import examples
-from recipe_strategies import TARGETS, loadable_backends, recipes
+from recipe_strategies import COMPILED, loadable_backends, recipes
 from recipe_texts import build
 from strategies import ROLES, micro_batch, parameters
 
-BACKENDS = [backend.name for backend in loadable_backends()]
+BACKENDS = ["jax", *(backend.name for backend in loadable_backends())]
 FORMS: tuple[Form, ...] = ("script", "step")
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", COMPILED)
 def test_every_backend_loads(name: str) -> None:
     assert load_backend(name).name == name
 

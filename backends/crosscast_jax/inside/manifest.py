@@ -18,7 +18,7 @@ from crosscast_jax.inside.prepare import number
 from crosscast_jax.inside.twin import recorded
 from crosscast_parity.inside.manifest import CLASSES, Patches, Recorder, Tap, canonical
 
-KINDS = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
+KINDS = ("float32", "float16", "bfloat16")
 PRODUCTS = {"matmul": "matmul", "dot": "matmul", "einsum": "einsum", "tensordot": "tensordot"}
 NUMPY = (
     *("add", "subtract", "multiply", "divide", "true_divide", "power", "square", "exp", "log"),
@@ -54,8 +54,8 @@ def kind(value: Any) -> str | None:
     """Return the float type of an array or of a variable of Flax."""
     if isinstance(value, nnx.Variable):
         value = value.get_value()
-    known = isinstance(value, jax.Array)
-    return KINDS.get(str(value.dtype)) if known else None
+    name = str(value.dtype) if isinstance(value, jax.Array) else ""
+    return name if name in KINDS else None
 
 
 class JaxTap:

@@ -1,10 +1,10 @@
 """Compiled functions of a script, run twice: once watched, then as they are.
 
 What a compiled function computes can be seen only by compiling it with what tells of it, and XLA
-may then fuse, and so round, otherwise. So a watched window has two executions of every function
-that the script compiles. The first, a twin, is traced anew with the watcher in place, gets copies
-of the same arguments, and its results are thrown away; the second is the script's own, whose
-compiled program and results nothing changes.
+may then fuse, and so round, otherwise. So in a watched window each compiled function of the script
+is executed twice. The first execution is that of a twin, traced anew with the watcher in place: it
+gets the same arguments, donates none, and its results are thrown away. The second is the script's
+own, whose compiled program and results nothing changes.
 """
 
 from __future__ import annotations

@@ -17,15 +17,8 @@ def adds_epsilon(plan: Plan) -> bool:
     return predicates.clips_norm(plan) and plan.get(Clip).eps > 0
 
 
-def raw_epsilon(plan: Plan) -> bool:
-    """Whether epsilon is added before the correction."""
-    step = plan.get(Step)
-    adam = step.optimizer in ("adam", "adamw", "lamb") and step.bias_correction
-    return adam and step.eps_placement == "before_correction"
-
-
 def corrected(plan: Plan) -> bool:
     """Whether the optimizer corrects the bias of its moments, and adds epsilon after it."""
     step = plan.get(Step)
     adam = step.optimizer in ("adam", "adamw", "lamb")
-    return adam and step.bias_correction and not raw_epsilon(plan)
+    return adam and step.bias_correction and not predicates.raw_epsilon(plan)

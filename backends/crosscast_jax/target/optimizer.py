@@ -21,7 +21,6 @@ _TITLES = {
     "sgd": "SGD",
     "adafactor": "Adafactor",
 }
-_AMOUNTS = "jax.tree.map(lambda yes: WEIGHT_DECAY if yes else 0.0, decays(model))"
 _ADAM = {
     JaxAdaptation.EXACT_CORRECTIONS,
     JaxAdaptation.RAW_EPSILON,
@@ -124,7 +123,7 @@ def _transformation(step: Step, own: Own) -> list[str]:
             if step.groups:
                 return ["scale_by_adafactor(factors, amounts)"]
             roles = step.no_decay and step.weight_decay
-            return [f"scale_by_adafactor({_AMOUNTS if roles else ''})"]
+            return [f"scale_by_adafactor({'amounts' if roles else ''})"]
         case "momentum":
             return [f"scale_by_momentum({'factors' if step.groups else ''})"]
     if step.optimizer in ("adam", "adamw", "lamb"):

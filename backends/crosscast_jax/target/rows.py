@@ -16,7 +16,6 @@ from crosscast_jax.target.adaptations import JaxAdaptation as Adapt
 from crosscast_jax.target.conditions import (
     adds_epsilon,
     corrected,
-    raw_epsilon,
     typed_layers,
 )
 
@@ -124,7 +123,7 @@ ROWS = (
         how="optax adds epsilon after the correction: the script's Adam adds it before",
         code="CC419",
         probe="jax/test_optax.py::test_adam_always_corrects",
-        step=raw_epsilon,
+        step=predicates.raw_epsilon,
         adapt=Adapt.RAW_EPSILON,
     ),
     Row(

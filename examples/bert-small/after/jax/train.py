@@ -288,13 +288,13 @@ def train_window(
     row = {name: number.item() for name, number in jax.device_get(result).items()}
     state.updates += 1
     state.windows += 1
-    return row | {
+    return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
         "lr": lr,
         "updates": state.updates,
-    }
+    } | row
 
 
 @partial(jax.jit, static_argnums=0)

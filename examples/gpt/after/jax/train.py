@@ -389,7 +389,7 @@ def train_window(
     state.updates += not row["skipped"]
     state.loss_scale.adjust(row["skipped"])
     state.windows += 1
-    return row | {
+    return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
@@ -397,7 +397,7 @@ def train_window(
         "lr": lr,
         "scale": scale,
         "updates": state.updates,
-    }
+    } | row
 
 
 @partial(jax.jit, static_argnums=0)

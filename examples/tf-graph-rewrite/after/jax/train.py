@@ -292,14 +292,14 @@ def train_window(
     state.updates += not row["skipped"]
     state.loss_scale.adjust(row["skipped"])
     state.windows += 1
-    return row | {
+    return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
         "lr": LEARNING_RATE,
         "scale": scale,
         "updates": state.updates,
-    }
+    } | row
 
 
 @partial(jax.jit, static_argnums=0)
