@@ -43,6 +43,16 @@ def test_optimizers_are_read_back(target: str, optimizer: str) -> None:
         assert compared(recipe, read_back(sources), target) == {}
 
 
+@pytest.mark.parametrize("optimizer", OTHERS)
+@pytest.mark.parametrize("target", FRAMEWORKS)
+def test_attention_is_read_back_beside_every_optimizer(target: str, optimizer: str) -> None:
+    """Scripts with Adafactor name a later release than others of their generation."""
+    recipe = recipe_of(version="2", optimizer=f"{{{optimizer}, learning_rate: 1.0e-3}}")
+    sources = emitted(recipe, target)
+    if sources is not None:
+        assert compared(recipe, read_back(sources), target) == {}
+
+
 @pytest.mark.parametrize("target", FRAMEWORKS)
 def test_an_edited_optimizer_is_not_called_one_of_a_recipe(target: str) -> None:
     sources = emitted(recipe_of(), target)

@@ -140,14 +140,37 @@ DECIDED_BEFORE = [
         "kept_in_float32: Casts within a forward pass",
         "kept_in_float32: A mixed policy of Keras, in a loop",
     ),
+    (
+        "keras_scaling: Gradients that are tested with float16",
+        "loops_not_scaled: A quotient is no loss scale",
+    ),
+    ("losses: Losses of a tape", "keras_scaling: The step of a model"),
+    (
+        "rules_scalers_forms: Checkpoints",
+        "py_torch_amp: A context that a setting chooses is not always on",
+    ),
+    (
+        "schedule_never_steps: What optimizers are called",
+        "py_paddle_schedules: The rate of a schedule is never the default",
+    ),
 ]
-"""Programs whose findings another one decided, by its flags, scalers, updates and types."""
+"""Programs whose findings another one decided: by its flags, scalers, updates, types, saved
+states and schedules."""
 
 
 @pytest.mark.parametrize("pair", [*DECIDED_BEFORE, *pairs_of(1, 48)], ids=" beside ".join)
 def test_a_companion_that_is_a_program_of_its_own(pair: tuple[str, str]) -> None:
     """It decides nothing of a program that uses nothing of it."""
     assert differences(*pair) == set()
+
+
+def test_both_programs_are_judged() -> None:
+    """A whole program of which nothing is used has the findings that it has alone."""
+    rules = {rule.code: rule for rule in RULES}
+    wrong, beside = rules["CL206"].wrong, rules["CL604"].wrong
+    apart = found(Source("train.py", wrong)) | found(Source("helpers.py", beside))
+    both = found(Source("train.py", f"{wrong}\nimport helpers\n"), Source("helpers.py", beside))
+    assert both == apart
 
 
 @exhaustive("a thousand more pairs of programs")

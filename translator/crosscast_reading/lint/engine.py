@@ -14,6 +14,7 @@ from crosscast_reading.lint.result import Result, of_diagnostic, of_finding, ord
 from crosscast_reading.lint.rule import Rule
 from crosscast_reading.pysource.syntax.notebook import is_notebook
 from crosscast_reading.sources.failures import guarded
+from crosscast_reading.sources.files import kind_of
 from crosscast_reading.sources.prefilter import has_word, may_train
 from crosscast_reading.sources.subject import Subject
 
@@ -32,12 +33,32 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     Returns:
         Findings, and diagnostics (CC95x) for parts of crosscast that failed; the other rules still
         apply.
+
+    Files that are a whole program of their own, of which the main file's uses nothing, are judged
+    apart: what they do or name decides nothing of it.
     """
     if not any(may_train(source) for source in sources):
         return []
+    from crosscast_reading.sources.connected import programs_beside
     from crosscast_reading.sources.subject_builder import subject_of
 
-    return lint_subject(*subject_of(sources, options.versions), options)
+    subject, failures = subject_of(sources, options.versions)
+    groups = [
+        [module.source.name for module in group]
+        for group in programs_beside(subject.program, subject.steps)
+    ]
+    if not groups:
+        return lint_subject(subject, failures, options)
+    others = {name for names in groups for name in names}
+    lists = {source.name for source in sources if kind_of(source) == "requirements"}
+    programs = [
+        [source for source in sources if source.name not in others],
+        *([s for s in sources if s.name in lists.union(names)] for names in groups),
+    ]
+    results = [
+        lint_subject(*subject_of(program, options.versions), options) for program in programs
+    ]
+    return distinct(result for found in results for result in found)
 
 
 def lint_subject(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.once import once
@@ -19,6 +19,22 @@ def connected(module: Module) -> frozenset[Module]:
     nothing of a training program: it may be imported for what its import does.
     """
     return _groups(module.program)[module]
+
+
+def programs_beside(program: Program, steps: Sequence[TrainingStep]) -> list[list[Module]]:
+    """Return the groups of modules that train by themselves and are not of the main file's program.
+
+    Empty if the main file's own group has no training step: what it trains may then be in another.
+    """
+    homes = {module for step in steps for module in modules_of(step)}
+    if not homes or program.modules[0] not in homes:
+        return []
+    groups = {connected(module) for module in program.modules if module in homes}
+    return [
+        [module for module in program.modules if module in group]
+        for group in sorted(groups, key=lambda group: min(map(program.modules.index, group)))
+        if program.modules[0] not in group
+    ]
 
 
 def modules_of(step: TrainingStep) -> frozenset[Module]:

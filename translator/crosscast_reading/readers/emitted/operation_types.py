@@ -154,12 +154,19 @@ def _facts(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target(script: Script, backend: str) -> Target | None:
-    """Return the target that a script names, with its API generation."""
+    """Return the target that a script names, with its API generation.
+
+    Some optimizers need a later version than the generation begins with, which the script names
+    instead: then it is the generation that has this version.
+    """
     loaded: Backend = load_backend(backend)
-    made_for = script.constants.get("SETTINGS.made_for", "")
-    titles: dict[str, Dialect] = {dialect.title: dialect for dialect in loaded.dialects}
-    dialect = titles.get(str(made_for))
-    return Target(backend, loaded, dialect) if dialect is not None else None
+    made_for = script.constants.get("SETTINGS.made_for")
+    named: list[Dialect] = [each for each in loaded.dialects if each.title == made_for]
+    since = script.constants.get("SETTINGS.since")
+    if not named and isinstance(since, tuple | list):
+        version = ".".join(map(str, since))
+        named = [each for each in loaded.dialects if each.covers(version)]
+    return Target(backend, loaded, named[0]) if named else None
 
 
 def _policies(mode: str) -> list[Types]:
