@@ -59,7 +59,10 @@ WEIGHTS = frozenset({("autocast", "weights")})
 PROCESSES = frozenset({("all_reduce", "processes")})
 OPTIMIZER = frozenset({("step", "optimizer")})
 REPEATED: dict[str, dict[str, frozenset[tuple[str, str]]]] = {
-    "jax": {"model.py": WEIGHTS | {("autocast", "compute_dtype")}},
+    "jax": {
+        "launch.sh": PROCESSES,
+        "model.py": WEIGHTS | {("autocast", "compute_dtype")},
+    },
     "paddle": {"launch.sh": FLAGS, "model.py": WEIGHTS},
     "paddle@dygraph2": {"launch.sh": FLAGS, "model.py": WEIGHTS},
     "paddle@fleet": {"model.py": WEIGHTS | {("autocast", "compute_dtype")}},
@@ -74,7 +77,6 @@ ELSEWHERE = {"jax": {("autocast", "compute_dtype")}}
 """Fields that another file shows instead of the script, which shows them in some bases: there is no
 autocast in JAX, a model has the types of its layers."""
 REFUSED = {
-    "jax": {("all_reduce", "processes")},
     "paddle@fleet": {
         *(("accumulate", "dtype"), ("all_reduce", "processes"), ("ema", "decay")),
         *(("group", name) for name in ("parameters", "rate_factor", "weight_decay")),

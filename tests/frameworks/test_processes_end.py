@@ -24,7 +24,7 @@ from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import environment, require
 from tiers import cases
 
-ALL = ("torch", "paddle", "tensorflow")
+ALL = ("torch", "paddle", "tensorflow", "jax")
 FRAMEWORKS = cases(
     [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ALL],
     quick=[],

@@ -6,130 +6,55 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from crosscast.recipe.document import BertModel
-from crosscast_parity.inputs.weights import bert_weights, save
-from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
-from frameworks.own_state_models import MODEL, SOURCES
-from frameworks.same_training import same_training
-from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import completed, environment, warm
+from frameworks.own_state_models import MODEL
+from frameworks.two_processes import (
+    CLIPPED,
+    HALF_SUMS,
+    HALF_WEIGHTS,
+    KERAS2,
+    LION,
+    PARALLEL,
+    SCALED,
+    SECONDS,
+    SGD,
+    Case,
+    Lab,
+)
 from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.tensorflow
 
-PARALLEL: dict[str, Any] = {
-    "distributed": {"strategy": "data_parallel", "processes_per_node": 2},
-}
-SGD = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9}
-CLIPPED = {"kind": "global_norm", "max_norm": 0.2}
-LION = {"name": "lion", "learning_rate": 1e-3}
-DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 3}
-SECONDS = 280
-KERAS2 = "tensorflow@2.15"
-SCALED: dict[str, Any] = {
-    "optimizer": SGD,
-    "precision": FLOAT16,
-    # Processes multiply the loss by their number: at the edge of overflow they part.
-    "loss_scaling": DYNAMIC | {"init_scale": 1024.0},
-}
-HALF_WEIGHTS: dict[str, Any] = {"precision": FLOAT16 | {"mode": "full"}}
-HALF_SUMS = HALF_WEIGHTS | {"accumulation": {"dtype": "compute"}}
 
-
-@dataclass(frozen=True)
-class Case:
-    """A recipe for one and for two processes, and how far rounding may part them."""
-
-    sections: dict[str, Any]
-    target: str = "tensorflow"
-    rel: float = 1e-5
-    atol: float = 1e-6
-    free: str = "-"
-    rows: int = 44
-
-    @property
-    def framework(self) -> str:
-        """The package that must be installed."""
-        return "tensorflow" if self.target == "tensorflow" else "tf_keras"
-
-
-class Lab:
-    """Scripts below a folder, and the same small data for all of them: windows of 16, 16, 12."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.flags = (
-            *("--train", write_rows(folder / "train.npz", 44), "--device", "cpu"),
-            *("--eval", write_rows(folder / "eval.npz", 10, seed=1), "--threads", 1),
-        )
-        initial = folder / "initial.safetensors"
-        model = tiny_recipe().model
-        assert isinstance(model, BertModel)
-        save(initial, bert_weights(model, 3, 0.02))
-        self.windows = ("--windows", 7)
-        self.short = ("--weights", initial, *self.windows)
-
-    def script(self, name: str, target: str = "tensorflow", /, **sections: Any) -> Path:
-        script = emit(tiny_recipe(**sections), target, self.folder / name) / "train.py"
-        if "model" in sections:
-            script.with_name("net.py").write_text(SOURCES["tensorflow"])
-        return script
-
-    def alone(self, script: Path, framework: str, *flags: object) -> Run:
-        """The run of one process."""
-        (run,) = calls(script, framework, [(script.parent / "out", (*self.flags, *flags))])
-        return run
-
-    def start(self, *command: object, **env: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            list(map(str, command)),
-            env=environment() | {"PYTHON": warm("tensorflow", harness=False)} | env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def end(self, process: subprocess.Popen[str], output: Path) -> Run:
-        done = completed(process, SECONDS)
-        return Run(output, done.returncode, done.stderr, "")
-
-    def launch(self, script: Path, name: str, *flags: object) -> Run:
-        output = script.parent / name
-        command = (script.with_name("launch.sh"), *self.flags, "--output", output, *flags)
-        return self.end(self.start(*command), output)
+TARGET = "tensorflow"
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
-    return Lab(tmp_path)
+    return Lab(tmp_path, TARGET)
 
 
 CASES: dict[str, Case] = {
     # It begins with the weights of its seed, and is traced three times as fast as BERT.
-    "own model": Case(MODEL | {"optimizer": SGD, "clipping": CLIPPED}),
-    "SGD, clipped": Case({"optimizer": SGD, "clipping": CLIPPED}),
+    "own model": Case(TARGET, MODEL | {"optimizer": SGD, "clipping": CLIPPED}),
+    "SGD, clipped": Case(TARGET, {"optimizer": SGD, "clipping": CLIPPED}),
     "AdamW, by tokens, averaged": Case(
-        {"accumulation": {"normalize_by": "token"}, "ema": {"decay": 0.5}}
+        TARGET, {"accumulation": {"normalize_by": "token"}, "ema": {"decay": 0.5}}
     ),
     # In every window the first process has full micro-batches, and the other one has not.
-    "unequal shares": Case({"optimizer": SGD}, rows=15),
+    "unequal shares": Case(TARGET, {"optimizer": SGD}, rows=15),
     # The softmax does not feel the bias of a key: Lion steps by the sign of rounding there.
-    "Lion": Case({"optimizer": LION}, free="attention.self.key.bias"),
-    "float16": Case(SCALED, rel=5e-4, atol=5e-5),
-    "Keras 2, float16": Case(SCALED, target=KERAS2, rel=5e-4, atol=5e-5),
-    "half weights": Case(SCALED | HALF_WEIGHTS, rel=5e-4, atol=5e-5),
-    "half sums": Case(SCALED | HALF_SUMS, rel=5e-4, atol=5e-5),
-    "Keras 2, half weights": Case(SCALED | HALF_WEIGHTS, target=KERAS2, rel=5e-4, atol=5e-5),
+    "Lion": Case(TARGET, {"optimizer": LION}, free="attention.self.key.bias"),
+    "float16": Case(TARGET, SCALED, rel=5e-4, atol=5e-5),
+    "Keras 2, float16": Case(KERAS2, SCALED, rel=5e-4, atol=5e-5),
+    "half weights": Case(TARGET, SCALED | HALF_WEIGHTS, rel=5e-4, atol=5e-5),
+    "half sums": Case(TARGET, SCALED | HALF_SUMS, rel=5e-4, atol=5e-5),
+    "Keras 2, half weights": Case(KERAS2, SCALED | HALF_WEIGHTS, rel=5e-4, atol=5e-5),
 }
 
 
@@ -138,33 +63,12 @@ CASES: dict[str, Case] = {
     cases(CASES, quick=["own model"], reason="BERT, optimizers and types over two processes"),
 )
 def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
-    case = CASES[name]
-    write_rows(lab.folder / "train.npz", case.rows)
-    script = lab.script("one", case.target, **case.sections)
-    two = lab.script("two", case.target, **case.sections, **PARALLEL)
-    flags = lab.windows if "model" in case.sections else lab.short
-    single = lab.alone(script, case.framework, *flags)
-    double = lab.launch(two, "out", *flags)
-    assert (single.code, double.code) == (0, 0), single.traceback + double.stderr
-    same_training(single, double, rel=case.rel, atol=case.atol, free=case.free)
-    if "loss_scaling" in case.sections:
-        assert len({row["scale"] for row in double.trace}) > 1
+    lab.train_as_one(CASES[name])
 
 
 @exhaustive("three runs of two processes, 48 seconds")
 def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
-    scaled = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
-    model = TINY["model"] | {"dropout": 0.1}
-    script = lab.script("run", model=model, **scaled, **PARALLEL)
-    whole = lab.launch(script, "whole", "--windows", 12)
-    part = lab.launch(script, "parts", "--windows", 5)
-    last = lab.launch(script, "parts", "--windows", 12, "--resume")
-    assert [run.code for run in (whole, part, last)] == [0, 0, 0], last.stderr
-    assert whole.trace == last.trace
-    assert any(row["skipped"] for row in whole.trace)
-    assert whole.trace[-1]["updates"] > 2
-    for name, array in whole.weights.items():
-        assert array.tobytes() == last.weights[name].tobytes(), name
+    lab.skip_and_resume()
 
 
 @exhaustive("what wrong starts of two processes say")

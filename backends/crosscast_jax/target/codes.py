@@ -49,14 +49,20 @@ CODES = (
     ),
     Code(
         "CC418",
-        "one process",
-        "The emitted script for JAX trains in one process on one device. Use accumulation.steps "
-        "for large batches.",
+        "statistics of each process",
+        "In Flax a normalization layer takes its running statistics over the rows of its process. "
+        "Checkpoints and weights hold those of the first process.",
     ),
     Code(
         "CC419",
         "formula of Adam",
         "optax adds epsilon after the bias correction, and always corrects; the script implements "
         "the form of the recipe.",
+    ),
+    Code(
+        "CC420",
+        "no restarts",
+        "JAX has no launcher, and launch.sh starts its processes once. Set launch.rendezvous to "
+        "static; a requeued SLURM job resumes from its checkpoint.",
     ),
 )

@@ -34,6 +34,8 @@ from crosscast_jax.target.types import TypesView, types_view
 
 _FORWARD = (ops.Autocast, ops.Normalize, ops.Scale)
 """What the function does whose gradients a micro-batch adds."""
+_BETWEEN = (ops.AllReduce,)
+"""What is between the sums of a window and its step."""
 _HOST = (ops.Schedule, ops.UpdateScale)
 """What Python does after the compiled part of a window: it counts, and reads no gradients."""
 
@@ -111,6 +113,8 @@ class JaxCode:
     """Those whose gradients are computed."""
     micro: str
     """Those of a micro-batch after them."""
+    reduction: str
+    """The exchange between processes, after the micro-batches."""
     graph: str
     """Those of a window that are compiled."""
     host: str
@@ -129,7 +133,8 @@ def files(
         File(path=n, template=f"jax/{n}.j2", view=context, executable=n == "launch.sh")
         for n in ("train.py", *own, "launch.sh", "requirements.txt")
     )
-    runtime = runtime_files(dict.fromkeys(("device", "loader", "state"), "jax"), None)
+    modules = ("device", "loader", "state", *(("processes",) if view.step.distributed else ()))
+    runtime = runtime_files(dict.fromkeys(modules, "jax"), None)
     return (*scripts, *runtime, *job_files(frame, context))
 
 
@@ -161,12 +166,18 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> JaxView
         types=types_view(plan, frame),
         optimizer=optimizer_view(plan),
         clip=clip_view(plan),
-        divisor=divisor(plan.get(ops.Normalize), distributed=False),
+        divisor=_divisor(plan),
         recomputes=has(JaxAdaptation.RECOMPUTATION),
         skips=has(JaxAdaptation.LOSS_SCALE) or has(JaxAdaptation.CONSTANT_SCALE),
         half_sums=predicates.half_sums(plan),
         seed="SETTINGS.seed" if form == "script" else str(frame.seed),
     )
+
+
+def _divisor(plan: ops.Plan) -> str:
+    """Return the divisor as the only argument of a call, which needs no brackets of its own."""
+    text = divisor(plan.get(ops.Normalize), distributed=predicates.parallel(plan))
+    return text[1:-1] if text.startswith("(") else text
 
 
 def _code(plan: ops.Plan, templates: Path, view: JaxView) -> JaxCode:
@@ -178,6 +189,7 @@ def _code(plan: ops.Plan, templates: Path, view: JaxView) -> JaxCode:
     return JaxCode(
         forward=text(tuple(op for op in plan.micro if isinstance(op, _FORWARD)), 8),
         micro=text(tuple(op for op in plan.micro if not isinstance(op, _FORWARD)), 4),
-        graph=text(tuple(op for op in plan.window if not isinstance(op, _HOST)), 4),
+        reduction=text(tuple(op for op in plan.window if isinstance(op, _BETWEEN)), 4),
+        graph=text(tuple(op for op in plan.window if not isinstance(op, _BETWEEN + _HOST)), 4),
         host=text(tuple(op for op in plan.window if isinstance(op, _HOST)), 4),
     )

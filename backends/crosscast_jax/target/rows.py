@@ -7,10 +7,11 @@ from crosscast.recipe.predicates import (
     coupled_decay,
     fused_attention,
     own_half_model,
+    parallel_own_model,
     recomputes,
 )
-from crosscast.targets.capability import Row, Verdict
-from crosscast.targets.neutral_rows import neutral_rows
+from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 from crosscast.targets.tracking_rows import TRACKING_ROWS
 from crosscast_jax.target.adaptations import JaxAdaptation as Adapt
 from crosscast_jax.target.conditions import (
@@ -19,7 +20,11 @@ from crosscast_jax.target.conditions import (
     typed_layers,
 )
 
-_ADAPTED, _UNSUPPORTED = Verdict.ADAPTED, Verdict.UNSUPPORTED
+_ADAPTED, _APPROXIMATE, _UNSUPPORTED = (
+    Verdict.ADAPTED,
+    Verdict.APPROXIMATE,
+    Verdict.UNSUPPORTED,
+)
 
 ROWS = (
     *neutral_rows("jax"),
@@ -160,12 +165,26 @@ ROWS = (
         adapt=Adapt.RECOMPUTATION,
     ),
     Row(
-        path="distributed",
-        verdict=_UNSUPPORTED,
-        how="the script trains in one process",
+        path="distributed.strategy",
+        verdict=_APPROXIMATE,
+        how="every process keeps statistics of normalization layers: files hold the first one's",
         code="CC418",
-        probe="none: the script has no other way",
+        probe="jax/test_processes.py::test_statistics_are_those_of_the_rows_at_hand",
+        when=parallel_own_model,
+    ),
+    Row(
+        path="distributed",
+        how="jax.distributed, a device for every process; one mean a window, over NamedSharding",
         step=predicates.parallel,
     ),
     Row(path="distributed", how="one process"),
+    Row(
+        path="launch.rendezvous",
+        verdict=_UNSUPPORTED,
+        how="JAX has no launcher that restarts processes: write rendezvous: static",
+        code="CC420",
+        evidence=Evidence.DOCUMENTED,
+        probe="none: there is nothing to call",
+        when=is_elastic,
+    ),
 )

@@ -12,7 +12,6 @@ from crosscast.plan.predicates import (
     rounds_shares,
     uncorrected_adam,
 )
-from crosscast.recipe import predicates
 from crosscast.recipe.document import CustomModel, NoClipping, Recipe
 
 
@@ -108,8 +107,3 @@ def recomputes_dropout(recipe: Recipe) -> bool:
     """Whether activations of a model with dropout are computed again."""
     dropout = not isinstance(recipe.model, CustomModel) and recipe.model.dropout > 0
     return recipe.activation_checkpointing and dropout
-
-
-def parallel_own_model(recipe: Recipe) -> bool:
-    """Whether several processes train the user's model."""
-    return predicates.parallel(recipe) and predicates.own_model(recipe)

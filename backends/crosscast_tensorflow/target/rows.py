@@ -274,7 +274,7 @@ ROWS = (
         "first process",
         code="CC380",
         probe="tensorflow/test_distributed.py::test_statistics_are_those_of_each_replica",
-        when=when.parallel_own_model,
+        when=recipes.parallel_own_model,
         dialects=KERAS3,
     ),
     Row(
@@ -283,7 +283,7 @@ ROWS = (
         how="a single process cannot read the statistics of normalization layers to save them",
         code="CC380",
         probe="tensorflow/test_keras2.py::test_statistics_are_averaged_at_every_read",
-        when=when.parallel_own_model,
+        when=recipes.parallel_own_model,
         dialects=KERAS2,
     ),
     Row(

@@ -158,6 +158,14 @@ def reseeded_masks() -> bool:
     return not bool((model.first(x) == model.second(x)).all())
 
 
+def statistics() -> list[float]:
+    """Return the running mean and variance after the rows 0 and 4, of a layer that keeps nothing
+    of what it had before."""
+    layer = nnx.BatchNorm(1, momentum=0.0, rngs=nnx.Rngs(0))
+    layer(jnp.array([[0.0], [4.0]]))
+    return [float(value.get_value()[0]) for value in (layer.mean, layer.var)]
+
+
 OPTAX = {
     "multi_steps": Fact("weight under MultiSteps, inf first", lambda: multi_steps(False)),
     "guarded": Fact("the same with apply_if_finite inside", lambda: multi_steps(True)),
@@ -180,6 +188,11 @@ FLAX = {
     "norm": Fact("error of a half LayerNorm", norm_rounds),
     "kept": Fact(
         "shapes that attention keeps", lambda: [attention_keeps(a) for a in (False, True)]
+    ),
+    "statistics": Fact("statistics of the rows 0 and 4", statistics),
+    "axis": Fact(
+        "default axis of statistics",
+        lambda: inspect.signature(nnx.BatchNorm).parameters["axis_name"].default,
     ),
     "masks": Fact("masks of two layers after reseed differ", reseeded_masks),
     "eps": Fact(

@@ -181,3 +181,8 @@ def parallel(recipe: Recipe) -> bool:
 def several_nodes(recipe: Recipe) -> bool:
     """Whether the processes are on several machines."""
     return recipe.distributed.nodes > 1
+
+
+def parallel_own_model(recipe: Recipe) -> bool:
+    """Whether several processes train the user's model."""
+    return parallel(recipe) and own_model(recipe)

@@ -30,7 +30,7 @@ processes=()
 end_all() {
   kill "${processes[@]}" 2>/dev/null || true
   await_all
-  kill -KILL "${processes[@]}" 2>/dev/null || true  # one in TensorFlow may be deaf
+  kill -KILL "${processes[@]}" 2>/dev/null || true  # one that waits may be deaf
   wait
 }
 await_all() {

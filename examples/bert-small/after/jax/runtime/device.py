@@ -1,9 +1,10 @@
-"""Choose the device, and tell of it."""
+"""Choose the device, and tell of it and of the processes that train together."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import time
 from importlib.metadata import version
 from typing import Any
 
@@ -19,7 +20,9 @@ def select_device(args: argparse.Namespace, settings: Settings) -> jax.Device:
         os.environ["NPROC"] = str(args.threads)
     if args.device == "cpu":
         jax.config.update("jax_platforms", "cpu")
-    device = jax.devices()[0]
+    if settings.processes > 1:
+        join_processes(args, settings)
+    device = jax.local_devices()[0]
     if args.device == "gpu" and device.platform != "gpu":
         raise Stop("cannot_run", 3, "--device gpu, but JAX sees no GPU")
     precision = "tensorfloat32" if settings.tf32 else "highest"
@@ -27,18 +30,41 @@ def select_device(args: argparse.Namespace, settings: Settings) -> jax.Device:
     return device
 
 
+def join_processes(args: argparse.Namespace, settings: Settings) -> None:
+    """Wait for the other processes, which launch.sh starts."""
+    count, rank = settings.processes, process_rank()
+    if os.environ.get("WORLD_SIZE") != str(count):
+        raise Stop("failed", 2, f"made for {count} processes: start launch.sh")
+    # It would take SIGTERM, which asks for a checkpoint here.
+    jax.config.update("jax_enable_preemption_service", False)
+    # On a CPU an exchange fails at once where a process has ended. Without this, one
+    # that fails would wait for the others at its end, and they for it, for minutes.
+    jax.config.update("jax_enable_recoverability", args.device == "cpu")
+    host, port = os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    local = int(os.environ["LOCAL_RANK"])  # of the devices of this machine
+    jax.distributed.initialize(address, count, rank, local_device_ids=[local])
+    if jax.device_count() != count:
+        each = "every process needs one device"
+        raise Stop("failed", 2, f"{each}: {count} have {jax.device_count()}")
+
+
 def process_rank() -> int:
-    """Number of this process among the data-parallel ones: there is one."""
-    return 0
+    """Number of this process among the data-parallel ones."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def lost_process(error: Exception) -> bool:
     """Tell whether an error says that another process of this run has ended."""
-    return False
+    signs = ("Gloo", "NCCL", "oordination service", "DEADLINE_EXCEEDED")
+    of_jax = isinstance(error, jax.errors.JaxRuntimeError)
+    return of_jax and any(sign in str(error) for sign in signs)
 
 
 def leave_processes(state: Any, settings: Settings) -> None:
-    """End what the processes share: nothing."""
+    """Let the first process, where all of them meet, be the last one."""
+    if settings.processes > 1 and not process_rank():
+        time.sleep(2.0)
 
 
 def describe_device(device: jax.Device) -> str:
@@ -48,7 +74,7 @@ def describe_device(device: jax.Device) -> str:
 
 def peak_memory() -> dict[str, int]:
     """Most bytes that arrays have held on this GPU so far; nothing on a CPU."""
-    statistics = jax.devices()[0].memory_stats() or {}
+    statistics = jax.local_devices()[0].memory_stats() or {}
     peak = statistics.get("peak_bytes_in_use")
     return {} if peak is None else {"peak_memory": peak}
 
