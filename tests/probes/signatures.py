@@ -34,11 +34,22 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
+    if hasattr(value, "item"):  # a number of NumPy
+        return value.item()
     return str(value).rpartition(".")[2]
+
+
+def _maker(kind: Any) -> Any:
+    """Return what shows the arguments of a class: a metaclass may hide those of its `__init__`."""
+    shown = inspect.signature(kind).parameters.values()
+    hidden = all(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in shown)
+    return kind.__init__ if hidden else kind
 
 
 def of_callable(function: Any, names: list[str]) -> dict[str, Any]:
     """Return the defaults of the named arguments of a function or class."""
+    if inspect.isclass(function):
+        function = _maker(function)
     parameters = inspect.signature(function).parameters
     found = {}
     for name in names:

@@ -17,9 +17,9 @@ from crosscast.targets.capability import Evidence, Verdict
 from crosscast.targets.default_tables import default_rows, defaults_page
 from crosscast.targets.defaults import Defaults, find_defaults, holding, version_number
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
-from recipe_strategies import LAYERS, TARGETS
+from recipe_strategies import COMPILED, LAYERS, TARGETS
 
-BACKENDS = [load_backend(name) for name in TARGETS]
+BACKENDS = [load_backend(name) for name in COMPILED]
 EVERY = [entry for backend in BACKENDS for entry in backend.defaults] + [*LIBRARY_DEFAULTS]
 OLD = Defaults(
     api="a.B", package="a", until="2.10", arguments={"x": 1}, measured=("1.0",), source="s"
@@ -104,6 +104,8 @@ def test_entries_are_complete(entry: Defaults) -> None:
         ("paddle", "paddle.amp.GradScaler", "2.4", "init_loss_scaling", 2.0**15),
         ("paddle", "paddle.amp.GradScaler", "2.5", "init_loss_scaling", 2.0**16),
         ("paddle", "paddle.optimizer.Momentum", "3.1", "momentum", 0.9),
+        ("jax", "optax.adamw", "0.1.0", "weight_decay", 1e-4),
+        ("jax", "flax.nnx.LayerNorm", "0.11", "epsilon", 1e-6),
     ],
 )
 def test_what_a_reader_looks_up(

@@ -53,7 +53,9 @@ class JaxBackend:
     @property
     def defaults(self) -> tuple[Defaults, ...]:
         """Default values of the framework's APIs, by version."""
-        return ()
+        from crosscast_jax.target.defaults import DEFAULTS
+
+        return DEFAULTS
 
     @property
     def framework(self) -> Framework:

@@ -222,20 +222,6 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
         note="Adam with a decoupled decay made by hand; these are scripts, not a library",
     ),
     Defaults(
-        api="flax.training.dynamic_scale.DynamicScale",
-        package="flax",
-        arguments={
-            "growth_factor": 2.0,
-            "backoff_factor": 0.5,
-            "growth_interval": 2000,
-            "scale": 65536.0,
-            "minimum_scale": 2.0**-126,
-        },
-        fixed={"loss_scaling.hysteresis": 1},
-        source="flax/training/dynamic_scale.py 0.12.8",
-        note=f"{_LATE}; minimum_scale is the smallest normal float32",
-    ),
-    Defaults(
         api="detectron2 SOLVER",
         package="detectron2",
         arguments={
