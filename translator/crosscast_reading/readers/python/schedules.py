@@ -156,18 +156,25 @@ _ENDS: dict[str, tuple[tuple[str, tuple[str, ...], float], ...]] = {
     ),
     "cosineannealingdecay": (("end_lr", ("eta_min",), 0.0),),
     "cosinedecay": (("end_lr", ("alpha",), 0.0),),
+    "cosinedecayschedule": (("end_lr", ("alpha",), 0.0),),
+    "warmupcosinedecayschedule": (("end_lr", ("end_value",), 0.0),),
 }
-"""Schedules of TensorFlow, Keras and Paddle: field, its arguments, their default."""
+"""Schedules of libraries: field, its arguments, their default."""
 
 
-_OF_GRAPH = re.compile(r"paddle\.fluid\.layers\.(learning_rate_scheduler\.)?polynomial_decay")
-"""It counts all updates of the program, whatever warm-up stands before it."""
+_DECAYS_FROM = {
+    re.compile(
+        r"paddle\.fluid\.layers\.(learning_rate_scheduler\.)?polynomial_decay"
+    ): "start",  # it counts all updates of the program, whatever warm-up stands before it
+    re.compile(r"optax\.(schedules\.)?warmup_cosine_decay_schedule"): "warmup_end",
+}
 
 
 def _details(call: Call, name: str) -> Iterator[tuple[str, float | str]]:
     """Yield the last rate, the power and the begin of a schedule of a library."""
-    if _OF_GRAPH.fullmatch(name):
-        yield "decay_from", "start"
+    for pattern, begin in _DECAYS_FROM.items():
+        if pattern.fullmatch(name):
+            yield "decay_from", begin
     for field, arguments, usual in _ENDS.get(last(name).lower().replace("_", ""), ()):
         given = next((word for word in arguments if word in call.bound()), None)
         value = usual if given is None else plain(call.argument(given))
@@ -259,6 +266,8 @@ def _word(call: Call, name: str) -> str:
         return _between(call)
     if small in ("join_schedules", "constant_schedule", "lambdadecay", "learningrateschedule"):
         return ""
+    if "exponent" in call.bound() and plain(call.argument("exponent")) != 1:
+        return "custom"  # of optax: a power of the cosine
     word = decay_of(shown)
     if word != "polynomial" or "power" not in call.bound():
         return "linear" if word == "polynomial" else word  # every library has 1.0 as the default

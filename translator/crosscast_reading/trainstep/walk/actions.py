@@ -145,7 +145,16 @@ def _update(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     if kind == "average":
         walker.emit("average_weights", call, frame, subject=subject)
         return True
+    if kind == "optimizer" and _of_nnx(call, frame):
+        walker.emit("step", call, frame, subject=subject, library="jax")
+        return True
     return kind != ""
+
+
+def _of_nnx(call: ast.Call, frame: CallFrame) -> bool:
+    """Whether it is `optimizer.update(model, grads)`; that of optax returns what is to be added."""
+    flax = any(name.partition(".")[0] == "flax" for name in frame.module.imported)
+    return flax and isinstance(frame.module.parent(call), ast.Expr)
 
 
 def _average(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:

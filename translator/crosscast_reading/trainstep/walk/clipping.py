@@ -169,7 +169,8 @@ def _tensorflow(kind: str) -> Callable[[Walker, ast.Call, CallFrame], bool]:
         if kind == "value":
             bound, symmetric = clipping_by_hand.limits_of(call, call.args[1:], frame)
             shown = kind if symmetric else ""
-        clipped(walker, call, frame, shown, bound, library="tensorflow")
+        ours = frame.module.resolve(call.func).partition(".")[0] == "optax"
+        clipped(walker, call, frame, shown, bound, library="jax" if ours else "tensorflow")
         return True
 
     return clip
