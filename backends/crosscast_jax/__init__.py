@@ -4,5 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosscast.targets.source_support import SourceSupport
+
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
+SUPPORT = SourceSupport(rules="crosscast_jax.rules", texts=TEXTS)
+"""Programs that others wrote, see `targets.source_support`."""

@@ -163,7 +163,7 @@ def kill_first(running: Running) -> None:
 
 def interrupt_first(running: Running) -> None:
     # Processes that bash starts beside itself ignore SIGINT; bash ends them when it hears it.
-    deaf = running.framework == "tensorflow"
+    deaf = running.framework in ("tensorflow", "jax")
     os.kill(running.process.pid if deaf else running.alive()["0"], signal.SIGINT)
 
 

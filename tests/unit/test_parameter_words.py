@@ -58,7 +58,7 @@ def libraries_in_use() -> Iterator[str]:
 
 
 def test_every_library_that_is_asked_for_has_words_and_every_other_is_a_package() -> None:
-    packages = {"tf_keras", "lark", "models-bert", "bitsandbytes"}
+    packages = {"tf_keras", "lark", "models-bert", "bitsandbytes", "optax"}
     sections = {path.partition(".")[0] for path in PATHS}
     libraries = {text for text in libraries_in_use() if text.partition(".")[0] not in sections}
     assert libraries <= set(LIBRARIES)

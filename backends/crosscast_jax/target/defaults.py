@@ -55,9 +55,7 @@ def _optimizer(
     since: str = "0.0.9",
     note: str = "",
 ) -> Defaults:
-    return _entry(
-        f"optax.{name}", "optax/_src/alias.py", arguments, fixed, since=since, note=note
-    )
+    return _entry(f"optax.{name}", "optax/_src/alias.py", arguments, fixed, since=since, note=note)
 
 
 def _norms(package: str, source: str, since: str) -> tuple[Defaults, ...]:

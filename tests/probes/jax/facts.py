@@ -192,7 +192,7 @@ FLAX = {
     "statistics": Fact("statistics of the rows 0 and 4", statistics),
     "axis": Fact(
         "default axis of statistics",
-        lambda: inspect.signature(nnx.BatchNorm).parameters["axis_name"].default,
+        lambda: inspect.signature(nnx.BatchNorm.__init__).parameters["axis_name"].default,
     ),
     "masks": Fact("masks of two layers after reseed differ", reseeded_masks),
     "eps": Fact(

@@ -1,4 +1,4 @@
-"""Reads defaults of the installed JAX, Flax and optax: `read_defaults.py QUESTIONS`, JSON in and out."""
+"""Reads defaults of the installed releases: `read_defaults.py QUESTIONS`, JSON in and out."""
 
 from __future__ import annotations
 

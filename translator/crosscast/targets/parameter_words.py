@@ -66,7 +66,9 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "lamb_weight_decay=weight_decay use_nesterov=nesterov always_adapt",
         "loss_scaling": _PADDLE_SCALING,
     },
-    "optax": {"optimizer": "learning_rate b1=betas.0 b2=betas.1 eps momentum weight_decay nesterov"},
+    "optax": {
+        "optimizer": "learning_rate b1=betas.0 b2=betas.1 eps momentum weight_decay nesterov",
+    },
     "flax": {
         "loss_scaling": "scale=init_scale growth_interval growth_factor backoff_factor "
         "minimum_scale=min_scale",

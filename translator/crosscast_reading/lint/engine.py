@@ -58,7 +58,7 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     results = [
         lint_subject(*subject_of(program, options.versions), options) for program in programs
     ]
-    return distinct(result for found in results for result in found)
+    return distinct(result for group in results for result in group)
 
 
 def lint_subject(

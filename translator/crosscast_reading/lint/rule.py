@@ -22,6 +22,7 @@ Topic = Literal[
     "distributed",
     "keras",
     "paddle",
+    "jax",
     "launch",
     "outdated",
 ]

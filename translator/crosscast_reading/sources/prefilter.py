@@ -8,6 +8,7 @@ from crosscast_reading.sources.files import DOCKERFILE, kind_of
 _PYTHON = (
     *("backward(", "GradScaler", "autocast", "GradientTape", "apex", "amp.", "LossScale"),
     *("optimizer", "Optimizer", ".minimize(", "value_and_grad", "optax", "grad_norm"),
+    *("jax.grad(", "nnx.grad(", "apply_gradients", "apply_updates"),
     *("TrainingArguments", "Trainer", "accelerat", "Accelerator", "deepspeed", "mixed_precision"),
     *("DistributedStrategy", "auto_cast", "train_batch", "lr_scheduler", "loss_scal", "fp16"),
     *("GradientMerge", "gradient_accumulation", "accumulate_grad", "OptimWrapper"),

@@ -1,0 +1,1 @@
+"""What several rules about programs for JAX ask."""

@@ -1,0 +1,1 @@
+"""Rules about programs for JAX, one module each, in folders by topic."""

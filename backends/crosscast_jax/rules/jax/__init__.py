@@ -1,0 +1,1 @@
+"""Mistakes with optax, Flax and transformations of JAX."""

@@ -1,0 +1,47 @@
+"""CL011: gradients are clipped after the optimizer has used them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_jax.answers.chains import chains
+from crosscast_jax.rules.jax._examples import loop
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources.subject import Subject
+
+_CLIPS = ("clip_by_global_norm", "clip")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find clips that stand behind an optimizer of optax in a chain."""
+    for _, links in chains(subject.program):
+        made = next((link for link in links if link.is_optimizer), None)
+        if made is None or made.call is None:
+            continue
+        for link in links[links.index(made) :]:
+            if link.name in _CLIPS and link.call is not None:
+                yield Finding(
+                    span=link.call.module.span(link.call.node),
+                    message=f"{link.name} stands behind {made.name}: it limits updates, which "
+                    "have the size of the learning rate, and no gradient",
+                    hint=f"put it before optax.{made.name} in the chain",
+                    related=(made.call.module.span(made.call.node),),
+                )
+
+
+RULE = Rule(
+    code="CL011",
+    name="clip-behind-optimizer",
+    topic="jax",
+    severity=Severity.WARNING,
+    title="A clip behind the optimizer",
+    why="The links of `optax.chain` work from left to right. Behind Adam a clip gets updates of "
+    "about the learning rate each: a limit of 1.0 is never reached, and moments have long "
+    "taken in the gradient that should have been limited.",
+    wrong=loop("optax.chain(optax.adamw(1e-3), optax.clip_by_global_norm(1.0))"),
+    right=loop("optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))"),
+    check=check,
+    hints=("optax",),
+    sources=("optax 0.2.8, transforms/_combining.py", "tests/probes/jax/test_traps.py"),
+)

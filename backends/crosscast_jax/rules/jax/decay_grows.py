@@ -1,0 +1,55 @@
+"""CL012: a decay behind the optimizer makes weights grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_jax.answers.chains import Link, chains
+from crosscast_jax.rules.jax._examples import loop
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.readers.python.library_calls import plain
+from crosscast_reading.sources.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find decays that are added to updates which have their sign and rate already."""
+    for _, links in chains(subject.program):
+        made = next((link for link in links if link.is_optimizer), None)
+        if made is None or made.call is None:
+            continue
+        behind = links[links.index(made) + 1 :]
+        if any(not link.known or link.name.startswith("scale") for link in behind):
+            continue
+        for link in behind:
+            if link.name == "add_decayed_weights" and _is_positive(link) and link.call is not None:
+                yield Finding(
+                    span=link.call.module.span(link.call.node),
+                    message=f"the decay is added behind {made.name}, whose updates have their sign "
+                    "and rate already: weights grow by it in every step",
+                    hint="use optax.adamw, or put add_decayed_weights between scale_by_adam() and "
+                    "scale_by_learning_rate(rate)",
+                    related=(made.call.module.span(made.call.node),),
+                )
+
+
+def _is_positive(link: Link) -> bool:
+    value = plain(link.call.argument("weight_decay")) if link.call is not None else None
+    return isinstance(value, int | float) and value > 0
+
+
+RULE = Rule(
+    code="CL012",
+    name="decay-grows",
+    topic="jax",
+    severity=Severity.ERROR,
+    title="A decay that makes weights grow",
+    why="`add_decayed_weights(d)` adds d times the weight to what it gets. An optimizer such as "
+    "`optax.adam(rate)` has already multiplied by the negative rate, so a weight without a "
+    "gradient becomes 1 + d times as large in every step.",
+    wrong=loop("optax.chain(optax.adam(1e-3), optax.add_decayed_weights(0.01))"),
+    right=loop("optax.adamw(1e-3, weight_decay=0.01)"),
+    check=check,
+    hints=("add_decayed_weights",),
+    sources=("optax 0.2.8, transforms/_adding.py", "tests/probes/jax/test_traps.py"),
+)

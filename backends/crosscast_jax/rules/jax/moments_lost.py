@@ -1,0 +1,81 @@
+"""CL017: the state of the optimizer is thrown away in every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_jax.answers.chains import links_of
+from crosscast_jax.rules.jax._examples import loop
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources.subject import Subject
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.module import Module
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find `updates, _ = tx.update(...)` of optimizers that keep moments."""
+    for module in subject.program.modules:
+        for node in module.every(ast.Assign):
+            match node:
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=[_, ast.Name(id=name)])],
+                    value=ast.Call(
+                        func=ast.Attribute(attr="update", value=receiver),
+                        args=[_, ast.Name() as state, *_],
+                    ) as value,
+                ) if not name.strip("_") and _comes_again(state, module):
+                    links = links_of(receiver, module)
+                case _:
+                    continue
+            made = next((link for link in links if link.keeps), None)
+            if made is not None and made.call is not None:
+                yield Finding(
+                    span=module.span(value),
+                    message=f"the new state of {made.name} is thrown away: its moments are those "
+                    "of the first step in every step",
+                    hint="keep it, and give it to the next update",
+                    related=(made.call.module.span(made.call.node),),
+                )
+
+
+def _comes_again(state: ast.Name, module: Module) -> bool:
+    """Whether the same state is given again and again: in a loop, or by the caller in one."""
+    loop = module.enclosing(state, ast.For, ast.While)
+    if loop is not None:
+        return not any(
+            isinstance(node, ast.Name) and node.id == state.id and isinstance(node.ctx, ast.Store)
+            for node in ast.walk(loop)
+        )
+    for function in module.functions_around(state):
+        if function is not None and state.id in {a.arg for a in function.args.args}:
+            sites = module.program.call_sites(module, function)
+            return any(
+                call.module.enclosing(call.node, ast.For, ast.While) is not None for call in sites
+            )
+    return False
+
+
+_LOST = loop(
+    "optax.adam(1e-3)",
+    "    updates, _ = tx.update(gradients, state, weights)\n"
+    "    return optax.apply_updates(weights, updates), state\n",
+)
+RULE = Rule(
+    code="CL017",
+    name="moments-lost",
+    topic="jax",
+    severity=Severity.WARNING,
+    title="An optimizer that begins again in every step",
+    why="Nothing in JAX changes in place: `update` returns the new moments and counters. Without "
+    "them every step of Adam is its first, the sign of the gradient times the rate, and a "
+    "schedule stays at its begin.",
+    wrong=_LOST,
+    right=_LOST.replace("updates, _ =", "updates, state ="),
+    check=check,
+    hints=("optax",),
+    sources=("optax 0.2.8, _src/base.py", "tests/probes/jax/test_traps.py"),
+)

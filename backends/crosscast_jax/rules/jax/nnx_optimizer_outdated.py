@@ -1,0 +1,84 @@
+"""CL024: optimizers of Flax NNX as they were before 0.11."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.outdated_apis import older
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.sources.subject import Subject
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.call import Call
+
+_OPTIMIZERS = ("flax.nnx.Optimizer", "flax.nnx.optimizer.Optimizer")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find optimizers without `wrt`, and updates without the model."""
+    program = subject.program
+    if older(program, "flax", "0.11"):
+        return
+    for name, call in calls_of(program):
+        if name in _OPTIMIZERS and not call.has_star and "wrt" not in call.bound():
+            yield Finding(
+                span=call.module.span(call.node),
+                message="nnx.Optimizer without wrt: TypeError since Flax 0.11",
+                hint="say what is trained: `nnx.Optimizer(model, tx, wrt=nnx.Param)`",
+            )
+        elif _updates_alone(call):
+            yield Finding(
+                span=call.module.span(call.node),
+                message="the update of an nnx.Optimizer gets gradients only: since Flax 0.11 it "
+                "needs the model, too",
+                hint=f"pass it: `{call.receiver_text}.update(model, gradients)`",
+            )
+
+
+def _updates_alone(call: Call) -> bool:
+    """Whether it is `optimizer.update(gradients)` of such an optimizer."""
+    receiver = call.receiver
+    alone = len(call.node.args) == 1 and not call.node.keywords and not call.has_star
+    if call.method != "update" or receiver is None or not alone:
+        return False
+    return any(
+        isinstance(node, ast.Call) and where.call(node).name in _OPTIMIZERS
+        for node, where in chase(receiver, call.module)
+    )
+
+
+_RIGHT = """\
+import optax
+from flax import nnx
+
+optimizer = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param)
+
+
+@nnx.jit
+def train_step(model, optimizer, batch):
+    gradients = nnx.grad(loss_fn)(model, batch)
+    optimizer.update(model, gradients)
+
+
+for batch in loader:
+    train_step(model, optimizer, batch)
+"""
+RULE = Rule(
+    code="CL024",
+    name="nnx-optimizer-outdated",
+    topic="jax",
+    severity=Severity.ERROR,
+    title="An optimizer of Flax NNX before 0.11",
+    why="Since Flax 0.11 an `nnx.Optimizer` holds no model: it must be told what is trained, and "
+    "gets the model in every update. The old calls raise TypeError.",
+    wrong=_RIGHT.replace("update(model, gradients)", "update(gradients)"),
+    right=_RIGHT,
+    check=check,
+    hints=("Optimizer",),
+    sources=("flax 0.12.8, nnx/training/optimizer.py", "tests/probes/jax/test_traps.py"),
+)

@@ -1,0 +1,59 @@
+"""CL015: a guard inside MultiSteps, which comes too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_jax.answers.chains import links_of
+from crosscast_jax.rules.jax._examples import loop
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.sources.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find apply_if_finite inside of MultiSteps."""
+    for name, call in calls_of(subject.program):
+        inner = call.bound().get("opt") if name == "optax.MultiSteps" else None
+        if inner is None or "should_skip_update_fn" in call.bound():
+            continue
+        links = links_of(inner, call.module)
+        guard = next((link for link in links if link.name == "apply_if_finite"), None)
+        if guard is not None and guard.call is not None:
+            yield Finding(
+                span=guard.call.module.span(guard.call.node),
+                message="one micro-gradient that is not finite stays in the sums of MultiSteps for "
+                "ever: apply_if_finite refuses every later window, then accepts nan",
+                hint="add up in the step and test the sum, or pass "
+                "should_skip_update_fn=optax.skip_not_finite, which leaves the micro-batch out",
+                related=(call.module.span(call.node),),
+            )
+
+
+RULE = Rule(
+    code="CL015",
+    name="poisoned-window",
+    topic="jax",
+    severity=Severity.WARNING,
+    title="MultiSteps keeps what is not finite",
+    why="`optax.MultiSteps` clears its sums by a factor of 0, and 0 times inf is nan: after one "
+    "overflow no window is finite again. `apply_if_finite` inside it refuses them until its "
+    "limit and then accepts nan. Measured with optax 0.2.8.",
+    wrong=loop(
+        "optax.MultiSteps(\n"
+        "    optax.apply_if_finite(optax.adamw(1e-3), max_consecutive_errors=5),\n"
+        "    every_k_schedule=4,\n"
+        ")"
+    ),
+    right=loop(
+        "optax.MultiSteps(\n"
+        "    optax.adamw(1e-3),\n"
+        "    every_k_schedule=4,\n"
+        "    should_skip_update_fn=optax.skip_not_finite,\n"
+        ")"
+    ),
+    check=check,
+    hints=("MultiSteps",),
+    sources=("optax 0.2.8", "tests/probes/jax/test_optax.py"),
+)

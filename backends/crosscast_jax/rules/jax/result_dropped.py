@@ -1,0 +1,56 @@
+"""CL018: new weights that nobody keeps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_jax.rules.jax._examples import loop
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.pysource.syntax.nodes import keyword
+from crosscast_reading.readers.python.library_calls import canonical
+from crosscast_reading.sources.subject import Subject
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find new weights that are the value of no name: `optax.apply_updates(...)` as a statement."""
+    for module in subject.program.modules:
+        for node in module.every(ast.Expr):
+            if not isinstance(node.value, ast.Call) or module.is_dead(node):
+                continue
+            call = module.call(node.value)
+            applied = canonical(call.name) in ("optax.apply_updates", "equinox.apply_updates")
+            of_state = call.method == "apply_gradients" and keyword(node.value, "grads") is not None
+            flax = any(name.partition(".")[0] == "flax" for name in module.imported)
+            if applied or (of_state and flax):
+                what = "apply_updates" if applied else f"{call.receiver_text}.apply_gradients"
+                yield Finding(
+                    span=module.span(node.value),
+                    message=f"{what} returns new weights and changes none: nothing is trained",
+                    hint="keep the result: `weights = optax.apply_updates(weights, updates)`"
+                    if applied
+                    else f"keep the result: `{call.receiver_text} = {what}(...)`",
+                )
+
+
+RULE = Rule(
+    code="CL018",
+    name="new-weights-dropped",
+    topic="jax",
+    severity=Severity.ERROR,
+    title="New weights that nobody keeps",
+    why="Arrays of JAX do not change. `optax.apply_updates` and `TrainState.apply_gradients` "
+    "return what is new, and a statement that drops it leaves weights, moments and counters "
+    "as they are.",
+    wrong=loop(
+        "optax.adam(1e-3)",
+        "    updates, state = tx.update(gradients, state, weights)\n"
+        "    optax.apply_updates(weights, updates)\n"
+        "    return weights, state\n",
+    ),
+    right=loop("optax.adam(1e-3)"),
+    check=check,
+    hints=("apply_updates", "apply_gradients"),
+    sources=("optax 0.2.8, _src/update.py", "flax 0.12.8, training/train_state.py"),
+)

@@ -1,0 +1,104 @@
+"""CL020: one random key for every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.messages.diagnostics import Severity
+from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.pysource.syntax.nodes import names_in
+from crosscast_reading.sources.subject import Subject
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.module import Function, Module
+
+_DERIVES = frozenset({"split", "fold_in", "clone", "fork", "next_rng_key", "bits"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find loops that give the same key to a step in which dropout draws from it."""
+    for module in subject.program.modules:
+        for call in module.calls:
+            loop: ast.stmt | None = module.enclosing(call.node, ast.For, ast.While)
+            defined = subject.program.function(call) if loop is not None else None
+            if loop is None or defined is None:
+                continue
+            home, function = defined
+            names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+            given = dict(zip(names, call.node.args, strict=False))
+            given |= {k.arg: k.value for k in call.node.keywords if k.arg}
+            for name, value in given.items():
+                if not isinstance(value, ast.Name) or _is_new(value.id, loop):
+                    continue
+                if _is_drawn_from(name, function, home):
+                    yield Finding(
+                        span=module.span(value),
+                        message=f"{value.id} is the same in every step: dropout draws the same "
+                        "masks again and again",
+                        hint=f"derive one for each step: `jax.random.fold_in({value.id}, step)`",
+                        related=(home.span(function),),
+                    )
+
+
+def _is_new(name: str, loop: ast.stmt) -> bool:
+    """Whether a name is set anywhere in a loop, or by it."""
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(loop)
+    )
+
+
+def _is_drawn_from(name: str, function: Function, module: Module) -> bool:
+    """Whether a parameter is given to dropout as it is."""
+    drawn = False
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            call = module.call(node)
+            if call.method in _DERIVES and name in names_in(*node.args):
+                return False
+            for given in node.keywords:
+                streams = given.value if given.arg == "rngs" else None
+                if isinstance(streams, ast.Dict):
+                    drawn |= any(isinstance(v, ast.Name) and v.id == name for v in streams.values)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            return False
+    return drawn
+
+
+_RIGHT = """\
+import jax
+from flax.training import train_state
+
+state = train_state.TrainState.create(apply_fn=model.apply, params=weights, tx=tx)
+key = jax.random.key(0)
+
+
+@jax.jit
+def train_step(state, batch, key):
+    def loss_fn(weights):
+        logits = state.apply_fn({"params": weights}, batch["x"], rngs={"dropout": key})
+        return loss_of(logits, batch["y"])
+
+    return state.apply_gradients(grads=jax.grad(loss_fn)(state.params))
+
+
+for step, batch in enumerate(loader):
+    state = train_step(state, batch, jax.random.fold_in(key, step))
+"""
+RULE = Rule(
+    code="CL020",
+    name="same-masks",
+    topic="jax",
+    severity=Severity.WARNING,
+    title="The same dropout masks in every step",
+    why="A key of `jax.random` always draws the same numbers. Given to every step as it is, "
+    "dropout leaves out the same units throughout: a smaller model is trained, and evaluated "
+    "as a larger one.",
+    wrong=_RIGHT.replace("jax.random.fold_in(key, step)", "key"),
+    right=_RIGHT,
+    check=check,
+    hints=("rngs",),
+    sources=("JAX documentation, pseudorandom numbers",),
+)
