@@ -74,7 +74,8 @@ def test_precisions_are_measured_on_the_same_training(tmp_path: Path) -> None:
         # The same weights and rows: bfloat16 has 8 bits, losses are near 1.1.
         assert max(apart) < 0.05
         if entry is not single:
-            assert max(apart) > 0
+            # Fused attention in float32 may round as the products do.
+            assert max(apart) > 0 or entry["computes_in"] == ["float32"]
             assert entry["follows"].startswith("yes")
     assert "BERT-tiny, cpu" in done.stdout
     assert PAGE.read_text() == before
