@@ -15,7 +15,7 @@ from crosscast_reading.lift.recipe_diff import Side, differences
 from crosscast_reading.readers.emitted.reader import READER
 
 TARGETS = (
-    *("torch", "torch@2.1", "torch@1.8", "tensorflow", "tensorflow@2.10"),
+    *("torch", "torch@2.1", "torch@1.8", "jax", "tensorflow", "tensorflow@2.10"),
     *("tensorflow@graph-rewrite", "paddle", "paddle@2.6", "paddle@fleet"),
 )
 """Every dialect that is a training script."""
@@ -98,13 +98,43 @@ def side_of(values: Mapping[str, Any]) -> Side:
     return Side(path="", values=kept, places={}, unknown=frozenset())
 
 
+def in_chains(values: Mapping[str, Any], target: str) -> dict[str, Any]:
+    """Return fields with the plainest optimizer that means the same.
+
+    Chains of optax have no names: AdamW without decay is Adam, and LAMB without a trust ratio, too.
+    """
+    if target != "jax":
+        return dict(values)
+    path, decay = "optimizer.name", "optimizer.weight_decay"
+    groups = [
+        k for k, v in values.items() if k.startswith("optimizer.groups.") and "decay" in k and v
+    ]
+    decays = bool(values.get(decay) or groups)
+    found = dict(values)
+    custom = values["model.kind"] != "bert" and values["precision.mode"] != "none"
+    if custom and values.get("accumulation.dtype", "float32") == "float32":
+        found["precision.mode"] = "mixed"  # its model gets half copies in either mode
+        found.pop("accumulation.dtype", None)
+    if not values.get(decay):
+        found.pop("optimizer.no_decay", None)
+    adapts = decays or values.get("optimizer.always_adapt")
+    if (values[path] == "adamw" and not decays) or (values[path] == "lamb" and not adapts):
+        found[path] = "adam"
+    if found[path] != "lamb" or not (found.get("optimizer.no_decay") or groups):
+        found.pop("optimizer.always_adapt", None)
+    if values[path] == "lamb" and found[path] == "adam":
+        found["optimizer.eps_placement"] = "after_correction"
+    return found
+
+
 def compared(recipe: Recipe, lifted: Mapping[str, Any], target: str) -> dict[str, tuple[Any, Any]]:
     """Return field to (wanted, read) where the two differ."""
     factory = f"model.factory.{target.partition('@')[0]}"
     return {
         difference.path: (difference.left, difference.right)
         for difference in differences(
-            side_of(in_version_2(flat(recipe), target)), side_of(in_version_2(lifted, target))
+            side_of(in_version_2(in_chains(flat(recipe), target), target)),
+            side_of(in_version_2(in_chains(lifted, target), target)),
         )
         if difference.path == factory
         or (difference.state == "different" and not difference.path.startswith(SILENT))

@@ -12,7 +12,7 @@ from lift_round_trip import compared, emitted, read_back
 from recipe_texts import recipe_of
 from tiers import cases
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 OLDER = ("torch@1.8", "tensorflow@2.10", "tensorflow@graph-rewrite", "paddle@2.6", "paddle@fleet")
 TARGETS = cases([*FRAMEWORKS, *OLDER], FRAMEWORKS, "optimizers of older dialects, read back")
 MOMENTUM = [
@@ -57,7 +57,9 @@ def test_attention_is_read_back_beside_every_optimizer(target: str, optimizer: s
 def test_an_edited_optimizer_is_not_called_one_of_a_recipe(target: str) -> None:
     sources = emitted(recipe_of(), target)
     assert sources is not None
-    edited = [Source(s.name, re.sub(r"\bAdamW\b", "Novel", s.text)) for s in sources]
+    edited = [
+        Source(s.name, re.sub(r"\b(?:AdamW|scale_by_adam)\b", "Novel", s.text)) for s in sources
+    ]
     found = [path for path in read_back(edited) if path.startswith("optimizer.")]
     assert found == ["optimizer.learning_rate"]
 

@@ -23,7 +23,7 @@ from tiers import cases
 
 def of_tier(targets: Sequence[str]) -> list[Any]:
     """Return targets, each in its tier."""
-    quick = [name for name in targets if name in ("torch", "tensorflow", "paddle")]
+    quick = [name for name in targets if name in ("torch", "tensorflow", "paddle", "jax")]
     return cases(targets, quick, "scripts of older dialects, read back")
 
 
@@ -71,13 +71,15 @@ def test_mixed_precision_without_a_half_operation_is_float32(target: str) -> Non
 
 
 OWN = {
-    "model": "{kind: custom, factory: {torch: 'a:b', tensorflow: 'a:b', paddle: 'a:b'}}",
+    "model": "{kind: custom, factory: {torch: 'a:b', tensorflow: 'a:b', paddle: 'a:b',"
+    " jax: 'a:b'}}",
     "data": "{source: npz, train: a, eval: b}",
 }
-OWN_LOSS = "kind: custom, function: {torch: 'own.losses:of_rows', tensorflow: 'o:p', paddle: 'q:r'}"
+OWN_LOSS = "kind: custom, function: {torch: 'own.losses:of_rows', tensorflow: 'o:p', paddle: 'q:r',"
+OWN_LOSS += " jax: 's:t'}"
 BY_TOKEN = "{normalize_by: token}"
-METRICS = "{custom: {mae: {torch: 'a.b:c', tensorflow: 'a:b', paddle: 'a:b'}, F1: {torch: 'a:b',"
-METRICS += " tensorflow: 'b:c', paddle: 'd:e'}}}"
+METRICS = "{custom: {mae: {torch: 'a.b:c', tensorflow: 'a:b', paddle: 'a:b', jax: 'a:b'},"
+METRICS += " F1: {torch: 'a:b', tensorflow: 'b:c', paddle: 'd:e', jax: 'f:g'}}}"
 LOSSES: list[dict[str, str]] = [
     {"loss": "{label_smoothing: 0.1}"},
     {"loss": "{class_weights: [0.5, 1, 2]}"},
@@ -91,6 +93,24 @@ LOSSES: list[dict[str, str]] = [
     {"loss": "{label_smoothing: 0.5}", "metrics": METRICS},
     {"loss": f"{{{OWN_LOSS}, target: ids}}", "accumulation": BY_TOKEN, **OWN},
 ]
+
+
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle", "jax"])
+def test_types_are_read_with_a_row_in_a_micro_batch(target: str) -> None:
+    """Rows and micro-batches of a full window are as many then."""
+    from recipe_texts import recipe_of
+
+    recipe = recipe_of(
+        version="2",
+        batch="{micro_batch_size: 1, global_batch_size: 2}",
+        accumulation="{steps: 2, tail: flush}",
+        precision="{mode: none}",
+    )
+    sources = emitted(recipe, target)
+    assert sources is not None
+    found = read_back(sources)
+    assert found["accumulation.normalize_by"] == "sample"
+    assert compared(recipe, found, target) == {}
 
 
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])

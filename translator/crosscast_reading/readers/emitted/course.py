@@ -57,9 +57,11 @@ def _accumulation(script: Script) -> Iterator[Fact]:
     tail = script.constants.get("SETTINGS.tail", flush)
     yield script.fact("accumulation.tail", tail, "SETTINGS.tail", "SETTINGS")
     divisor = re.search(
-        r"divisor = (?:np\.array|tf\.constant|paddle\.to_tensor)\((.+), |loss = loss / (.+)", window
+        r"divisor = (?:np\.array|tf\.constant|paddle\.to_tensor)\((.+), |loss = loss / (.+)"
+        r"|'divisor': np\.float32\((.+)\)",
+        window,
     )
-    text = (divisor.group(1) or divisor.group(2)) if divisor else ""
+    text = next(filter(None, divisor.groups()), "") if divisor else ""
     unit = "sample"
     if "tokens" in text:
         unit = "token"
@@ -68,7 +70,8 @@ def _accumulation(script: Script) -> Iterator[Fact]:
     elif full := script.constants.get("FULL_WINDOW"):
         steps = script.constants.get("SETTINGS.accumulation_steps", 1)
         windows = steps * script.constants.get("PROCESSES", 1)
-        unit = "microbatch" if full == windows else "sample"
+        summed = "sum" in script.text("micro_batch_loss")  # of one row each, both are as many
+        unit = "microbatch" if full == windows and not summed else "sample"
     yield script.fact("accumulation.normalize_by", unit, "train_window")
 
 

@@ -9,8 +9,11 @@ from crosscast_reading.facts.fact import Fact
 from crosscast_reading.readers.emitted.script import Script
 
 _KINDS = (
-    (r"\b(?:binary|sigmoid)_cross_entropy_with_logits\(", "binary_cross_entropy"),
-    (r"\b(?:mse_loss|squared_difference)\(", "mse"),
+    (
+        r"\b(?:(?:binary|sigmoid)_cross_entropy_with_logits|sigmoid_binary_cross_entropy)\(",
+        "binary_cross_entropy",
+    ),
+    (r"\b(?:mse_loss|squared_difference|jnp\.square)\(", "mse"),
     (r"\bclass_losses\(|cross_entropy\w*\(", "cross_entropy"),
 )
 """What computes the loss of a row, and the kind."""

@@ -12,6 +12,7 @@ import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import combinations, product
 from typing import Any, get_args
 
 from crosscast.emit.render import render
@@ -97,7 +98,7 @@ def _types_of(
 ) -> Types | None:
     """Return the types, and the kind of attention, whose print a script is.
 
-    Policies first; then the nearest of them, one class changed after the other.
+    Policies first; then the nearest of them, some classes changed after the others.
     """
 
     def distance(types: Types) -> int:
@@ -109,11 +110,24 @@ def _types_of(
         if not distance(types):
             return types
     best = min(policies, key=distance)
-    for name, words in [*_WORDS.items()] * _ROUNDS if read["mode"] != "none" else ():
-        best = min(({**best, name: word} for word in words), key=distance)
+    for names in _steps(without="losses" if ignored else "") if read["mode"] != "none" else ():
+        changes = product(*(_WORDS[name] for name in names))
+        best = min(
+            ({**best, **dict(zip(names, words, strict=True))} for words in changes), key=distance
+        )
         if not distance(best):
             return best
     return None
+
+
+def _steps(without: str) -> list[tuple[str, ...]]:
+    """Return the classes that are changed together: one after the other, then every two of them.
+
+    Two may have to change at once, such as what a sum computes in and what it stores. One is left
+    as it is, if the script does not show it.
+    """
+    names = [name for name in _WORDS if name != without]
+    return [(name,) for name in names] * _ROUNDS + [*combinations(names, 2)]
 
 
 def _different_lines(printed: Text, text: Text, ignored: Sequence[str]) -> int:

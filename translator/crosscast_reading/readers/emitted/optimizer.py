@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast_reading.facts.fact import Fact
+from crosscast_reading.readers.emitted.optax_chain import OptaxChain
 from crosscast_reading.readers.emitted.script import Script
 
 _CLASSES = (
@@ -21,7 +22,7 @@ _NUMBERED = ("adam", "adamw", "lamb")
 _ROLES = {
     "bias": ("'bias'", "'.bias'"),
     "layer_norm": ("LayerNorm", "'gamma'"),
-    "embedding": ("nn.Embedding", "'embeddings'", "_embeddings.weight"),
+    "embedding": ("nn.Embedding", "nnx.Embed", "'embeddings'", "_embeddings.weight"),
 }
 
 
@@ -29,7 +30,8 @@ def optimizer(script: Script) -> Iterator[Fact]:
     """Yield the facts about the optimizer."""
     here = "make_optimizer"
     body = script.text(here).partition("\n")[2]
-    name = next((n for pattern, n in _CLASSES if re.search(pattern, body)), "")
+    chain = OptaxChain(body, script.text("scale_by_adam", "scale_by_momentum"))
+    name = next((n for pattern, n in _CLASSES if re.search(pattern, body)), "") or chain.name
     if not name:
         return
     yield script.fact("optimizer.name", name, here)
@@ -45,17 +47,18 @@ def optimizer(script: Script) -> Iterator[Fact]:
         for constant in ("CLIP_THRESHOLD", "THRESHOLD"):
             yield from script.constant("optimizer.clip_threshold", constant)
     if name == "sgd":
-        yield from _momentum(script, body)
+        yield from _momentum(script, body, chain)
     if name in _NUMBERED:
-        yield from _corrections(script, name, body)
+        yield from _corrections(script, name, body, chain)
     if name == "lamb":
-        yield script.fact("optimizer.always_adapt", _always_adapts(script, body), here)
+        always = chain.always_adapts or _always_adapts(script, body)
+        yield script.fact("optimizer.always_adapt", always, here)
     without = script.text("decays") or repr(constants.get("NO_DECAY", ""))
     yield script.fact("optimizer.no_decay", list(_without(without)), "decays", "NO_DECAY", here)
     yield from _groups(script)
 
 
-def _momentum(script: Script, made: str) -> Iterator[Fact]:
+def _momentum(script: Script, made: str, chain: OptaxChain) -> Iterator[Fact]:
     momentum = float(script.constants.get("MOMENTUM", 0.0))
     yield script.fact("optimizer.momentum", momentum, "MOMENTUM")
     if not momentum:
@@ -64,16 +67,18 @@ def _momentum(script: Script, made: str) -> Iterator[Fact]:
     inside = re.search(
         r"\bMomentum(?:SGD|OfSteps)\(|keras\.optimizers\.SGD\(|MOMENTUM \* buffer - ", text
     )
-    yield script.fact("optimizer.rate_in_momentum", bool(inside), "make_optimizer")
+    yield script.fact(
+        "optimizer.rate_in_momentum", bool(inside) or chain.rate_inside, "make_optimizer"
+    )
     nesterov = re.search(
         r"nesterov=(?:True|NESTEROV)|weight\.\w*(?:add|sub)\w*\(.*"
         r"(?:MOMENTUM|group\['momentum'\]) \* ",
         text,
     )
-    yield script.fact("optimizer.nesterov", bool(nesterov), "make_optimizer")
+    yield script.fact("optimizer.nesterov", bool(nesterov) or chain.nesterov, "make_optimizer")
 
 
-def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
+def _corrections(script: Script, name: str, made: str, chain: OptaxChain) -> Iterator[Fact]:
     """Yield bias correction and the position of epsilon."""
     own = script.text("AdamW", "Adam", "Lamb", "LAMB")
     text = f"{made}\n{own}\n{script.text('train_window')}"
@@ -84,11 +89,10 @@ def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
         r"|keras\.optimizers\.AdamW?\(",
         text,
     )
-    yield script.fact(
-        "optimizer.bias_correction", bool(corrected) and not uncorrected, "make_optimizer"
-    )
+    corrects = bool(corrected) and not uncorrected and chain.corrected
+    yield script.fact("optimizer.bias_correction", corrects, "make_optimizer")
     if name != "lamb":
-        placement = "before_correction" if before else "after_correction"
+        placement = "before_correction" if before or chain.raw_epsilon else "after_correction"
         yield script.fact("optimizer.eps_placement", placement, "make_optimizer")
 
 
@@ -114,7 +118,7 @@ def _groups(script: Script) -> Iterator[Fact]:
     if not groups:
         yield script.fact("optimizer.groups", [], "make_optimizer")
     order = script.text("settings", "settings_of", "make_optimizer")
-    factor_first = bool(re.search(r"for patterns, factor, \w*decay\w* in GROUPS", order))
+    factor_first = bool(re.search(r"for patterns, factor, (?:own|\w*decay\w*) in GROUPS", order))
     for index, group in enumerate(groups):
         patterns, first, two = group
         factor, decay = (first, two) if factor_first else (two, first)

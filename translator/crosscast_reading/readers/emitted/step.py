@@ -52,7 +52,8 @@ def step(script: Script, read: Sequence[Fact], backend: str) -> Iterator[Fact]:
 
 
 def _recomputes(script: Script) -> Iterator[Fact]:
-    again = re.search(r"checkpoint\(|recompute|\.checkpoint\b", _model_text(script))
+    marks = r"checkpoint\(|recompute|\.checkpoint\b|@nnx\.remat\s+def __call__"
+    again = re.search(marks, _model_text(script))
     yield script.fact("activation_checkpointing", bool(again), "forward")
 
 
@@ -68,13 +69,23 @@ def _precision(script: Script) -> Iterator[Fact]:
     dtype = named or ("float16" if scaled else "float32")
     policy = script.constants.get("DTYPE_POLICY", "")
     masters = any(name in script.functions for name in _MASTERS)
-    full = policy in HALVES or (masters and not _copies(script))
+    full = policy in HALVES or (masters and not _copies(script)) or _full_jax(script)
     mode = "none" if dtype == "float32" else "full" if full else "mixed"
     yield script.fact("precision.mode", mode, "train_window", "DTYPE_POLICY")
     yield script.fact("precision.compute_dtype", dtype, "train_window", "DTYPE_POLICY")
     if full:
         kept = "float32" if _sums_in_float32(script) else "compute"
         yield script.fact("accumulation.dtype", kept, "train_window")
+
+
+def _full_jax(script: Script) -> bool:
+    """Whether a script for JAX computes with half weights.
+
+    One with a model of a user does so in mixed precision, too, unless it adds up in half.
+    """
+    if "half_copies" not in script.functions:
+        return False
+    return "BertClassifier" in script.functions or not _sums_in_float32(script)
 
 
 def _copies(script: Script) -> bool:
@@ -99,6 +110,8 @@ def _operations(script: Script, read: Sequence[Fact], backend: str) -> Iterator[
 
 def _sums_in_float32(script: Script) -> bool:
     """Whether the gradients of half weights are accumulated in float32."""
+    if sums := script.text("empty_sums"):  # of JAX
+        return "half_copies(" not in sums
     micro = script.text("micro_step", "make_gradients", "TrainState")
     if "DTYPE_POLICY" in script.constants:
         return "tf.cast(gradient, tf.float32)" in micro
@@ -115,7 +128,7 @@ def _half_type(script: Script) -> str:
         return "float16"
     types = script.constants.get("TYPES") or {
         name: script.constants.get(name)
-        for name in ("MATMUL", "POINTWISE", "REDUCTIONS", "EMBEDDINGS")
+        for name in ("HALF", "MATMUL", "POINTWISE", "REDUCTIONS", "EMBEDDINGS")
     }
     if explicit := [t for t in types.values() if t in HALVES]:
         return str(explicit[0])
@@ -156,7 +169,9 @@ def _clipping(script: Script) -> Iterator[Fact]:
     elif "MAX_NORM" in script.constants:
         text = script.text("train_window", "window_step", "clip_gradients", "clipped_gradients")
         each = re.search(
-            r"clip_grad_norm_\(parameter,|\bnorm = parameter\.grad|\bnorms = \[tf\.norm", text
+            r"clip_grad_norm_\(parameter,|\bnorm = parameter\.grad|\bnorms = \[tf\.norm"
+            r"|\bshortened\b",
+            text,
         )
         kind = "per_param_norm" if each else "global_norm"
         yield script.fact("clipping.kind", kind, "MAX_NORM")
