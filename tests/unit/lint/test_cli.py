@@ -21,6 +21,7 @@ from crosscast_reading.lint.options import Options
 from crosscast_reading.lint.parallel import lint_groups
 from crosscast_reading.lint.registry import all_rules
 from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.sources import workers
 from crosscast_reading.sources.subject import Subject
 from reading_helpers.lint_runs import run
 
@@ -207,6 +208,13 @@ def test_configuration_that_is_not_understood(folder: Path, text: str) -> None:
 # processes
 
 
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copy this process for workers, with its rules: a thread of another test would prevent it."""
+    monkeypatch.setattr(workers.threading, "active_count", lambda: 1)
+
+
+@pytest.mark.usefixtures("forked")
 def test_processes_find_the_same(bad: Rule) -> None:
     groups = [(Source(f"{n}.py", HEAD + "BAD = 1\n" * (n % 3)),) for n in range(40)]
     counts: list[int] = []
@@ -216,6 +224,7 @@ def test_processes_find_the_same(bad: Rule) -> None:
     assert sum(counts) == len(groups)
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_process_that_dies_loses_only_its_group(add_rule: AddRule) -> None:
     def deadly(subject: Subject) -> tuple[()]:
         if "DEADLY" in subject.sources[0].text:

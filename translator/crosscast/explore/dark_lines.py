@@ -32,8 +32,22 @@ REASONS: tuple[Reason, ...] = (
         "The weights, and the record of what is computed with them, from which gradients come.",
     ),
     Reason(
-        r"return loss|return \w+\.stack\(\[window_loss.*",
+        r"return loss|return \w+\.stack\(\[window_loss.*"
+        r"|return (rest, totals, .*|arrays, \{.*)",
         "What the compiled part hands back.",
+    ),
+    Reason(
+        r"rest, \w+, window_loss = sums",
+        "What a window has added up: gradients, the loss; and what the model holds beside weights.",
+    ),
+    Reason(
+        r"def forward\(.*|model = nnx\.merge\(.*|return \w+, \(loss, nnx\.state\(.*",
+        "The function whose gradients are taken; the model is put together in it.",
+    ),
+    Reason(
+        r"def add\($|sums: tuple\[.*|\) -> tuple\[tuple.*|return micro_step\(.*"
+        r"|sums, _ = jax\.lax.*|sums = begin_window\(.*",
+        "Goes through the micro-batches: in the compiled part, or one after the other.",
     ),
     Reason(
         r"rows = sum\(.*|n_micro = len\(.*",
@@ -42,6 +56,10 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         r"for group in state\.optimizer\.param_groups:",
         "The optimizer keeps a rate for every group of parameters; each gets the scheduled rate.",
+    ),
+    Reason(
+        r"numbers = \{",
+        "The numbers that a compiled window gets: as constants they would be compiled again.",
     ),
     Reason(
         r"window_loss = \w+\.(zeros|float32)\(.*\)",
@@ -56,11 +74,13 @@ REASONS: tuple[Reason, ...] = (
         "Runs the static program with a micro-batch; what fills up a short window weighs nothing.",
     ),
     Reason(
-        r"(shapes|stacked) = .*|else:  # a short .*|for batch in micro_batches:|batch = \{name.*",
+        r"(shapes|stacked) = .*|else:(  # a short .*)?|for batch in micro_batches:"
+        r"|batch = \{name.*",
         "Decides whether the compiled function for full windows fits, and stacks its input.",
     ),
     Reason(
-        r"\w+, grad_norm(, finite)? = .*\.tolist\(\).*|grad_norm = .*\.item\(\)",
+        r"\w+, grad_norm(, finite)? = .*\.tolist\(\).*|grad_norm = .*\.item\(\)"
+        r"|row = \{name: number\.item\(\).*",
         "Fetches what the trace needs from the device, once per window.",
     ),
     Reason(
@@ -68,7 +88,7 @@ REASONS: tuple[Reason, ...] = (
         "Counts windows and updates, for the trace and for checkpoints.",
     ),
     Reason(
-        r'return \{|"[a-z_]+": .*,|\}',
+        r'return \{|"[a-z_]+": .*,|\}( \| row)?',
         "The row of the trace. Every script writes the same columns, so that runs can be compared.",
     ),
 )

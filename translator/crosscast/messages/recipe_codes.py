@@ -178,6 +178,13 @@ RECIPE_CODES = (
         "Correct one of the fields that the message names.",
     ),
     Code(
+        "CC215",
+        "sums in half precision",
+        "A softmax, a normalization or a loss that is computed in half adds up numbers of 3 digits "
+        "(bfloat16: 2), which autocast and policies never do. `float32_stored_half` computes in "
+        "float32 and stores the result in half.",
+    ),
+    Code(
         "CC220",
         "contradictory launch settings",
         "Correct the fields that the message names. See docs/reference/launching.md.",

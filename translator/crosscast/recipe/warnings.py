@@ -16,7 +16,21 @@ MAX_LAYERS = 256  # more layers have too many names to search
 
 def notices(recipe: Recipe) -> list[Diagnostic]:
     """Return warnings about a valid recipe."""
-    return [*_groups(recipe), *_scale(recipe)]
+    return [*_groups(recipe), *_scale(recipe), *_sums(recipe)]
+
+
+def _sums(recipe: Recipe) -> Iterator[Diagnostic]:
+    """Find sums that are computed in half. Emitted scripts do so, and lint ignores them there."""
+    if recipe.precision.mode == "none":
+        return
+    for name in ("reductions", "losses"):
+        if getattr(recipe.precision.ops, name) == "half":
+            yield _warning(
+                f"precision.ops.{name}",
+                f"{name} are computed in {recipe.precision.compute_dtype}: sums lose digits",
+                hint="write float32_stored_half, which computes in float32 and stores half",
+                code="CC215",
+            )
 
 
 def _scale(recipe: Recipe) -> Iterator[Diagnostic]:

@@ -1,6 +1,6 @@
 """resnet-cifar: training for Paddle 3.0 or newer.
 
-Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
+Written by crosscast 0.1.0 from recipe b4e8ca5572bdf3f1.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -32,7 +32,7 @@ TOTAL_STEPS = 200
 MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0005
 SETTINGS = Settings(
-    recipe="6993b8ac40be29ba",
+    recipe="b4e8ca5572bdf3f1",
     made_for="Paddle 3.0 or newer",
     since=(3, 0),
     train=train_rows,

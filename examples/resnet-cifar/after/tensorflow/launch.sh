@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # resnet-cifar: training for TensorFlow 2.16 or newer (Keras 3).
-# Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
+# Written by crosscast 0.1.0 from recipe b4e8ca5572bdf3f1.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 """resnet-cifar: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
+Written by crosscast 0.1.0 from recipe b4e8ca5572bdf3f1.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -37,7 +37,7 @@ TOTAL_STEPS = 200
 MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0005
 SETTINGS = Settings(
-    recipe="6993b8ac40be29ba",
+    recipe="b4e8ca5572bdf3f1",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
     since=(2, 16),
     train=train_rows,

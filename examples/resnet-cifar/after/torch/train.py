@@ -1,6 +1,6 @@
 """resnet-cifar: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
+Written by crosscast 0.1.0 from recipe b4e8ca5572bdf3f1.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -30,7 +30,7 @@ MOMENTUM = 0.9
 NESTEROV = True
 WEIGHT_DECAY = 0.0005
 SETTINGS = Settings(
-    recipe="6993b8ac40be29ba",
+    recipe="b4e8ca5572bdf3f1",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
     train=train_rows,

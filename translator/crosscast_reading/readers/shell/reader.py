@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 MAX_CHARACTERS = 400_000
+SECONDS = 3.0
+"""CPU time for the syntax of a script; where it is none, the parser may need the square of it."""
+_PART = 65536
 MAX_COMMANDS = 100
 
 _NAMES = (".sh", ".bash", ".sbatch", ".slurm", ".zsh", ".ksh", ".pbs", ".job", ".cmd")
@@ -94,6 +98,9 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
         ]
     except RecursionError:
         return _only(Diagnostic(code="CC921", message=f"{source.name}: nested too deeply"))
+    except TooSlowError:
+        message = f"{source.name}: its syntax takes over {SECONDS:g} seconds to find"
+        return _only(Diagnostic(code="CC921", message=message))
     writer = SettingWriter("shell")
     tell_environment(writer, runner.settings, launches)
     for launch in launches:
@@ -121,15 +128,34 @@ def _only_infers(launch: Launch) -> bool:
     return "inference" in names and not names & _LENGTHS
 
 
+class TooSlowError(Exception):
+    """The syntax of a script was not found in time."""
+
+
 def _parse(data: bytes) -> Node:
     """Return the syntax tree of UTF-8; tree-sitter is imported only when a script is read.
 
     tree-sitter-bash 0.25 reads memory that is not its own at a brace and a character of four bytes
     (its issue 337), and may crash. It sees two letters instead; texts come from `data`.
+
+    Raises:
+        TooSlowError: it takes too long, as for thousands of brackets that nothing closes.
     """
     from tree_sitter import Parser
 
-    return Parser(_language()).parse(_FOUR_BYTES.sub(_LETTERS, data)).root_node
+    safe = _FOUR_BYTES.sub(_LETTERS, data)
+    end = time.process_time() + SECONDS
+
+    def part(offset: int, _: object) -> bytes:
+        return safe[offset : offset + _PART]
+
+    def is_over(*_: object) -> bool:
+        return time.process_time() > end
+
+    try:
+        return Parser(_language()).parse(part, progress_callback=is_over).root_node
+    except ValueError as error:
+        raise TooSlowError from error
 
 
 @lru_cache(maxsize=1)
@@ -141,7 +167,11 @@ def _language() -> Language:
 
 
 def root_of(source: Source) -> tuple[Node, ShellText]:
-    """Return the syntax tree of a script, for rules that look at its text."""
+    """Return the syntax tree of a script, for rules that look at its text.
+
+    Raises:
+        TooSlowError: its syntax was not found in time.
+    """
     text = ShellText(_without_returns(source)[0], source.name)
     return _parse(text.bytes), text
 

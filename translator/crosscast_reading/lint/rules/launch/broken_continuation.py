@@ -35,9 +35,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _in_script(source: Source) -> Iterator[Finding]:
     from crosscast_reading.readers.shell.lost_flags import lost_flags
-    from crosscast_reading.readers.shell.reader import root_of
+    from crosscast_reading.readers.shell.reader import TooSlowError, root_of
 
-    root, text = root_of(source)
+    try:
+        root, text = root_of(source)
+    except TooSlowError:  # the reader says so
+        return
     for lost in lost_flags(root, text):
         if not _PROGRAM.search(lost.joined) or not _TRAINS.search(lost.joined):
             continue

@@ -1,0 +1,286 @@
+"""resnet-cifar: training for JAX 0.10 or newer (Flax NNX).
+
+Written by crosscast 0.1.0 from recipe b4e8ca5572bdf3f1.
+Edit freely: nothing here imports crosscast.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+# isort: split
+from data import eval_rows, train_rows
+from model_jax import build_model
+from runtime.run import Run, run_training
+from runtime.settings import Settings
+from runtime.state import check_model, reseeded
+
+ACCUMULATION_STEPS = 2
+TARGET = "label"
+LEARNING_RATE = 0.05
+END_LEARNING_RATE = 0.0
+WARMUP_STEPS = 20
+TOTAL_STEPS = 200
+MOMENTUM = 0.9
+WEIGHT_DECAY = 0.0005
+SETTINGS = Settings(
+    recipe="b4e8ca5572bdf3f1",
+    made_for="JAX 0.10 or newer (Flax NNX)",
+    since=(0, 10),
+    train=train_rows,
+    eval=eval_rows,
+    source="custom",
+    output="runs/resnet-cifar-jax",
+    seed=18,
+    micro_batch_size=32,
+    accumulation_steps=ACCUMULATION_STEPS,
+    windows=200,
+    checkpoint_every=20,
+    target=TARGET,
+    slots=("momentum_buffer",),
+)
+
+
+def row_losses(
+    model: nnx.Module, batch: dict[str, jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    """Cross-entropy of every row, in float32, and whether the answer is right."""
+    inputs = {name: array for name, array in batch.items() if name != TARGET}
+    logits = model(**inputs).astype(jnp.float32)
+    labels = batch[TARGET].astype(jnp.int32)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    return losses, jnp.argmax(logits, axis=-1) == labels
+
+
+def micro_batch_loss(model: nnx.Module, batch: dict[str, jax.Array]) -> jax.Array:
+    """Summed cross-entropy of one micro-batch."""
+    losses, _ = row_losses(model, batch)
+    return losses.sum()
+
+
+LossFunction = Callable[[nnx.Module, dict[str, jax.Array]], jax.Array]
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Arrays:
+    """What a window changes on the device."""
+
+    weights: nnx.State
+    rest: nnx.State  # of the model: running statistics, random numbers
+    optimizer: optax.OptState
+
+
+@dataclass
+class TrainState:
+    """What a window reads and changes; a checkpoint holds all of it."""
+
+    graph: nnx.GraphDef
+    optimizer: optax.GradientTransformation
+    arrays: Arrays
+    windows: int = 0
+    updates: int = 0
+
+    @property
+    def model(self) -> nnx.Module:
+        """The model with its present weights."""
+        return nnx.merge(self.graph, self.arrays.weights, self.arrays.rest)
+
+
+def learning_rate(position: int) -> float:
+    """Rate of one optimizer step; `position` counts from 0."""
+    if position < WARMUP_STEPS:
+        return LEARNING_RATE * position / WARMUP_STEPS
+    progress = min(1.0, (position - WARMUP_STEPS) / (TOTAL_STEPS - WARMUP_STEPS))
+    remaining = 0.5 * (1.0 + math.cos(math.pi * progress))
+    return END_LEARNING_RATE + (LEARNING_RATE - END_LEARNING_RATE) * remaining
+
+
+def make_optimizer(model: nnx.Module) -> optax.GradientTransformation:
+    """SGD with Nesterov momentum. Coupled (L2) weight decay on every weight."""
+    return optax.chain(
+        optax.add_decayed_weights(WEIGHT_DECAY),
+        optax.trace(MOMENTUM, nesterov=True),
+    )
+
+
+def start(model: nnx.Module) -> TrainState:
+    """Take a model apart into what is compiled once and what changes."""
+    model.train()
+    optimizer = make_optimizer(model)
+    graph, weights, rest = nnx.split(model, nnx.Param, ...)
+    arrays = Arrays(weights, rest, optimizer.init(weights))
+    return TrainState(graph, optimizer, arrays)
+
+
+def micro_step(
+    graph: nnx.GraphDef,
+    loss_fn: LossFunction,
+    weights: nnx.State,
+    sums: tuple[nnx.State, nnx.State, jax.Array],
+    batch: dict[str, jax.Array],
+    numbers: dict[str, jax.Array],
+) -> tuple[nnx.State, nnx.State, jax.Array]:
+    """Add the gradients and the loss of one micro-batch to those of the window."""
+    rest, totals, window_loss = sums
+
+    def forward(weights: nnx.State) -> tuple[jax.Array, tuple[jax.Array, nnx.State]]:
+        model = nnx.merge(graph, weights, rest, copy=True)
+        loss = loss_fn(model, batch)
+        loss = loss / numbers["divisor"]
+        return loss, (loss, nnx.state(model, nnx.Not(nnx.Param)))
+
+    gradients, (loss, rest) = jax.grad(forward, has_aux=True)(weights)
+    # Not optax.MultiSteps, which multiplies by 0 what it leaves out: 0 * inf is nan.
+    totals = jax.tree.map(jnp.add, totals, gradients)
+    return rest, totals, window_loss + loss
+
+
+def window_step(
+    graph: nnx.GraphDef,
+    optimizer: optax.GradientTransformation,
+    arrays: Arrays,
+    sums: tuple[nnx.State, nnx.State, jax.Array],
+    numbers: dict[str, jax.Array],
+) -> tuple[Arrays, dict[str, jax.Array]]:
+    """Make one optimizer step; return the norm of the gradients, too."""
+    rest, gradients, window_loss = sums
+    grad_norm = optax.tree.norm(gradients)
+    updates, moments = optimizer.update(gradients, arrays.optimizer, arrays.weights)
+    updates = jax.tree.map(lambda update: -numbers["rate"] * update, updates)
+    weights = optax.apply_updates(arrays.weights, updates)
+    arrays = Arrays(weights, rest, moments)
+    # The sums of the next window start at zero.
+    return arrays, {"loss": window_loss, "grad_norm": grad_norm}
+
+
+def empty_sums(
+    graph: nnx.GraphDef, arrays: Arrays, numbers: dict[str, jax.Array]
+) -> tuple[nnx.State, nnx.State, jax.Array]:
+    """What the model holds besides its weights, and no gradients and no loss yet."""
+    # Dropout masks do not depend on when a run was resumed.
+    rest = reseeded(arrays.rest, SETTINGS.seed, numbers["window"])
+    return rest, jax.tree.map(jnp.zeros_like, arrays.weights), jnp.zeros(())
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
+def full_window(
+    graph: nnx.GraphDef,
+    optimizer: optax.GradientTransformation,
+    loss_fn: LossFunction,
+    arrays: Arrays,
+    micro_batches: dict[str, jax.Array],
+    numbers: dict[str, jax.Array],
+) -> tuple[Arrays, dict[str, jax.Array]]:
+    """Do all that a full window does in one call, from its micro-batches stacked."""
+    weights = arrays.weights
+
+    def add(
+        sums: tuple[nnx.State, nnx.State, jax.Array], batch: dict[str, jax.Array]
+    ) -> tuple[tuple[nnx.State, nnx.State, jax.Array], None]:
+        return micro_step(graph, loss_fn, weights, sums, batch, numbers), None
+
+    sums, _ = jax.lax.scan(add, empty_sums(graph, arrays, numbers), micro_batches)
+    return window_step(graph, optimizer, arrays, sums, numbers)
+
+
+# A short window has any number and size of micro-batches.
+begin_window = jax.jit(empty_sums, static_argnums=0)
+add_micro_batch = jax.jit(micro_step, static_argnums=(0, 1), donate_argnums=3)
+end_window = jax.jit(window_step, static_argnums=(0, 1), donate_argnums=2)
+
+
+def train_window(
+    state: TrainState, micro_batches: Sequence[dict[str, Any]], loss_fn: LossFunction
+) -> dict[str, Any]:
+    """Make one optimizer step from the window's micro-batches; return its trace row."""
+    lr = learning_rate(state.updates)
+    rows = sum(len(batch[TARGET]) for batch in micro_batches)
+    n_micro = len(micro_batches)
+    numbers = {
+        "divisor": np.float32(rows),
+        "rate": np.float32(lr),
+        "window": np.int32(state.windows),
+    }
+    shapes = [{name: a.shape for name, a in b.items()} for b in micro_batches]
+    if shapes == shapes[:1] * ACCUMULATION_STEPS:
+        stacked = {n: np.stack([b[n] for b in micro_batches]) for n in shapes[0]}
+        state.arrays, result = full_window(
+            state.graph, state.optimizer, loss_fn, state.arrays, stacked, numbers
+        )
+    else:
+        sums = begin_window(state.graph, state.arrays, numbers)
+        weights = state.arrays.weights
+        for batch in micro_batches:
+            sums = add_micro_batch(state.graph, loss_fn, weights, sums, batch, numbers)
+        state.arrays, result = end_window(
+            state.graph, state.optimizer, state.arrays, sums, numbers
+        )
+    row = {name: number.item() for name, number in jax.device_get(result).items()}
+    state.updates += 1
+    state.windows += 1
+    return {
+        "window": state.windows - 1,
+        "n_micro": n_micro,
+        "rows": rows,
+        "lr": lr,
+        "updates": state.updates,
+    } | row
+
+
+@partial(jax.jit, static_argnums=0)
+def evaluate_batch(
+    graph: nnx.GraphDef, arrays: Arrays, batch: dict[str, jax.Array]
+) -> tuple[jax.Array, ...]:
+    """Summed loss and number of right answers."""
+    model = nnx.merge(graph, arrays.weights, arrays.rest)
+    model.eval()
+    losses, right = row_losses(model, batch)
+    return losses.sum(), jnp.count_nonzero(right)
+
+
+def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """Mean loss and accuracy over all rows."""
+    sums, n_rows = np.zeros(2), 0
+    for batch in batches:
+        n_rows += len(batch[TARGET])
+        sums += jax.device_get(evaluate_batch(state.graph, state.arrays, batch))
+    names = ("loss", "accuracy")
+    return dict(zip(names, (sums / n_rows).tolist(), strict=True))
+
+
+def make_state(run: Run) -> TrainState:
+    """Build everything a run starts with."""
+    with jax.default_device(run.device):
+        model = build_model(nnx.Rngs(SETTINGS.seed))
+        check_model(model)
+        return start(model)
+
+
+def train(run: Run) -> dict[str, float]:
+    """Train, and return the evaluation."""
+    state = make_state(run)
+    for micro_batches in run.windows(state):
+        row = train_window(state, micro_batches, micro_batch_loss)
+        run.record(state, row)
+    return run.finish(state, evaluate)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train as the command line says; return the exit code."""
+    return run_training(SETTINGS, train, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
