@@ -88,6 +88,6 @@ def test_emitted_examples_pass_ruff_with_its_own_settings() -> None:
 
 def test_launch_scripts_pass_shellcheck() -> None:
     scripts = sorted(EXAMPLES.glob("*/after/*/launch.sh"))
-    assert len(scripts) == 25
+    assert len(scripts) == 27
     run("bash", "-n", *scripts)
     run(Path(sys.executable).with_name("shellcheck"), *scripts)

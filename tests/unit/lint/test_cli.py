@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,6 @@ from crosscast_reading.lint.options import Options
 from crosscast_reading.lint.parallel import lint_groups
 from crosscast_reading.lint.registry import all_rules
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.sources import workers
 from crosscast_reading.sources.subject import Subject
 from reading_helpers.lint_runs import run
 
@@ -211,7 +211,7 @@ def test_configuration_that_is_not_understood(folder: Path, text: str) -> None:
 @pytest.fixture
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copy this process for workers, with its rules: a thread of another test would prevent it."""
-    monkeypatch.setattr(workers.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
 
 
 @pytest.mark.usefixtures("forked")
