@@ -46,6 +46,7 @@ What results are held against:
     toy_training            a toy whose gradients are known
     observe_checks          what observation must do in every framework
     same_training           whether two processes trained as one
+    two_processes           a recipe in one process and in two, and how far they may part
 
 Programs beside `run_*.py`, each for a process of its own, and what these share:
 

@@ -36,6 +36,7 @@ TARGETS = [
     pytest.param("torch", marks=pytest.mark.torch),
     pytest.param("paddle", marks=pytest.mark.paddle),
     pytest.param("tensorflow", marks=pytest.mark.tensorflow),
+    pytest.param("jax", marks=pytest.mark.jax),
 ]
 
 

@@ -56,6 +56,21 @@ _SPREAD = "distributed.strategy"
 BUGS: Mapping[str, Bug] = {
     bug.rule: bug
     for bug in (
+        _bug("CL011", _CLIP, "gradients are clipped before the optimizer uses them"),
+        _bug("CL012", "optimizer.weight_decay", "weight decay makes weights smaller"),
+        _bug("CL013", "optimizer.name", "the loss goes down"),
+        _bug("CL014", _CLIP, "the gradients of a window are clipped together"),
+        _bug("CL015", _SCALING, "a window that overflows is left out, and no later one"),
+        _bug("CL016", "optimizer.weight_decay", "the optimizer gets the weights"),
+        _bug("CL017", "optimizer.name", "the optimizer keeps its moments"),
+        _bug("CL018", "", "new weights take the place of the old ones"),
+        _bug("CL019", _SPREAD, "gradients are averaged over processes"),
+        _bug("CL020", "model.dropout", "dropout draws other masks in every window"),
+        _bug("CL021", _SCALING, "an overflow skips the step and lowers the loss scale"),
+        _bug("CL022", _SCALING, "the loss scale changes with overflows"),
+        _bug("CL023", "optimizer.no_decay", "the parameters to spare are spared", by_user=True),
+        _bug("CL024", "", "the current API is used"),
+        _bug("CL025", "schedule.total_steps", "the schedule lasts as long as training"),
         _bug("CL101", _MEAN, "the losses of a window are averaged", sums=1),
         _bug("CL102", _MEAN, "every loss is divided once", sums=-1),
         _bug("CL103", _TAIL, "the divisor of a short window is the one in the recipe"),
