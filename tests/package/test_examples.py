@@ -32,12 +32,11 @@ def test_every_example_is_compiled_for_every_target() -> None:
     problems = {"resnet-cifar", "gpt", "lstm-forecast"}
     assert names == {"bert-small", "apex-o1", "tf-graph-rewrite", "paddle-xnli", own} | problems
     refused = {p.relative_to(EXAMPLES).as_posix() for p in EXAMPLES.rglob("unsupported.txt")}
-    # Of JAX there are two models of the user's.
-    of_jax = {"apex-o1", "lstm-forecast", own}
+    of_jax = {"apex-o1", own}
     expected = {f"{own}/after/{name}/unsupported.txt" for name in ("paddle", "tensorflow")}
     assert refused == expected | {f"{name}/after/jax/unsupported.txt" for name in of_jax}
     scripts = {p.relative_to(EXAMPLES).parts[0::2] for p in EXAMPLES.glob("*/after/*/train.py")}
-    assert len(scripts) == 8 * 4 - 2 - 3
+    assert len(scripts) == 8 * 4 - 2 - 2
 
 
 def test_scripts_of_one_process_are_short() -> None:
@@ -88,6 +87,6 @@ def test_emitted_examples_pass_ruff_with_its_own_settings() -> None:
 
 def test_launch_scripts_pass_shellcheck() -> None:
     scripts = sorted(EXAMPLES.glob("*/after/*/launch.sh"))
-    assert len(scripts) == 27
+    assert len(scripts) == 28
     run("bash", "-n", *scripts)
     run(Path(sys.executable).with_name("shellcheck"), *scripts)

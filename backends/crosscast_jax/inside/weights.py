@@ -15,7 +15,7 @@ from flax import nnx
 
 # isort: split
 from crosscast_jax.inside.dropout import switch_off
-from crosscast_jax.inside.layers import PACKAGES, TABLE
+from crosscast_jax.inside.layers import CELLS, PACKAGES, TABLE
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
 from crosscast_parity.inside.tensor_rows import own_classes, parts_of
@@ -29,6 +29,7 @@ class Jax:
         self._differentiates = False
         self._offsets: list[Any] | None = None
         self._returned: list[Any] = []
+        self._level = _level()
 
     def seed(self, number: int) -> None:
         """Seed the generator that draws weights."""
@@ -49,12 +50,14 @@ class Jax:
 
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
         """Return the outputs of the model."""
+        self._level = _level()
         return model(**feeds)
 
     def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
         """Return the result of the model, or of the loss function, in training without dropout."""
         model.train()
         switch_off(model)
+        self._level = _level()
         return loss(model, feeds) if loss else model(**feeds)
 
     @contextmanager
@@ -67,7 +70,8 @@ class Jax:
         def watching(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-                if id(module) not in paths:
+                # Within a scan, as of a recurrent layer, there are no numbers yet.
+                if id(module) not in paths or not self._level.is_valid():
                     return original(module, *args, **kwargs)
                 number = calls.enter(paths[id(module)], module)
                 returned = self._offset(original(module, *args, **kwargs))
@@ -88,15 +92,19 @@ class Jax:
         """Return variables, but for random numbers; a shared one has its first name."""
         modules = dict(nnx.iter_modules(model))
         return [
-            self._tensor(path, variable, modules.get(path[:-1], model))
+            self._tensor(path, variable, modules)
             for path, variable in nnx.to_flat_state(nnx.state(model))
             if not isinstance(variable, nnx.RngState)
         ]
 
-    def _tensor(self, path: Any, variable: Any, module: Any) -> Tensor:
+    def _tensor(self, path: Any, variable: Any, modules: Mapping[Any, Any]) -> Tensor:
+        module, depth = modules[path[:-1]], 1
         # What nnx.state holds are copies; the variable itself is in the module.
         holder = vars(module).get(path[-1])
         handle = holder if isinstance(holder, nnx.Variable) else variable
+        around = modules.get(path[:-2])
+        if len(path) > 1 and any(kind in CELLS for kind in own_classes(around, PACKAGES)):
+            module, depth = around, 2
         value, classes = variable.get_value(), own_classes(module, PACKAGES)
         shape, trainable = list(value.shape), isinstance(variable, nnx.Param)
         return Tensor(
@@ -107,10 +115,10 @@ class Jax:
             dtype=str(value.dtype),
             trainable=trainable,
             buffer=not trainable,
-            layer=_text(path[:-1]),
+            layer=_text(path[:-depth]),
             kind=type(module).__name__,
             base=classes[0],
-            parts=parts_of(TABLE, classes, str(path[-1]), shape, module, trainable),
+            parts=parts_of(TABLE, classes, _text(path[-depth:]), shape, module, trainable),
         )
 
     def assign(self, tensor: Tensor, array: np.ndarray) -> None:
@@ -160,7 +168,7 @@ class Jax:
         def total(weights: list[Any], offsets: list[Any]) -> Any:
             for tensor, weight in zip(tensors, weights):  # noqa: B905
                 _put(tensor.handle, weight)
-            with self._returning(offsets) as returned:
+            with _at_this_level(model), self._returning(offsets) as returned:
                 outputs = compute()
                 seen.extend(returned)
             results.extend(self.array(output) for output in outputs)
@@ -207,6 +215,38 @@ class Jax:
     def takes(self, model: Any) -> str:
         """Return the arguments of `__call__`."""
         return str(inspect.signature(type(model).__call__)).replace("(self, ", "(")
+
+
+def _level() -> Any:
+    """Return the trace that computes at present, as Flax keeps it in what it makes."""
+    return nnx.Variable(0)._trace_state
+
+
+@contextmanager
+def _at_this_level(model: Any) -> Iterator[None]:
+    """Let a model be changed and lifted while something is differentiated; what it counts is lost.
+
+    Variables of Flax belong to the trace in which they were made, and a recurrent layer takes those
+    of its cell apart.
+    """
+    values = [(v, v._raw_value) for _, v in nnx.iter_graph(model) if isinstance(v, nnx.Variable)]
+    outer = model._pytree__state._trace_state
+    _move(model, _level())
+    try:
+        yield
+    finally:
+        for variable, value in values:
+            _put(variable, value)
+        _move(model, outer)
+
+
+def _move(model: Any, level: Any) -> None:
+    """Let all of a model belong to a trace, with what a scan has put into it."""
+    for _, node in nnx.iter_graph(model):
+        if isinstance(node, nnx.Variable):
+            object.__setattr__(node, "_trace_state", level)
+        elif isinstance(node, nnx.Pytree):
+            object.__setattr__(node._pytree__state, "_trace_state", level)
 
 
 def _put(variable: Any, value: Any) -> None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lstm-forecast: training for Paddle 3.0 or newer.
-# Written by crosscast 0.1.0 from recipe f72c771fb9baaae9.
+# Written by crosscast 0.1.0 from recipe ea6dcc5c030bb926.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 """lstm-forecast: training for Paddle 3.0 or newer.
 
-Written by crosscast 0.1.0 from recipe f72c771fb9baaae9.
+Written by crosscast 0.1.0 from recipe ea6dcc5c030bb926.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -33,7 +33,7 @@ EPS = 1e-08
 MAX_VALUE = 0.1
 METRICS = {"mae": metric_mae}
 SETTINGS = Settings(
-    recipe="f72c771fb9baaae9",
+    recipe="ea6dcc5c030bb926",
     made_for="Paddle 3.0 or newer",
     since=(3, 0),
     train=train_rows,

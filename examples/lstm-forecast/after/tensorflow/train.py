@@ -1,6 +1,6 @@
 """lstm-forecast: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe f72c771fb9baaae9.
+Written by crosscast 0.1.0 from recipe ea6dcc5c030bb926.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -38,7 +38,7 @@ EPS = 1e-08
 MAX_VALUE = 0.1
 METRICS = {"mae": metric_mae}
 SETTINGS = Settings(
-    recipe="f72c771fb9baaae9",
+    recipe="ea6dcc5c030bb926",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
     since=(2, 16),
     train=train_rows,

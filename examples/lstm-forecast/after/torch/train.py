@@ -1,6 +1,6 @@
 """lstm-forecast: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe f72c771fb9baaae9.
+Written by crosscast 0.1.0 from recipe ea6dcc5c030bb926.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -31,7 +31,7 @@ WEIGHT_DECAY = 0.0
 MAX_VALUE = 0.1
 METRICS = {"mae": metric_mae}
 SETTINGS = Settings(
-    recipe="f72c771fb9baaae9",
+    recipe="ea6dcc5c030bb926",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
     train=train_rows,
