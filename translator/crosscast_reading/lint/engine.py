@@ -52,7 +52,8 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     others = {name for names in groups for name in names}
     lists = {source.name for source in sources if kind_of(source) == "requirements"}
     programs = [
-        [source for source in sources if source.name not in others],
+        # Empty, not left out: a file that is imported and not here might do anything.
+        [Source(s.name, "") if s.name in others else s for s in sources],
         *([s for s in sources if s.name in lists.union(names)] for names in groups),
     ]
     results = [

@@ -23,7 +23,7 @@ _KNOWN = frozenset(
 )
 """What `make_optimizer` calls; a chain with anything else is of no recipe."""
 _TRANSFORMATIONS = _KNOWN - {"settings", "decays", "map", "masked", "chain"}
-_CALLED = re.compile(r"(\w+)\(")
+_CALLED = re.compile(r"(?<!\w)(\w{1,60})\(")
 _DECAY = re.compile(r"\badd_decay(?:ed_weights)?\(")
 
 
