@@ -48,15 +48,25 @@ class Link:
     @property
     def keeps(self) -> bool:
         """Whether it is an optimizer that keeps moments."""
-        momentum = self.call is not None and "momentum" in self.call.bound()
+        given = self.call.bound().get("momentum") if self.call is not None else None
+        momentum = given is not None and not (isinstance(given, ast.Constant) and not given.value)
         return self.is_optimizer and (self.name not in _STATELESS or momentum)
 
 
 def chains(program: Program) -> Iterator[tuple[Call, Sequence[Link]]]:
-    """Yield every `optax.chain` with its links; chains in it are unfolded."""
-    for name, call in calls_of(program):
-        if name == "optax.chain":
+    """Yield every `optax.chain` that is no link of another one; chains in it are unfolded."""
+    found = [call for name, call in calls_of(program) if name == "optax.chain"]
+    inner = {node for call in found for node in _arguments(call)}
+    for call in found:
+        if call.node not in inner:
             yield call, _links(call, _DEPTH)
+
+
+def _arguments(call: Call) -> Iterator[ast.AST]:
+    """Yield the calls that the links of a chain are."""
+    for argument in call.node.args:
+        if not isinstance(argument, ast.Starred):
+            yield from (node for node, _ in chase(argument, call.module))
 
 
 def links_of(node: ast.expr, module: Module) -> Sequence[Link]:
@@ -77,7 +87,9 @@ def _links(call: Call, depth: int) -> Sequence[Link]:
 def _unfolded(node: ast.expr, module: Module, depth: int) -> Iterator[Link]:
     calls = [where.call(here) for here, where in chase(node, module) if isinstance(here, ast.Call)]
     ours = [call for call in calls if canonical(call.name).startswith("optax.")]
-    if len(ours) != 1 or depth == 0:
+    # What a function of the program returns is followed; of any other nothing is known.
+    others = [call for call in calls if call not in ours and ":" not in call.name]
+    if len(ours) != 1 or others or depth == 0:
         yield Link()
     elif ours[0].method == "chain":
         yield from _links(ours[0], depth - 1)

@@ -33,12 +33,22 @@ class ScaledGradients:
         target = self.targets[place]
         if not isinstance(target, ast.Name):
             return True
+        loop = self.module.enclosing(self.node, ast.For, ast.While)
+        if loop is not None and _reads(loop, target.id):  # the next round may be what reads it
+            return True
         home: ast.AST = self.module.function_of(self.node) or self.module.tree
         return any(
             isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Load)
             and node.lineno > self.node.lineno
             for node in ast.walk(home)
         )  # fmt: skip
+
+
+def _reads(around: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(around)
+    )
 
 
 def scaled_gradients(program: Program) -> Iterator[ScaledGradients]:

@@ -50,11 +50,11 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
     if not groups:
         return lint_subject(subject, failures, options)
     others = {name for names in groups for name in names}
-    lists = {source.name for source in sources if kind_of(source) == "requirements"}
+    shared = {source.name for source in sources if kind_of(source) != "python"}
     programs = [
         # Empty, not left out: a file that is imported and not here might do anything.
         [Source(s.name, "") if s.name in others else s for s in sources],
-        *([s for s in sources if s.name in lists.union(names)] for names in groups),
+        *([s for s in sources if s.name in shared.union(names)] for names in groups),
     ]
     results = [
         lint_subject(*subject_of(program, options.versions), options) for program in programs

@@ -16,9 +16,11 @@ _CLIPS = ("clip_by_global_norm", "clip")
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips that stand behind an optimizer of optax in a chain."""
     for _, links in chains(subject.program):
-        made = next((link for link in links if link.is_optimizer), None)
+        made = next((link for link in links if link.keeps), None)
         if made is None or made.call is None:
             continue
+        if any(link.name.startswith("scale") for link in links[links.index(made) :]):
+            continue  # a limit of steps, which get their size behind it
         for link in links[links.index(made) :]:
             if link.name in _CLIPS and link.call is not None:
                 yield Finding(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
@@ -19,7 +21,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if made is None or made.call is None:
             continue
         behind = links[links.index(made) + 1 :]
-        if any(not link.known or link.name.startswith("scale") for link in behind):
+        if not all(_PLAIN.fullmatch(link.name) for link in behind) or _is_negative(made):
             continue
         for link in behind:
             if link.name == "add_decayed_weights" and _is_positive(link) and link.call is not None:
@@ -31,6 +33,15 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "scale_by_learning_rate(rate)",
                     related=(made.call.module.span(made.call.node),),
                 )
+
+
+_PLAIN = re.compile(r"add_decayed_weights|clip\w*|zero_nans|keep_params_nonnegative|identity")
+
+
+def _is_negative(made: Link) -> bool:
+    """Whether an optimizer has a rate below 0."""
+    rate = made.call.bound().get("learning_rate") if made.call is not None else None
+    return isinstance(rate, ast.UnaryOp) and isinstance(rate.op, ast.USub)
 
 
 def _is_positive(link: Link) -> bool:

@@ -23,11 +23,15 @@ _SPARED = re.compile(r"^(bias|scale|gamma|beta|layer_?norm\w*|norm\w*|b)$", re.I
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find masks that are true for biases only."""
-    for name, call in calls_of(subject.program):
-        given = call.bound()
-        mask = given.get("mask") or given.get("weight_decay_mask")
-        if not name.startswith("optax.") or last(name) not in _DECAYING or mask is None:
-            continue
+    masked = [
+        (name, call, mask)
+        for name, call in calls_of(subject.program)
+        if name.startswith("optax.") and last(name) in _DECAYING
+        if (mask := call.bound().get("mask") or call.bound().get("weight_decay_mask")) is not None
+    ]
+    if len(masked) > 1:  # biases may have a decay of their own
+        return
+    for name, call, mask in masked:
         for node, module in _functions(mask, call.module):
             test = next(_picks(node), None)
             if test is not None:
@@ -52,15 +56,32 @@ def _functions(mask: ast.expr, module: Module) -> Iterator[tuple[ast.AST, Module
                 return
 
 
+_MAKERS = frozenset({"unflatten_dict", "tree_map_with_path", "map_with_path", "path_aware_map"})
+"""What makes a mask of values, or of a function of paths."""
+
+
+def _values(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the values that a mask holds, of what it is as a whole."""
+    match node:
+        case ast.Lambda(body=body):
+            yield from _values(body)
+        case ast.FunctionDef(body=statements):
+            for statement in statements:
+                if isinstance(statement, ast.Return) and statement.value is not None:
+                    yield from _values(statement.value)
+        case ast.DictComp(value=value):
+            yield value
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in _MAKERS:
+            for argument in node.args:
+                if isinstance(argument, ast.Lambda | ast.DictComp):
+                    yield from _values(argument)
+        case ast.Compare():
+            yield node
+
+
 def _picks(node: ast.AST) -> Iterator[ast.expr]:
     """Yield tests that are a value of the mask as they stand: `path[-1] == "bias"`."""
-    values: list[ast.expr] = []
-    for inner in ast.walk(node):
-        match inner:
-            case ast.Lambda(body=body):
-                values.append(body)
-            case ast.Return(value=ast.expr() as value) | ast.DictComp(value=value):
-                values.append(value)
+    values = [*_values(node)]
     for value in values:
         match value:
             case ast.Compare(ops=[ast.Eq() | ast.In()], left=left, comparators=[right]):

@@ -8,6 +8,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import chains
 from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
+from crosscast_reading.readers.python.library_calls import plain
 from crosscast_reading.sources.subject import Subject
 
 
@@ -16,6 +17,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     for _, links in chains(subject.program):
         window = next((link for link in links if link.name == "MultiSteps"), None)
         if window is None or window.call is None:
+            continue
+        if plain(window.call.argument("every_k_schedule")) == 1:
             continue
         for link in links[: links.index(window)]:
             if link.name.startswith("clip") and link.call is not None:

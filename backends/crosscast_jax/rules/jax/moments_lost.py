@@ -13,6 +13,7 @@ from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.call import Call
     from crosscast_reading.pysource.programs.module import Module
 
 
@@ -27,7 +28,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                         func=ast.Attribute(attr="update", value=receiver),
                         args=[_, ast.Name() as state, *_],
                     ) as value,
-                ) if not name.strip("_") and _comes_again(state, module):
+                ) if not name.strip("_") and _applied(node, module) and _comes_again(state, module):
                     links = links_of(receiver, module)
                 case _:
                     continue
@@ -42,21 +43,42 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
+def _applied(node: ast.Assign, module: Module) -> bool:
+    """Whether the function that asks for updates adds them to the weights."""
+    home = module.function_of(node) or module.tree
+    calls = (module.call(inner) for inner in ast.walk(home) if isinstance(inner, ast.Call))
+    return any(call.method == "apply_updates" for call in calls)
+
+
 def _comes_again(state: ast.Name, module: Module) -> bool:
     """Whether the same state is given again and again: in a loop, or by the caller in one."""
     loop = module.enclosing(state, ast.For, ast.While)
     if loop is not None:
-        return not any(
-            isinstance(node, ast.Name) and node.id == state.id and isinstance(node.ctx, ast.Store)
-            for node in ast.walk(loop)
-        )
+        return not _sets(loop, state.id)
     for function in module.functions_around(state):
         if function is not None and state.id in {a.arg for a in function.args.args}:
             sites = module.program.call_sites(module, function)
-            return any(
-                call.module.enclosing(call.node, ast.For, ast.While) is not None for call in sites
-            )
+            place = [a.arg for a in function.args.args].index(state.id)
+            return any(_gives_the_same(call, place) for call in sites)
     return False
+
+
+def _gives_the_same(call: Call, place: int) -> bool:
+    """Whether a call in a loop gives a name there that the loop does not set."""
+    loop = call.module.enclosing(call.node, ast.For, ast.While)
+    given = call.node.args[place] if place < len(call.node.args) else None
+    result = call.module.parent(call.node)  # what the function hands back is what it was given
+    return loop is not None and isinstance(given, ast.Name) and not _sets(loop, given.id, result)
+
+
+def _sets(loop: ast.AST, name: str, but: ast.AST | None = None) -> bool:
+    """Whether a loop sets a name, besides in one statement."""
+    apart = {*ast.walk(but)} if but is not None else set()
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(loop)
+        if node not in apart
+    )
 
 
 _LOST = loop(
@@ -72,7 +94,7 @@ RULE = Rule(
     title="An optimizer that begins again in every step",
     why="Nothing in JAX changes in place: `update` returns the new moments and counters. Without "
     "them every step of Adam is its first, the sign of the gradient times the rate, and a "
-    "schedule stays at its begin.",
+    "schedule stays at its beginning.",
     wrong=_LOST,
     right=_LOST.replace("updates, _ =", "updates, state ="),
     check=check,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,16 +20,20 @@ if TYPE_CHECKING:
 _OPTIMIZERS = ("flax.nnx.Optimizer", "flax.nnx.optimizer.Optimizer")
 
 
+_ASKS_VERSION = re.compile(r"ModelAndOptimizer|hasattr\(nnx|flax\.__version__")
+
+
 def check(subject: Subject) -> Iterator[Finding]:
     """Find optimizers without `wrt`, and updates without the model."""
     program = subject.program
-    if older(program, "flax", "0.11"):
+    texts = (module.code for module in program.modules)
+    if older(program, "flax", "0.11") or any(map(_ASKS_VERSION.search, texts)):
         return
     for name, call in calls_of(program):
         if name in _OPTIMIZERS and not call.has_star and "wrt" not in call.bound():
             yield Finding(
                 span=call.module.span(call.node),
-                message="nnx.Optimizer without wrt: TypeError since Flax 0.11",
+                message="nnx.Optimizer without `wrt=`: TypeError since Flax 0.11",
                 hint="say what is trained: `nnx.Optimizer(model, tx, wrt=nnx.Param)`",
             )
         elif _updates_alone(call):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.pysource.syntax.nodes import names_in
+from crosscast_reading.pysource.syntax.nodes import keyword, names_in
 from crosscast_reading.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -26,7 +26,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             if loop is None or defined is None:
                 continue
             home, function = defined
+            if not _trains(function, home):
+                continue
             names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+            if home.class_of(function) is not None and call.receiver is not None:
+                names = names[1:]
             given = dict(zip(names, call.node.args, strict=False))
             given |= {k.arg: k.value for k in call.node.keywords if k.arg}
             for name, value in given.items():
@@ -50,6 +54,21 @@ def _is_new(name: str, loop: ast.stmt) -> bool:
     )
 
 
+def _trains(function: Function, module: Module) -> bool:
+    """Whether a function takes gradients."""
+    calls = (module.call(node) for node in ast.walk(function) if isinstance(node, ast.Call))
+    return any(call.method in ("grad", "value_and_grad") for call in calls)
+
+
+def _evaluates(call: ast.Call) -> bool:
+    """Whether a model is told not to drop anything."""
+    for name, off in (("train", False), ("training", False), ("deterministic", True)):
+        value = keyword(call, name)
+        if isinstance(value, ast.Constant) and value.value is off:
+            return True
+    return False
+
+
 def _is_drawn_from(name: str, function: Function, module: Module) -> bool:
     """Whether a parameter is given to dropout as it is."""
     drawn = False
@@ -58,10 +77,15 @@ def _is_drawn_from(name: str, function: Function, module: Module) -> bool:
             call = module.call(node)
             if call.method in _DERIVES and name in names_in(*node.args):
                 return False
-            for given in node.keywords:
-                streams = given.value if given.arg == "rngs" else None
-                if isinstance(streams, ast.Dict):
-                    drawn |= any(isinstance(v, ast.Name) and v.id == name for v in streams.values)
+            streams = keyword(node, "rngs")
+            if isinstance(streams, ast.Dict) and not _evaluates(node):
+                drawn |= any(
+                    isinstance(key, ast.Constant)
+                    and key.value == "dropout"
+                    and isinstance(value, ast.Name)
+                    and value.id == name
+                    for key, value in zip(streams.keys, streams.values, strict=True)
+                )
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
             return False
     return drawn

@@ -23,11 +23,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         if isinstance(length, ast.BinOp) and isinstance(length.op, ast.Sub):
             text = call.module.text
-            if text(length.right) == text(warmup):
+            if text(length.right) == text(warmup) and "join_schedules" not in call.module.code:
                 yield Finding(
                     span=call.module.span(length),
-                    message=f"decay_steps counts the warm-up, too: less {text(warmup)}, the rate "
-                    "is at its end that much too early",
+                    message=f"decay_steps includes the warm-up: with {text(warmup)} subtracted, "
+                    "the rate reaches its end that many steps too early",
                     hint=f"give the whole length: `decay_steps={text(length.left)}`",
                 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from typing import Any
 
 import jax
@@ -39,7 +39,8 @@ def join_processes(args: argparse.Namespace, settings: Settings) -> None:
     jax.config.update("jax_enable_preemption_service", False)
     # On a CPU an exchange fails at once where a process has ended. Without this, one
     # that fails would wait for the others at its end, and they for it, for minutes.
-    jax.config.update("jax_enable_recoverability", args.device == "cpu")
+    on_cpu = args.device == "cpu" or not entry_points(group="jax_plugins")
+    jax.config.update("jax_enable_recoverability", on_cpu)
     host, port = os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     local = int(os.environ["LOCAL_RANK"])  # of the devices of this machine
