@@ -55,9 +55,9 @@ class Link:
 
 def chains(program: Program) -> Iterator[tuple[Call, Sequence[Link]]]:
     """Yield every `optax.chain` that is no link of another one; chains in it are unfolded."""
-    found = [call for name, call in calls_of(program) if name == "optax.chain"]
-    inner = {node for call in found for node in _arguments(call)}
-    for call in found:
+    made = [call for name, call in calls_of(program) if name == "optax.chain"]
+    inner = {node for call in made for node in _arguments(call)}
+    for call in made:
         if call.node not in inner:
             yield call, _links(call, _DEPTH)
 
