@@ -36,11 +36,6 @@ class Link:
     call: Call | None = None
 
     @property
-    def known(self) -> bool:
-        """Whether it is one of optax."""
-        return self.call is not None
-
-    @property
     def is_optimizer(self) -> bool:
         """Whether it turns gradients into updates, with the rate and its sign."""
         return self.name in _OPTIMIZERS

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast_jax.answers.names import reads
 from crosscast_reading.pysource.names.containers import chase
 
 if TYPE_CHECKING:
@@ -34,21 +35,10 @@ class ScaledGradients:
         if not isinstance(target, ast.Name):
             return True
         loop = self.module.enclosing(self.node, ast.For, ast.While)
-        if loop is not None and _reads(loop, target.id):  # the next round may be what reads it
+        if loop is not None and reads(loop, target.id):  # the next round may be what reads it
             return True
         home: ast.AST = self.module.function_of(self.node) or self.module.tree
-        return any(
-            isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Load)
-            and node.lineno > self.node.lineno
-            for node in ast.walk(home)
-        )  # fmt: skip
-
-
-def _reads(around: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-        for node in ast.walk(around)
-    )
+        return reads(home, target.id, after=self.node.lineno)
 
 
 def scaled_gradients(program: Program) -> Iterator[ScaledGradients]:

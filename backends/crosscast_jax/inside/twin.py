@@ -2,9 +2,9 @@
 
 What a compiled function computes can be seen only by compiling it with what tells of it, and XLA
 may then fuse, and so round, otherwise. So in a watched window each compiled function of the script
-is executed twice. The first execution is that of a twin, traced anew with the watcher in place: it
-gets the same arguments, donates none, and its results are thrown away. The second is the script's
-own, whose compiled program and results nothing changes.
+is executed twice. First comes a twin, which is traced again with the watcher in place. It gets the
+same arguments, donates none, and its results are thrown away. Then comes the script's own function,
+whose compiled program and results are those of an unwatched run.
 """
 
 from __future__ import annotations

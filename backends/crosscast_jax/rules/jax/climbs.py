@@ -32,8 +32,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         if not all(_KEEPS_SIGN.fullmatch(link.name) for link in links):
             continue
-        factors = [plain(link.call.argument("step_size")) for link in links
-                   if link.name == "scale" and link.call is not None]  # fmt: skip
+        scales = [link.call for link in links if link.name == "scale" and link.call is not None]
+        factors = [plain(call.argument("step_size")) for call in scales]
         signs = [
             value > 0
             for value in factors

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
 
 _SEVERAL = re.compile(r"ensemble|population|member|seed|replica_?id", re.I)
-"""Words of programs that train several models on purpose."""
+"""Words in the names of functions, or of what they get, that train several models on purpose."""
 _JOINS = re.compile(r"pmean|psum|all_?gather|all_?reduce|reduce_scatter|cross_replica|sync_\w*grad")
 _MAPS = ("jax.pmap", "flax.nnx.pmap")
 _GRADIENTS = frozenset({"grad", "value_and_grad"})
@@ -30,8 +30,7 @@ _APPLIED = frozenset({"apply_gradients", "apply_updates"})
 def check(subject: Subject) -> Iterator[Finding]:
     """Find functions under pmap that apply their own gradients, in programs that join none."""
     program = subject.program
-    texts = [module.code for module in program.modules]
-    if any(_JOINS.search(text) or _SEVERAL.search(text) for text in texts):
+    if any(_JOINS.search(module.code) for module in program.modules):
         return
     for module in program.modules:
         for function in module.every(ast.FunctionDef):
@@ -41,7 +40,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             words = {call.method for call in calls}
             if mapped is None or not words & _GRADIENTS or not words & _APPLIED:
                 continue
-            if words & _LOOPS or any(map(_may_join, calls)):
+            named = (function.name, *(argument.arg for argument in function.args.args))
+            if any(map(_SEVERAL.search, named)) or words & _LOOPS or any(map(_may_join, calls)):
                 continue
             yield Finding(
                 span=module.span(mapped),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import links_of
+from crosscast_jax.answers.names import sets
 from crosscast_jax.rules.jax._examples import loop
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -54,7 +55,7 @@ def _comes_again(state: ast.Name, module: Module) -> bool:
     """Whether the same state is given again and again: in a loop, or by the caller in one."""
     loop = module.enclosing(state, ast.For, ast.While)
     if loop is not None:
-        return not _sets(loop, state.id)
+        return not sets(loop, state.id)
     for function in module.functions_around(state):
         if function is not None and state.id in {a.arg for a in function.args.args}:
             sites = module.program.call_sites(module, function)
@@ -68,17 +69,7 @@ def _gives_the_same(call: Call, place: int) -> bool:
     loop = call.module.enclosing(call.node, ast.For, ast.While)
     given = call.node.args[place] if place < len(call.node.args) else None
     result = call.module.parent(call.node)  # what the function hands back is what it was given
-    return loop is not None and isinstance(given, ast.Name) and not _sets(loop, given.id, result)
-
-
-def _sets(loop: ast.AST, name: str, but: ast.AST | None = None) -> bool:
-    """Whether a loop sets a name, besides in one statement."""
-    apart = {*ast.walk(but)} if but is not None else set()
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(loop)
-        if node not in apart
-    )
+    return loop is not None and isinstance(given, ast.Name) and not sets(loop, given.id, result)
 
 
 _LOST = loop(

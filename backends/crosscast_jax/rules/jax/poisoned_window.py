@@ -12,7 +12,7 @@ from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
 
-_BEFORE = re.compile(r"zero_nans|nan_to_num|isfinite|is_finite")
+_BEFORE = re.compile(r"zero_nans|nan_to_num|isfinite\(|is_finite\(")
 """What may take out what is not finite before it is added up."""
 
 

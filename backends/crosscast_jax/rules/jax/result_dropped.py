@@ -1,4 +1,4 @@
-"""CL018: new weights that nobody keeps."""
+"""CL018: new weights that are dropped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RULE = Rule(
     name="new-weights-dropped",
     topic="jax",
     severity=Severity.ERROR,
-    title="New weights that nobody keeps",
+    title="New weights that are dropped",
     why="Arrays of JAX do not change. `optax.apply_updates` and `TrainState.apply_gradients` "
     "return what is new, and a statement that drops it leaves weights, moments and counters "
     "as they are.",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Severity
+from crosscast_jax.answers.names import sets
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import keyword, names_in
 from crosscast_reading.sources.subject import Subject
@@ -34,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             given = dict(zip(names, call.node.args, strict=False))
             given |= {k.arg: k.value for k in call.node.keywords if k.arg}
             for name, value in given.items():
-                if not isinstance(value, ast.Name) or _is_new(value.id, loop):
+                if not isinstance(value, ast.Name) or sets(loop, value.id):
                     continue
                 if _is_drawn_from(name, function, home):
                     yield Finding(
@@ -44,14 +45,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                         hint=f"derive one for each step: `jax.random.fold_in({value.id}, step)`",
                         related=(home.span(function),),
                     )
-
-
-def _is_new(name: str, loop: ast.stmt) -> bool:
-    """Whether a name is set anywhere in a loop, or by it."""
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(loop)
-    )
 
 
 def _trains(function: Function, module: Module) -> bool:
@@ -71,6 +64,8 @@ def _evaluates(call: ast.Call) -> bool:
 
 def _is_drawn_from(name: str, function: Function, module: Module) -> bool:
     """Whether a parameter is given to dropout as it is."""
+    if sets(function, name):
+        return False
     drawn = False
     for node in ast.walk(function):
         if isinstance(node, ast.Call):
@@ -86,8 +81,6 @@ def _is_drawn_from(name: str, function: Function, module: Module) -> bool:
                     and value.id == name
                     for key, value in zip(streams.keys, streams.values, strict=True)
                 )
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            return False
     return drawn
 
 

@@ -12,7 +12,7 @@ from crosscast_reading.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find loss scales whose first result nobody reads."""
+    """Find loss scales whose first result is not read."""
     for results in scaled_gradients(subject.program):
         if not results.is_read(0):
             yield Finding(
