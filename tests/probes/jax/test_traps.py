@@ -65,3 +65,12 @@ def test_the_length_of_a_schedule_counts_its_warm_up(found: dict[str, Any]) -> N
 
 def test_an_optimizer_of_nnx_wants_the_model(found: dict[str, Any]) -> None:
     assert found["nnx"] == ["TypeError", "TypeError", ""]
+
+
+def test_new_weights_are_returned_and_the_old_ones_stay(found: dict[str, Any]) -> None:
+    assert found["dropped"] == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_devices_under_pmap_join_nothing_by_themselves(found: dict[str, Any]) -> None:
+    assert found["apart"] == [0.0, -2.0]
+    assert found["joined"] == [-1.0, -1.0]

@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
-from flax.training import dynamic_scale
+from flax.training import dynamic_scale, train_state
+
+jax.config.update("jax_num_cpu_devices", 2)
 
 
 def updates(tx: optax.GradientTransformation, gradients: list[float], *, keeps: bool = True) -> Any:
@@ -73,6 +75,29 @@ def of_nnx() -> list[str]:
     ]
 
 
+def dropped() -> list[float]:
+    """Return weights of 1 whose new values were dropped, then the new values."""
+    tx, one = optax.sgd(1.0), jnp.ones(())
+    weights = {"kernel": one}
+    state = train_state.TrainState.create(apply_fn=lambda: None, params=weights, tx=tx)
+    new = (
+        optax.apply_updates(weights, {"kernel": -one}),
+        state.apply_gradients(grads=weights).params,
+    )
+    return [float(found["kernel"]) for found in (weights, state.params, *new)]
+
+
+def of_devices(*, joins: bool) -> list[float]:
+    """Return the weight of each of two devices after one step with rows of its own."""
+
+    def step(weight: jax.Array, row: jax.Array) -> jax.Array:
+        gradient = jax.grad(lambda w: w * row)(weight)
+        return weight - (jax.lax.pmean(gradient, "batch") if joins else gradient)
+
+    found = jax.pmap(step, axis_name="batch")(jnp.ones(2), jnp.asarray([1.0, 3.0]))
+    return [float(weight) for weight in found]
+
+
 CLIP = optax.clip_by_global_norm(1.0)
 print(
     json.dumps(
@@ -108,6 +133,9 @@ print(
             "masked": masked(),
             "rates": rates(),
             "nnx": of_nnx(),
+            "dropped": dropped(),
+            "apart": of_devices(joins=False),
+            "joined": of_devices(joins=True),
         }
     )
 )

@@ -118,5 +118,5 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("pmap",),
-    sources=("JAX documentation, pmap and collectives",),
+    sources=("JAX documentation, pmap and collectives", "tests/probes/jax/test_traps.py"),
 )

@@ -60,5 +60,8 @@ RULE = Rule(
     right=loop("optax.adam(1e-3)"),
     check=check,
     hints=("apply_updates", "apply_gradients"),
-    sources=("optax 0.2.8, _src/update.py", "flax 0.12.8, training/train_state.py"),
+    sources=(
+        *("optax 0.2.8, _src/update.py", "flax 0.12.8, training/train_state.py"),
+        "tests/probes/jax/test_traps.py",
+    ),
 )
