@@ -18,7 +18,7 @@ from recipe_texts import problems_of, recipe_of, text_of
 def derived(**raw: Any) -> dict[str, Any]:
     collect = Collector()
     data = derive(raw, collect)
-    assert collect.found == []
+    assert collect.diagnostics == []
     return data
 
 
@@ -160,7 +160,7 @@ def test_warm_up_steps_and_ratio_exclude_each_other() -> None:
     collect = Collector()
     schedule = {"total_steps": 10, "warmup_steps": 0, "warmup_ratio": 0.1}
     derive({"schedule": schedule}, collect)
-    assert [(diagnostic.code, diagnostic.path) for diagnostic in collect.found] == [
+    assert [(diagnostic.code, diagnostic.path) for diagnostic in collect.diagnostics] == [
         ("CC203", "schedule.warmup_ratio")
     ]
 

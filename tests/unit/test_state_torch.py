@@ -17,7 +17,7 @@ from torch_states import SCALED, SCALER, Tree, codes, read, tensor, tree_of
 @pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.module.", "model."])
 def test_a_usual_file(prefix: str) -> None:
     state, collect, account = read(tree_of(small_recipe(), prefix))
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert (state.windows, state.updates, state.scale) == (6, 6, None)
     for name, array in state.weights.items():  # every moment is with its weight
         number = array.flat[0] - 0.25
@@ -45,7 +45,7 @@ def test_a_file_of_lightning() -> None:
         "pytorch-lightning_version": "2.5",
     }
     state, collect, _ = read(lightning)
-    assert [diagnostic.code for diagnostic in collect.found] == ["CC965"]
+    assert [diagnostic.code for diagnostic in collect.diagnostics] == ["CC965"]
     assert (state.windows, state.updates) == (6, 6)
 
 
@@ -62,7 +62,7 @@ def test_one_group_and_names_in_the_file() -> None:
         slots = {s: tensor(np.full(shape, number)) for s in ("exp_avg", "exp_avg_sq")}
         tree["optimizer"]["state"][number] = slots | {"step": tensor(6.0)}
     state, collect, _ = read(tree, recipe)
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert state.moments["exp_avg"][names[3]].flat[0] == 3
     backwards = names[::-1]
     groups[0]["param_names"] = backwards
@@ -71,7 +71,7 @@ def test_one_group_and_names_in_the_file() -> None:
         slots = {s: tensor(np.full(shape, number)) for s in ("exp_avg", "exp_avg_sq")}
         tree["optimizer"]["state"][number] = slots | {"step": tensor(6.0)}
     state, collect, account = read(tree, recipe)
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert state.moments["exp_avg"][names[-1]].flat[0] == 0
     assert "by the names in the file" in {row.how for row in account.rows}
 
@@ -86,7 +86,7 @@ def test_old_names_and_constant_buffers() -> None:
         renamed[name] = value
     tree["model"] = {"bert.embeddings.position_ids": tensor(np.arange(5))} | renamed
     state, collect, account = read(tree)
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert "bert.embeddings.LayerNorm.bias" in state.weights
     assert ("constant buffers", "left out") in {(r.part, r.verdict) for r in account.rows}
 
@@ -100,13 +100,13 @@ def test_loss_scales() -> None:
         ("MixedPrecision", SCALER | {"scale": tensor(512.0)}),
     ):
         state, collect, account = read(tree | {key: saved}, recipe, windows=9)
-        assert collect.found == [], key
+        assert collect.diagnostics == [], key
         assert state.scale is not None
         assert (state.scale.scale, state.scale.good, state.scale.bad) == (512.0, 3, 0)
         assert (state.windows, state.updates) == (9, 6)
         assert ("hopeless windows", "reset") in {(r.part, r.verdict) for r in account.rows}
     _, collect, _ = read(tree | {"scaler": SCALER, "windows": 8, "updates": 6}, recipe)
-    assert collect.found == []
+    assert collect.diagnostics == []
 
 
 def test_scaled_files_need_their_position() -> None:
@@ -118,7 +118,7 @@ def test_scaled_files_need_their_position() -> None:
     attempts = small_recipe(**SCALED, schedule="{name: linear, total_steps: 10, tick: attempt}")
     tree["scheduler"]["last_epoch"] = 8
     state, collect, _ = read(tree, attempts)
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert (state.windows, state.updates) == (8, 6)
 
 
@@ -133,7 +133,7 @@ def test_sgd_has_no_count_of_its_own() -> None:
         "param_groups": [group | {"params": list(range(len(names)))}],
     }
     found, collect, _ = read(tree, recipe)
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert (found.updates, set(found.moments)) == (6, {"momentum_buffer"})
     del tree["scheduler"]
     assert codes(read(tree, recipe)[1]) == ["CC967"] * 2
@@ -215,7 +215,7 @@ def test_files_that_are_refused(name: str) -> None:
     change(tree)
     _, collect, _ = read(tree)
     assert any(error.code == code and words in error.message for error in collect.errors), (
-        collect.found
+        collect.diagnostics
     )
 
 
@@ -244,7 +244,7 @@ def test_what_goes_nowhere_is_said() -> None:
     assert codes(collect) == []
     warnings = [
         diagnostic.message
-        for diagnostic in collect.found
+        for diagnostic in collect.diagnostics
         if diagnostic.severity is Severity.WARNING
     ]
     assert len(warnings) == 5
@@ -260,7 +260,7 @@ def test_a_window_that_had_begun_begins_again() -> None:
     inside = {"micro_step": 2, "grads": {"classifier.bias": tensor([0.5])}}
     state, collect, account = read(tree | inside)
     assert codes(collect) == []
-    assert [(diagnostic.code, diagnostic.severity) for diagnostic in collect.found] == [
+    assert [(diagnostic.code, diagnostic.severity) for diagnostic in collect.diagnostics] == [
         ("CC968", Severity.WARNING)
     ] * 2
     rows = {row.part: row.verdict for row in account.rows}
@@ -275,7 +275,7 @@ def test_averages() -> None:
         f"module.{name}": tensor(parameter.array + 1) for name, parameter in tree["model"].items()
     }
     state, collect, _ = read(tree | {"ema": averages | {"n_averaged": tensor(6)}}, recipe)
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert state.averages.keys() == state.weights.keys()
     state, *_ = read(tree | {"ema": {"shadow": dict(tree["model"])}}, recipe)
     assert state.averages.keys() == state.weights.keys()

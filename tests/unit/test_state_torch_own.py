@@ -80,6 +80,6 @@ def test_own_models_keep_their_names() -> None:
     group = SETTINGS | {"weight_decay": 0.01, "params": [0, 1]}
     tree = {"model": weights, "optimizer": {"state": slots, "param_groups": [group]}}
     state, collect, _ = read(tree, recipe)
-    assert collect.found == []
+    assert collect.diagnostics == []
     assert set(state.weights) == {"a.weight", "a.bias", "n.running_mean"}
     assert set(state.moments["exp_avg"]) == {"a.weight", "a.bias"}

@@ -213,7 +213,7 @@ def migrate_across(
 
 
 def _unchecked(results: Sequence[Result]) -> Iterator[Diagnostic]:
-    """Yield what could not be checked for mistakes."""
+    """Yield a diagnostic for everything that could not be checked for mistakes."""
     for result in results:
         if not result.is_finding and result.severity is Severity.ERROR:
             yield result.diagnostic()
@@ -281,8 +281,8 @@ def _loss_of(
 
 def _backends_of(targets: Sequence[str]) -> list[str]:
     """Return the frameworks of targets that run."""
-    found = [find_target(name) for name in targets]
-    return list(dict.fromkeys(target.backend.name for target in found if target.runs))
+    known_targets = [find_target(name) for name in targets]
+    return list(dict.fromkeys(target.backend.name for target in known_targets if target.runs))
 
 
 def _rows_of(
@@ -302,10 +302,10 @@ def _rows_of(
 
 def _own_models(model: CarriedModel | None, targets: Sequence[str]) -> dict[str, OwnModelText]:
     """Return the text of the model for every target."""
-    found = [find_target(name) for name in targets] if model is not None else []
+    known_targets = [find_target(name) for name in targets] if model is not None else []
     return {
         target.name: model_text(model, target)
-        for target in found
+        for target in known_targets
         if model is not None and target.runs
     }
 
@@ -317,9 +317,9 @@ def _for_targets(
     own_models: Mapping[str, OwnModelText],
 ) -> dict[str, Filled]:
     """Return fields with a model factory for every target where the model is a custom one."""
-    found = [find_target(name) for name in targets]
+    known_targets = [find_target(name) for name in targets]
     names: dict[str, bool] = {}
-    for target in found:
+    for target in known_targets:
         if target.runs:
             own = own_models.get(target.name, OwnModelText())
             names[target.backend.name] = names.get(target.backend.name, True) and bool(own.text)

@@ -13,11 +13,11 @@ from crosscast.targets.source_support import AllowedChange, installed_support
 @cache
 def all_changes() -> Mapping[str, AllowedChange]:
     """Return name to change, for all packages, crosscast's own first."""
-    found: dict[str, AllowedChange] = {}
+    changes: dict[str, AllowedChange] = {}
     for support in installed_support().values():
         for change in support.changes:
-            found.setdefault(change.name, change)
-    return found
+            changes.setdefault(change.name, change)
+    return changes
 
 
 def allowed(names: Iterable[str], api: str) -> frozenset[str]:
@@ -26,8 +26,8 @@ def allowed(names: Iterable[str], api: str) -> frozenset[str]:
     Raises:
         DiagnosticError: CC970 for a name that is unknown or of another API.
     """
-    found = frozenset(names)
-    for name in sorted(found):
+    change_names = frozenset(names)
+    for name in sorted(change_names):
         change = all_changes().get(name)
         if change is not None and change.api == api:
             continue
@@ -38,7 +38,7 @@ def allowed(names: Iterable[str], api: str) -> frozenset[str]:
         hint = f"did you mean {near[0]}?" if near else "see --list-changes"
         message = f"--allow {name}: unknown change"
         raise DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
-    return found
+    return change_names
 
 
 def or_allow(name: str, hint: str) -> str:

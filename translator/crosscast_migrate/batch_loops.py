@@ -57,7 +57,7 @@ def check_order(steps: Sequence[TrainingStep]) -> None:
 
 
 def computed(steps: Sequence[TrainingStep]) -> Iterator[str]:
-    """Yield what loops compute of the arrays of a batch for their model and their loss."""
+    """Yield the computations of loops on the arrays of a batch for their model and their loss."""
     yield from _given(steps)
     for loop, names, module in batch_loops(steps):
         yield from _of_inputs(loop, names, module)
@@ -78,7 +78,7 @@ def _of_inputs(loop: ast.For, names: Sequence[str], module: Module) -> Iterator[
 
 
 def _given(steps: Sequence[TrainingStep]) -> Iterator[str]:
-    """Yield what steps compute where they call their model."""
+    """Yield the computations of steps where they call their model."""
     for step in steps:
         for event in step.of("forward"):
             for given in event.node.args if isinstance(event.node, ast.Call) else ():
@@ -88,7 +88,7 @@ def _given(steps: Sequence[TrainingStep]) -> Iterator[str]:
 
 
 def _of_labels(loop: ast.For, labels: str, module: Module) -> Iterator[str]:
-    """Yield what the loss of a loop takes for labels, where that is not the labels."""
+    """Yield the values that the loss of a loop takes for labels, where they are not the labels."""
     plain, changed = {labels}, dict[str, str]()
     for node in (inner for statement in loop.body for inner in ast.walk(statement)):
         match node:
@@ -106,10 +106,10 @@ def _of_labels(loop: ast.For, labels: str, module: Module) -> Iterator[str]:
 
 
 def _is_loss(node: ast.Call, module: Module) -> bool:
-    found = loss_of_call(module.call(node))
-    if found is None:
-        found = loss_of_value(evaluate(node.func, module), node.func, module)
-    return bool(found.kind or found.named)
+    loss = loss_of_call(module.call(node))
+    if loss is None:
+        loss = loss_of_value(evaluate(node.func, module), node.func, module)
+    return bool(loss.kind or loss.named)
 
 
 def _is_plain(node: ast.expr, labels: set[str]) -> bool:
@@ -127,5 +127,5 @@ def _is_plain(node: ast.expr, labels: set[str]) -> bool:
 
 def module_of(module: Module, node: ast.AST) -> Module:
     """Return the module that a node is in."""
-    found = (m for m in module.program.modules if m.parent(node) is not None)
-    return next(found, module)
+    modules = (m for m in module.program.modules if m.parent(node) is not None)
+    return next(modules, module)

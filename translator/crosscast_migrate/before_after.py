@@ -45,7 +45,7 @@ def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[C
         sources: before the migration.
         texts: changed file to new text.
     """
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for members in group(sources):
         if not any(member.name in texts for member in members):
             continue
@@ -53,10 +53,10 @@ def compare_texts(sources: Sequence[Source], texts: Mapping[str, str]) -> list[C
         before_, after_ = lift(analyse(members)), lift(analyse(after))
         if before_.fields or after_.fields:
             name = members[0].name
-            found += _fields(name, before_, after_)
-            found += _operations(name, before_, after_)
-            found += _findings(name, members, after)
-    return found
+            comparisons += _fields(name, before_, after_)
+            comparisons += _operations(name, before_, after_)
+            comparisons += _findings(name, members, after)
+    return comparisons
 
 
 def _fields(name: str, before: Lifted, after: Lifted) -> Iterator[Comparison]:
@@ -120,9 +120,11 @@ def _findings(name: str, before: Sequence[Source], after: Sequence[Source]) -> I
 
 def _mistakes(results: Sequence[Result]) -> dict[str, str]:
     """Return code to message of findings, without notes."""
-    found = [result for result in results if result.is_finding]
+    findings = [result for result in results if result.is_finding]
     return {
-        finding.code: finding.message for finding in found if finding.severity is not Severity.NOTE
+        finding.code: finding.message
+        for finding in findings
+        if finding.severity is not Severity.NOTE
     }
 
 

@@ -183,20 +183,20 @@ def recipe_of(fields: Mapping[str, Filled]) -> Recipe | None:
 
 def diagnostics_of(fates: Sequence[Fate]) -> list[Diagnostic]:
     """Return a diagnostic for every mistake that was changed, or could not be kept."""
-    found = []
+    diagnostics = []
     for fate in fates:
         if fate.became == "cannot be kept":
             message = (
                 f"{fate.rule}: {fate.message}; a recipe cannot express this, so now {fate.instead}"
             )
-            found.append(_diagnostic("CC974", Severity.WARNING, message, fate))
+            diagnostics.append(_diagnostic("CC974", Severity.WARNING, message, fate))
         elif fate.became == "as it runs":
             message = f"{fate.rule}: {fate.message}; {fate.instead}"
-            found.append(_diagnostic("CC975", Severity.WARNING, message, fate))
+            diagnostics.append(_diagnostic("CC975", Severity.WARNING, message, fate))
         elif fate.became == "changed on purpose":
             message = f"{fate.rule}: {fate.message}; now {fate.instead}"
-            found.append(_diagnostic("CC973", Severity.NOTE, message, fate))
-    return found
+            diagnostics.append(_diagnostic("CC973", Severity.NOTE, message, fate))
+    return diagnostics
 
 
 def _diagnostic(code: str, severity: Severity, message: str, fate: Fate) -> Diagnostic:

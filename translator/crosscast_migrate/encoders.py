@@ -140,11 +140,11 @@ def _published(call: Call) -> Encoder | None:
 
 
 def _sizes(name: str) -> dict[str, float] | None:
-    if found := _PUBLISHED.fullmatch(name):
-        layers, hidden, heads, wide = _SIZES[found["size"]]
-        words = _WORDS[found["words"]]
-    elif found := _SMALL.fullmatch(name):
-        layers, hidden, heads = (int(digits) for digits in found.groups())
+    if match := _PUBLISHED.fullmatch(name):
+        layers, hidden, heads, wide = _SIZES[match["size"]]
+        words = _WORDS[match["words"]]
+    elif match := _SMALL.fullmatch(name):
+        layers, hidden, heads = (int(digits) for digits in match.groups())
         wide, words = 4 * hidden, _WORDS["uncased"]
     else:
         return None

@@ -117,12 +117,12 @@ def _bytes(file: Text, text: str | None = None) -> bytes:
 
 def with_execution(compared: Sequence[Comparison], execution: Execution) -> list[Comparison]:
     """Return the comparison with the results of the runs."""
-    found = [_upgraded(comparison, execution) for comparison in compared]
+    comparisons = [_upgraded(comparison, execution) for comparison in compared]
     field = execution.differs
-    if field and not any(comparison.field == field for comparison in found):
-        name = found[0].name if found else ""
-        found.append(_differs(name, field, execution))
-    return found
+    if field and not any(comparison.field == field for comparison in comparisons):
+        name = comparisons[0].name if comparisons else ""
+        comparisons.append(_differs(name, field, execution))
+    return comparisons
 
 
 def _upgraded(comparison: Comparison, execution: Execution) -> Comparison:
@@ -157,14 +157,14 @@ def diagnostics_of(execution: Execution) -> list[Diagnostic]:
 
 def plain(execution: Execution) -> dict[str, Any]:
     """Return the runs as plain data for JSON."""
-    found = execution.difference
+    difference = execution.difference
     return {
         "outcome": execution.outcome,
         "wording": execution.wording,
         "updates": execution.updates,
         "exact": execution.exact,
         "difference": None
-        if found is None
-        else {"update": found.update, "what": found.what, "words": found.words},
+        if difference is None
+        else {"update": difference.update, "what": difference.what, "words": difference.words},
         "notes": list(execution.notes),
     }

@@ -29,9 +29,9 @@ def held_back(sources: Sequence[Source], codemods: Sequence[Codemod]) -> Iterato
     hints = tuple(hint for codemod in held for hint in codemod.hints)
     if not any(has_word(source.text, hints) for source in sources):
         return
-    found = migrate_in_place(sources, held)
-    yield from found.problems
-    for era, own in _by_era(held, (*found.changes, *found.refusals)):
+    migration = migrate_in_place(sources, held)
+    yield from migration.problems
+    for era, own in _by_era(held, (*migration.changes, *migration.refusals)):
         places = "1 place is" if len(own) == 1 else f"{len(own)} places are"
         yield Diagnostic(
             code="CC981",

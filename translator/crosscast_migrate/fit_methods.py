@@ -48,10 +48,10 @@ def _weights(value: object) -> list[float]:
     """Return the weights of the classes 0, 1, ...; nothing if they are not known."""
     if not isinstance(value, Known) or not isinstance(value.value, dict):
         return []
-    found = {
+    weights = {
         key: part.value if isinstance(part, Known) else part for key, part in value.value.items()
     }
-    numbers = [found.get(place) for place in range(len(found))]
+    numbers = [weights.get(place) for place in range(len(weights))]
     if all(isinstance(n, int | float) and n > 0 for n in numbers):
         return [float(n) for n in numbers if isinstance(n, int | float)]
     return []

@@ -85,11 +85,15 @@ def _run_codemods(
     review: Review | None,
     sources: Sequence[Source],
 ) -> list[Result]:
-    found = distinct(
+    codemod_results = distinct(
         result for scope in _GROUPS for result in _in_scope(scope, codemods, sources, allowed)
     )
-    found = [result for result in found if not any(edit.file in spoilt for edit in result.edits)]
-    return found if review is None else review.decide(found, sources)
+    codemod_results = [
+        result
+        for result in codemod_results
+        if not any(edit.file in spoilt for edit in result.edits)
+    ]
+    return codemod_results if review is None else review.decide(codemod_results, sources)
 
 
 def _in_scope(
@@ -167,8 +171,8 @@ def _apply(codemod: Codemod, subject: Subject) -> list[Result]:
     main = subject.sources[0].name if subject.sources else ""
     what = f"codemod {codemod.code} {codemod.name} on {main}"
     work = partial(_results, codemod, subject)
-    found = guarded(failures, what, subject.sources, work) or []
-    return [*found, *map(of_diagnostic, failures)]
+    codemod_results = guarded(failures, what, subject.sources, work) or []
+    return [*codemod_results, *map(of_diagnostic, failures)]
 
 
 def _results(codemod: Codemod, subject: Subject) -> list[Result]:

@@ -94,7 +94,7 @@ def _declined(result: Result) -> Result:
 
 
 def key_of(members: Sequence[Result]) -> Key:
-    """Return what changes are recognized by after other lines have moved."""
+    """Return the key by which changes are recognized after other lines have moved."""
     return tuple(
         (result.code, result.file, result.message, result.span.text.strip() if result.span else "")
         for result in members
@@ -106,8 +106,8 @@ def diff_of_changes(members: Sequence[Result], texts: Mapping[str, Source]) -> s
     by_file: dict[str, list[Edit]] = {}
     for edit in dict.fromkeys(edit for result in members for edit in result.edits):
         by_file.setdefault(edit.file, []).append(edit)
-    found = []
+    diffs = []
     for name, edits in by_file.items():
         text = edited(texts[name], edits)
-        found.append("" if text is None else diff_of(texts[name], text))
-    return "".join(found)
+        diffs.append("" if text is None else diff_of(texts[name], text))
+    return "".join(diffs)

@@ -48,14 +48,14 @@ def with_labels(
 
 def _mean_of_labels(fields: Mapping[str, Filled]) -> Filled:
     steps, tail = fields["accumulation.steps"], fields.get("accumulation.tail")
-    found = replace(fields[_BY], value="token", how="derived", note="a row has several labels")
+    divisor = replace(fields[_BY], value="token", how="derived", note="a row has several labels")
     if steps.value != 1 or steps.how == "assumed":
         note = "the mean over labels of a window, where micro-batches have as many of them"
-        found = replace(found, how="assumed", note=note)
+        divisor = replace(divisor, how="assumed", note=note)
     if tail is not None and tail.value == _FLUSH:
         note = "a mean over labels has no short window that counts as a whole one"
-        found = replace(found, value=fields[_BY].value, how="assumed", note=note)
-    return found
+        divisor = replace(divisor, value=fields[_BY].value, how="assumed", note=note)
+    return divisor
 
 
 def _class_axis(network: Network) -> int:

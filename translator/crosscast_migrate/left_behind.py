@@ -127,13 +127,13 @@ _FITS = frozenset({"fit", "compile", "fit_generator", "train_on_batch"})
 
 
 def left_behind(program: Program) -> list[Left]:
-    """Return what a program does besides its steps."""
-    found: dict[Kind, list[Span]] = {}
+    """Return the work that a program does besides its steps."""
+    spans: dict[Kind, list[Span]] = {}
     for kind, span in _found(program):
-        places = found.setdefault(kind, [])
+        places = spans.setdefault(kind, [])
         if len(places) < _MOST and span.line not in {place.line for place in places}:
             places.append(span)
-    return [Left(kind, tuple(found[kind])) for kind in KINDS if kind in found]
+    return [Left(kind, tuple(spans[kind])) for kind in KINDS if kind in spans]
 
 
 def _found(program: Program) -> Iterator[tuple[Kind, Span]]:
@@ -191,7 +191,7 @@ def _of_results(node: ast.Assign, module: Module) -> bool:
 
 
 def _values(owner: ast.expr, module: Module) -> list[ast.expr | None]:
-    """Return what is assigned to a name, or to an entry that is written in the same way."""
+    """Return the values assigned to a name, or to an entry that is written in the same way."""
     if isinstance(owner, ast.Name):
         return [binding.assigned for binding in definitions(owner, module)]
     text = module.text(owner)

@@ -22,12 +22,12 @@ def to_fill_in(
 ) -> list[Diagnostic]:
     """Return a diagnostic for every missing field; one each for the model and the data."""
     unsaid = {path: filled for path, filled in fields.items() if filled.how == "assumed"}
-    found = []
+    diagnostics = []
     if any(filled.value == FACTORY for filled in unsaid.values()):
         why = next((own.reason for own in own_models.values() if own.reason), "")
         message = f"the model is not migrated: write build_model() in {FILE} next to each train.py"
         message += f" ({why})" if why else ""
-        found.append(
+        diagnostics.append(
             _missing(
                 "model",
                 message,
@@ -36,21 +36,23 @@ def to_fill_in(
         )
     elif any(path.startswith("model.") for path in unsaid):
         names = ", ".join(path for path in unsaid if path.startswith("model."))
-        found.append(_missing("model", f"the source does not define {names}", "set it with --set"))
+        diagnostics.append(
+            _missing("model", f"the source does not define {names}", "set it with --set")
+        )
     if any(path.startswith("data.") for path in unsaid if path != "data.shuffle"):
         own = fields["model.kind"].value == "custom"
         how = "save an array for each input and the labels" if own else "write it"
         how += " with numpy.savez" if own else " with `crosscast data`"
         message = f"the data is not migrated: {how}"
         message += f" ({rows.reason})" if rows is not None and rows.reason else ""
-        found.append(_missing("data", message, "or set the file: --set data.train=FILE"))
+        diagnostics.append(_missing("data", message, "or set the file: --set data.train=FILE"))
     for path, filled in unsaid.items():
         if not path.startswith(OWN):
             why = f" ({filled.note})" if filled.note else ""
             message = f"not defined by the source; {scalar(filled.value)} is a placeholder{why}"
             place = filled.places[0] if filled.places else None
-            found.append(_missing(path, message, f"set it: --set {path}=VALUE", place))
-    return found
+            diagnostics.append(_missing(path, message, f"set it: --set {path}=VALUE", place))
+    return diagnostics
 
 
 def undone(rows: CarriedRows | None) -> list[Diagnostic]:

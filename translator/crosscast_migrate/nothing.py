@@ -40,21 +40,21 @@ class Programs:
 
     def importing(self, modules: Sequence[str]) -> list[str]:
         """Return the files that import any of some modules."""
-        return [name for name, found in self.imported.items() if found & set(modules)]
+        return [name for name, imported in self.imported.items() if imported & set(modules)]
 
 
 def programs_of(sources: Sequence[Source]) -> Programs:
     """Read the Python files among sources."""
-    found = Programs()
+    programs = Programs()
     for source in sources:
         if kind_of(source) != "python":
             continue
         tree, problem = _tree(source)
         if tree is not None:
-            found.imported[source.name] = set(_imports(tree))
+            programs.imported[source.name] = set(_imports(tree))
         elif problem is not None:
-            found.unread[source.name] = problem
-    return found
+            programs.unread[source.name] = problem
+    return programs
 
 
 def _tree(source: Source) -> tuple[ast.Module | None, Diagnostic | None]:
@@ -93,13 +93,13 @@ def _unread_texts(
     paths: Sequence[str], known: set[str], words: tuple[str, ...]
 ) -> dict[str, Diagnostic]:
     """Return file to why it is no text, of Python files in folders that contain some words."""
-    found: dict[str, Diagnostic] = {}
+    problems: dict[str, Diagnostic] = {}
     for path in find_files([path for path in paths if path != STDIN])[0]:
         if path.suffix in PYTHON and str(path) not in known:
             problem = read_text(path)
             if isinstance(problem, Diagnostic) and has_word(_raw(path), words):
-                found[str(path)] = replace(problem, severity=Severity.WARNING)
-    return found
+                problems[str(path)] = replace(problem, severity=Severity.WARNING)
+    return problems
 
 
 def _raw(path: Path) -> str:
@@ -112,8 +112,8 @@ def _raw(path: Path) -> str:
 
 def places_by_api(sources: Sequence[Source], apis: Iterable[str]) -> dict[str, int]:
     """Return API to the number of places that a migration to it would change or refuse."""
-    found = {api: migrate_in_place(sources, codemods_to(api)) for api in apis}
-    return {api: len(there.changes) + len(there.refusals) for api, there in found.items()}
+    migrations = {api: migrate_in_place(sources, codemods_to(api)) for api in apis}
+    return {api: len(there.changes) + len(there.refusals) for api, there in migrations.items()}
 
 
 def fitting_api(sources: Sequence[Source]) -> str:

@@ -37,14 +37,14 @@ def other_steps(program: Program, steps: Sequence[TrainingStep]) -> list[Diagnos
         for event in step.of("forward")
         if isinstance(event.node, ast.Call)
     }
-    found = [
+    warnings = [
         *_partly_trained(program, models),
         *_evaluating(program, steps, models),
         *_left_out(steps),
     ]
     return [
         Diagnostic(code="CC938", severity=Severity.WARNING, span=span, message=message)
-        for span, message in dict(found).items()
+        for span, message in dict(warnings).items()
     ]
 
 

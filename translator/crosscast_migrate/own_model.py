@@ -21,8 +21,8 @@ def stub(backend: str, seen: Sequence[tuple[str, str]], reason: str = "") -> str
         seen: locations and texts of the source's calls of its model.
         reason: why the model was not read.
     """
-    found = load_backend(backend).framework
-    framework = None if found is None else found.own_model
+    backend_framework = load_backend(backend).framework
+    framework = None if backend_framework is None else backend_framework.own_model
     lines = ['"""Your model. train.py imports build_model from here."""', ""]
     if framework is not None:
         lines += [framework.imported, "", ""]

@@ -53,23 +53,23 @@ class CarriedRows:
     ignores: bool = False
     """Whether the rows have -100 for the label that counts for nothing."""
 
-    def settled(self, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    def settled(self, diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Return diagnostics without those about labels that the rows change themselves."""
-        return tuple(d for d in found if not (self.ignores and d.path == _IGNORES))
+        return tuple(d for d in diagnostics if not (self.ignores and d.path == _IGNORES))
 
     def fields(self) -> dict[str, Filled]:
         """Return the fields of the recipe."""
         places = (self.place,) if self.place is not None else ()
         note = f"written to {FILE}"
         module = FILE.removesuffix(".py")
-        found: dict[str, Filled] = {}
+        data_fields: dict[str, Filled] = {}
         if self.text:
-            found = {
+            data_fields = {
                 "data.source": Filled(value="custom", how="derived", places=places, note=note),
                 "data.train": Filled(value=f"{module}:train_rows", how="derived", places=places),
                 "data.eval": Filled(value=f"{module}:eval_rows", how="derived", places=places),
             }
-        return {**found, **self.order()}
+        return {**data_fields, **self.order()}
 
     def order(self) -> dict[str, Filled]:
         """Return the field that says whether the rows are shuffled, whoever writes them."""
@@ -116,8 +116,8 @@ def carried_rows(
     others = [call for call in loaders if call not in used]
     try:
         other = others[0] if len(others) == 1 else None
-        found = _written(train, other, inputs, classes=classes, ignored=ignored)
-        return replace(found, undone=undone)
+        rows = _written(train, other, inputs, classes=classes, ignored=ignored)
+        return replace(rows, undone=undone)
     except ForeignError as error:
         place = error.span or train.module.span(train.node)
         return CarriedRows(reason=error.reason, place=place, shuffle=_shuffle(train), undone=undone)
@@ -175,9 +175,9 @@ def _written(
     classes: bool,
     ignored: float | None,
 ) -> CarriedRows:
-    found = _dataset(train)
-    assert found is not None
-    node, module, scope = found
+    dataset = _dataset(train)
+    assert dataset is not None
+    node, module, scope = dataset
     assert isinstance(scope.node, ast.ClassDef)
     by_place = _are_tuples(scope, inputs)
     names = [*inputs, "labels"]
@@ -228,16 +228,16 @@ def _bound_names(code: Copied) -> set[str]:
     """Return the names that copied code defines, without the import of NumPy."""
     lines = (line for line in code.imports if line != "import numpy as np")
     tree = ast.parse("\n".join([*lines, *code.definitions]))
-    found: set[str] = set()
+    names: set[str] = set()
     for node in tree.body:
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
-                found.add(name)
+                names.add(name)
             case ast.Assign(targets=targets):
-                found.update(t.id for t in targets if isinstance(t, ast.Name))
+                names.update(t.id for t in targets if isinstance(t, ast.Name))
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                found.update(alias.asname or alias.name for alias in aliases)
-    return found
+                names.update(alias.asname or alias.name for alias in aliases)
+    return names
 
 
 def _method(scope: Scope) -> ast.FunctionDef:

@@ -41,14 +41,14 @@ def _head(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _bugs(data: Mapping[str, Any]) -> Iterator[str]:
-    found = [bug for bug in data["bugs"] if bug["became"] != "of no recipe"]
-    if not found:
+    bugs = [bug for bug in data["bugs"] if bug["became"] != "of no recipe"]
+    if not bugs:
         return
     yield "## Mistakes of the source"
     yield ""
     rows = [
         (bug["rule"], _at(bug["place"]), bug["message"], bug["became"], bug["instead"])
-        for bug in found
+        for bug in bugs
     ]
     yield from _table(("rule", "at", "the source", "became", "the new script"), rows)
 
@@ -134,11 +134,11 @@ def _emitted(field: Mapping[str, Any]) -> str:
 def _verified(data: Mapping[str, Any]) -> Iterator[str]:
     yield "## Proof"
     yield ""
-    found = data["verification"]
-    if found is None:
+    verification = data["verification"]
+    if verification is None:
         yield "Nothing was run. To run the scripts, use `crosscast migrate ... --verify`."
         return
-    for target in found["targets"]:
+    for target in verification["targets"]:
         stages = [(f["stage"], f["outcome"], f["wording"]) for f in target["stages"]]
         words = f" {target['wording']}" if not stages else ""
         yield f"{_code(target['target'])}: **{target['outcome']}**.{words}"
@@ -151,10 +151,10 @@ def _verified(data: Mapping[str, Any]) -> Iterator[str]:
         if target["outcome"] == "same":
             yield "The emitted script does what this recipe says (proven)."
             yield ""
-    if found["reading"] is None:
+    if verification["reading"] is None:
         yield f"{READ_ONLY[0].upper()}{READ_ONLY[1:]}."
         yield ""
-    reading = found["reading"]
+    reading = verification["reading"]
     if reading is not None:
         sentence = reading["sentence"]
         yield f"{sentence[0].upper()}{sentence[1:]}."

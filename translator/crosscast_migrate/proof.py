@@ -82,12 +82,12 @@ def _corrected(across: CrossMigration) -> Mapping[str, str]:
 
 def diagnostics_of(verification: Mapping[str, Any]) -> list[Diagnostic]:
     """Return a diagnostic for every target without a proof or with a failed one."""
-    found = []
+    diagnostics = []
     for target in verification["targets"]:
         if target["outcome"] == "cannot be verified here":
             message = f"{target['target']} cannot be verified here: {target['wording']}"
-            found.append(Diagnostic(code="CC976", severity=Severity.WARNING, message=message))
+            diagnostics.append(Diagnostic(code="CC976", severity=Severity.WARNING, message=message))
         elif target["outcome"] == "different":
             message = f"{target['target']} differs from the recipe: {target['wording']}"
-            found.append(Diagnostic(code="CC977", message=message))
-    return found
+            diagnostics.append(Diagnostic(code="CC977", message=message))
+    return diagnostics

@@ -38,13 +38,13 @@ def codemods_to(api: str) -> tuple[Codemod, ...]:
 
 @cache
 def _load() -> tuple[dict[str, Codemod], tuple[Diagnostic, ...]]:
-    found: dict[str, Codemod] = {}
+    codemods: dict[str, Codemod] = {}
     problems: list[Diagnostic] = []
     names: set[str] = set()
     for era, module in _modules(problems):
         try:
             codemod: Codemod = replace(importlib.import_module(module).CODEMOD, era=era)
-            taken = codemod.code in found or codemod.name in names
+            taken = codemod.code in codemods or codemod.name in names
             if taken or not _CODE.fullmatch(codemod.code):
                 raise ValueError(f"{codemod.code} {codemod.name} is malformed or taken")
             if codemod.api not in migration_apis():
@@ -52,9 +52,9 @@ def _load() -> tuple[dict[str, Codemod], tuple[Diagnostic, ...]]:
         except Exception as error:  # a third-party package may raise anything on import
             problems.append(not_loaded(f"codemod {module}", error))
         else:
-            found[codemod.code] = codemod
+            codemods[codemod.code] = codemod
             names.add(codemod.name)
-    return dict(sorted(found.items())), tuple(problems)
+    return dict(sorted(codemods.items())), tuple(problems)
 
 
 def _modules(problems: list[Diagnostic]) -> Iterator[tuple[Era, str]]:

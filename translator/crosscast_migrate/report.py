@@ -124,15 +124,15 @@ def _paths(fate: Fate) -> Iterator[str]:
 
 def emitted(arrived: TargetScripts, path: str) -> Sequence[Line]:
     """Return the lines that carry a field, or the first line of each operation it affects."""
-    found = arrived.carriers.get(path, ())
+    carrier_lines = arrived.carriers.get(path, ())
     section = f"{path.partition('.')[0]}."
     of = {kind: field for kind, field in FIELDS_OF_OPERATIONS.items() if kind in arrived.operations}
     kinds = [kind for kind, field in of.items() if field == path]
-    if len(found) <= _SHAPE and len(kinds) < _SHAPE:
-        return found
+    if len(carrier_lines) <= _SHAPE and len(kinds) < _SHAPE:
+        return carrier_lines
     kinds = kinds or [kind for kind, field in of.items() if field.startswith(section)]
     code = [_representative(arrived.operations[kind]) for kind in kinds]
-    return [line for line in code if not _is_comment(line)][:_SHAPE] or found[:_SHAPE]
+    return [line for line in code if not _is_comment(line)][:_SHAPE] or carrier_lines[:_SHAPE]
 
 
 def _representative(operation: Sequence[Line]) -> Line:
@@ -183,12 +183,12 @@ def _line_entry(across: CrossMigration, entry: Mapping[str, Any]) -> dict[str, A
     carried = {}
     for arrived in across.arrived:
         judged = _judged(arrived, path)
-        found = emitted(arrived, judged.path) if judged else ()
+        emitted_lines = emitted(arrived, judged.path) if judged else ()
         if operation in arrived.operations:
-            found = [_representative(arrived.operations[operation])]
+            emitted_lines = [_representative(arrived.operations[operation])]
         carried[arrived.compiled.target.name] = {
             "verdict": str(judged.row.verdict) if judged else "not carried",
-            "emitted": [_line(line) for line in found],
+            "emitted": [_line(line) for line in emitted_lines],
         }
     end = became(across, path) if path else "not carried"
     if operation and end not in ("changed on purpose", "kept"):
@@ -237,7 +237,7 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
 
 
 def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
-    """Yield what of the model and the loss is not carried."""
+    """Yield the parts of the model and the loss that are not carried."""
     place = across.model.place if across.model is not None else None
     places = [_place(across, place)] if place is not None else []
     for name, own in across.own_models.items():
@@ -312,8 +312,8 @@ def _place(across: CrossMigration, span: Span) -> dict[str, Any]:
 
 
 def _text(texts: Mapping[str, Sequence[str]], file: str, line: int) -> str:
-    found = texts.get(file, ())
-    return found[line - 1].strip() if 0 < line <= len(found) else ""
+    file_lines = texts.get(file, ())
+    return file_lines[line - 1].strip() if 0 < line <= len(file_lines) else ""
 
 
 def _line(line: Line) -> dict[str, Any]:

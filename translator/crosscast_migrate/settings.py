@@ -14,7 +14,7 @@ def parse_settings(texts: Sequence[str]) -> dict[str, object]:
     Raises:
         DiagnosticError: CC970 for another syntax.
     """
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for text in texts:
         path, equals, value = text.partition("=")
         parts = path.strip().split(".")
@@ -27,8 +27,8 @@ def parse_settings(texts: Sequence[str]) -> dict[str, object]:
         if not isinstance(data, dict) or set(data) != {"value"}:
             raise DiagnosticError(_wrong(text))
         setting = data["value"]
-        found[path.strip()] = list(setting) if isinstance(setting, tuple) else setting
-    return found
+        settings[path.strip()] = list(setting) if isinstance(setting, tuple) else setting
+    return settings
 
 
 def _wrong(text: str) -> Diagnostic:

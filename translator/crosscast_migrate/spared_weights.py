@@ -47,8 +47,8 @@ def spared_weights(
     words = {word for each in _words(program) for word in each}
     other = ""
     if network is not None:
-        found = (_other(network, words, program, backend) for backend in backends)
-        other = next(filter(None, found), "")
+        others = (_other(network, words, program, backend) for backend in backends)
+        other = next(filter(None, others), "")
     if network is not None and not other:
         return []
     shown = f", and {other}" if other else ""

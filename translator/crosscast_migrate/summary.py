@@ -120,7 +120,9 @@ def _risks(migrated: InPlaceMigration, compared: Sequence[Comparison], proof: st
     notes = len({change.hint for change in migrated.changes if change.hint})
     if notes:
         yield f"the new API behaves differently: see the {'note' if notes == 1 else 'notes'} below"
-    different = [f"{found.field} ({found.why})" for found in compared if _differs(found)]
+    different = [
+        f"{comparison.field} ({comparison.why})" for comparison in compared if _differs(comparison)
+    ]
     if different:
         yield f"different: {_listed(different)}"
     yield proof

@@ -52,18 +52,18 @@ def definitions(*paths: str, **values: Hashable) -> Mapping[str, Definition]:
         paths: files below `templates/migrated` whose definitions may use each other.
         values: what their templates read.
     """
-    found: dict[str, tuple[str, ast.stmt]] = {}
+    defined: dict[str, tuple[str, ast.stmt]] = {}
     for path in paths:
         text = written_text(path, **values)
         lines = text.splitlines(keepends=True)
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-                found[node.name] = "".join(lines[first - 1 : node.end_lineno]), node
+                defined[node.name] = "".join(lines[first - 1 : node.end_lineno]), node
     return MappingProxyType(
         {
-            name: Definition(name=name, text=text, needs=_needs(name, node, found))
-            for name, (text, node) in found.items()
+            name: Definition(name=name, text=text, needs=_needs(name, node, defined))
+            for name, (text, node) in defined.items()
         }
     )
 

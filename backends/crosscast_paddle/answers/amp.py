@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 def scalers(program: Program) -> list[Call]:
     """Return the scalers of a program that are not certainly disabled."""
-    found = []
+    calls = []
     for _name, call in matching(program, SCALER):
         if getattr(call.argument("enable"), "value", None) is not False:
-            found.append(call)
-    return found
+            calls.append(call)
+    return calls
 
 
 def casts(program: Program) -> list[tuple[Call, str]]:
     """Return the regions of auto_cast that are not certainly disabled, with the dtype."""
-    found = []
+    regions = []
     for _name, call in matching(program, CAST):
         if fixed(call.argument("enable")) is False:
             continue
         given = call.argument("dtype") if "dtype" in call.bound() else Known("float16")
         match given, types_in(given):
             case Known(flag=""), [kind]:
-                found.append((call, kind))
+                regions.append((call, kind))
             case _:
-                found.append((call, ""))
-    return found
+                regions.append((call, ""))
+    return regions
 
 
 def decorates(program: Program) -> list[Call]:

@@ -92,10 +92,10 @@ def _half_models(program: Program) -> Iterator[Site]:
     for name, call in calls_of(program):
         if not _LOADED.fullmatch(name) or not is_trained(program):
             continue
-        found = types_in(call.argument("dtype"))
-        if any(kind in HALVES for kind in found):
+        dtypes = types_in(call.argument("dtype"))
+        if any(kind in HALVES for kind in dtypes):
             chosen = call.bound()["dtype"]
-            yield site(call.node, call.module, found, chosen=chosen, mode="full")
+            yield site(call.node, call.module, dtypes, chosen=chosen, mode="full")
 
 
 def _is_decorate(cast_site: Site) -> bool:
@@ -136,11 +136,11 @@ def _cast(call: Call) -> Site:
     bound = call.bound()
     level = plain(call.argument("level")) if "level" in bound else "O1"
     mode = "full" if level == "O2" else "mixed"
-    found = (*_types(call), *_compared_types(call))
+    dtypes = (*_types(call), *_compared_types(call))
     return site(
         call.node,
         call.module,
-        tuple(dict.fromkeys(found)),
+        tuple(dict.fromkeys(dtypes)),
         switch=bound.get(_switch(call)),
         chosen=bound.get("dtype"),
         mode=mode,  # type: ignore[arg-type]

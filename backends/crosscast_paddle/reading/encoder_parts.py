@@ -24,7 +24,7 @@ _CLASSES = frozenset({"num_labels", "num_classes", "class_num"})
 
 
 def encoder_parts(program: Program, reader: str) -> Iterator[Fact]:
-    """Yield what a program says of its encoder beside a file with the sizes."""
+    """Yield the facts that a program states of its encoder beside a file with the sizes."""
     yield from _epsilon(program, reader)
     yield from _classes(program, reader)
 
@@ -32,9 +32,9 @@ def encoder_parts(program: Program, reader: str) -> Iterator[Fact]:
 def _epsilon(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the epsilon of all layer normalizations of a program, if it is the same in all."""
     calls = [call for _, call in matching(program, _NORMS)]
-    found = [call.argument("epsilon", Known(_USUAL)) for call in calls if not call.has_star]
-    values = {value.value if isinstance(value, Known) else None for value in found}
-    if len(found) != len(calls) or len(values) != 1:
+    epsilons = [call.argument("epsilon", Known(_USUAL)) for call in calls if not call.has_star]
+    values = {value.value if isinstance(value, Known) else None for value in epsilons}
+    if len(epsilons) != len(calls) or len(values) != 1:
         return
     (epsilon,) = values
     if isinstance(epsilon, float) and epsilon > 0:

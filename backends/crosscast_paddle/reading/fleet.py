@@ -135,22 +135,24 @@ def _strategy(module: Module) -> Iterator[Fact]:
             span = module.span(node)
             yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
         else:
-            found = entries(node.value, module)
-            if any(plain(value_of(*found[k])) not in (1, 0, -1) for k in _HYBRID if k in found):
+            settings = entries(node.value, module)
+            if any(
+                plain(value_of(*settings[k])) not in (1, 0, -1) for k in _HYBRID if k in settings
+            ):
                 span = module.span(node)
                 yield fact_of("parallel.kind", Known(("fleet_hybrid",)), span, reader=NAME)
 
 
 def _amp(node: ast.Assign, module: Module) -> Iterator[Fact]:
-    found = entries(node.value, module)
+    settings = entries(node.value, module)
     under = tuple(c.text for c in branches(node, module))
-    dynamic = found.get("use_dynamic_loss_scaling")
-    stated = any(name in found for name in SETTINGS)
+    dynamic = settings.get("use_dynamic_loss_scaling")
+    stated = any(name in settings for name in SETTINGS)
     value = value_of(*dynamic) if dynamic is not None else None
     yield from mode_facts(value, stated, module.span(node), under, NAME)
     for name, field in SETTINGS.items():
-        if name in found:
-            inner, where = found[name]
+        if name in settings:
+            inner, where = settings[name]
             setting = value_of(inner, where)
             yield fact_of(field, setting, where.span(inner), under=under, reader=NAME)
 
@@ -164,24 +166,24 @@ def _merge(node: ast.Assign, module: Module) -> Iterator[Fact]:
         yield fact_of("accumulation.loss_divided", Known("library"), span, reader=NAME)
 
 
-def _merge_configs(found: Entries, node: ast.AST, module: Module) -> Iterator[Fact]:
+def _merge_configs(settings: Entries, node: ast.AST, module: Module) -> Iterator[Fact]:
     span = module.span(node)
-    if "k_steps" in found:
-        inner, where = found["k_steps"]
+    if "k_steps" in settings:
+        inner, where = settings["k_steps"]
         value = located(value_of(inner, where), inner, where)
         yield fact_of("accumulation.steps", value, where.span(inner), reader=NAME)
-    average = value_of(*found["avg"]) if "avg" in found else None
+    average = value_of(*settings["avg"]) if "avg" in settings else None
     word = "library"
     if isinstance(average, Known):
         word = "yes" if average.value else "no"
     yield fact_of("accumulation.loss_divided", Known(word), span, reader=NAME)
 
 
-def _pipeline(found: Entries, node: ast.AST, module: Module) -> Iterator[Fact]:
+def _pipeline(settings: Entries, node: ast.AST, module: Module) -> Iterator[Fact]:
     """Yield the micro-batches that a pipeline splits every batch into; it divides their losses."""
-    if "accumulate_steps" not in found:
+    if "accumulate_steps" not in settings:
         return
-    inner, where = found["accumulate_steps"]
+    inner, where = settings["accumulate_steps"]
     value = located(value_of(inner, where), inner, where)
     if plain(value) == 1:
         return
@@ -198,11 +200,11 @@ def _wrapped(program: Program) -> Iterator[Fact]:
         span = call.module.span(call.node)
         shown = last(name)
         if shown == "GradientMergeOptimizer":
-            found = {k: (v, call.module) for k, v in call.bound().items()}
+            settings = {k: (v, call.module) for k, v in call.bound().items()}
             yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
             yield fact_of("accumulation.no_sync", Known("library"), span, reader=NAME)
             yield fact_of("accumulation.tail", Known("carried_over"), span, reader=NAME)
-            yield from _merge_configs(found, call.node, call.module)
+            yield from _merge_configs(settings, call.node, call.module)
         elif shown == "DistributedFusedLamb":
             yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
             yield from _fused(call)

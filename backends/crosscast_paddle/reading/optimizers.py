@@ -95,12 +95,14 @@ class PaddleOptimizerReader:
         yield from batch_facts(program, NAME)
         yield from encoder_parts(program, NAME)
         static = is_static(program)
-        found = with_subjects(called(list(optimizers(program))))
+        named_optimizers = with_subjects(called(list(optimizers(program))))
         told = False
-        for place, optimizer in enumerate(found):
+        for place, optimizer in enumerate(named_optimizers):
             by_hand = decay_by_hand(optimizer.call.module) if optimizer.family == "adam" else None
             if by_hand is not None:
-                optimizer = found[place] = replace(optimizer, family="adamw", coupled=False)
+                optimizer = named_optimizers[place] = replace(
+                    optimizer, family="adamw", coupled=False
+                )
                 yield from _decayed(optimizer, by_hand)
             yield from facts_of(optimizer, NAME)
             yield from _regularized(optimizer)
@@ -113,13 +115,13 @@ class PaddleOptimizerReader:
                     stepped=_stepped(optimizer, static),
                     # An operator of the graph counts whatever becomes of the gradients.
                     on_skip="steps" if static and ".fluid." in optimizer.name else "",
-                    under=only_under(optimizer, found),
+                    under=only_under(optimizer, named_optimizers),
                 )
             )
             told = told or any(fact.field == "schedule.name" for fact in scheduled)
             yield from scheduled
         yield from _clips(program)
-        if not found:
+        if not named_optimizers:
             yield from unseen_clips(program, NAME)
             yield from unseen_processes(program, NAME)
         yield from _clips_of_callers(program)
@@ -130,12 +132,12 @@ class PaddleOptimizerReader:
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program creates."""
-    found: dict[tuple[ast.AST, str], OptimizerCall] = {}
+    optimizer_calls: dict[tuple[ast.AST, str], OptimizerCall] = {}
     for name, call in matching(program, OPTIMIZER):
         family = family_of(last(name))
         if family:  # a choice of two classes is two optimizers
             made = optimizer_call(call, name, family, coupled=family in _COUPLED)
-            found.setdefault((call.node, family), made)
+            optimizer_calls.setdefault((call.node, family), made)
     for call in program.calls():
         match call.node.func:
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, word, *_]):
@@ -143,8 +145,8 @@ def optimizers(program: Program) -> Iterator[OptimizerCall]:
                     name = text_value(value_of(word, call.module))
                     family = family_of(name) or "selectable"
                     made = optimizer_call(call, name, family, coupled=family in _COUPLED)
-                    found.setdefault((call.node, family), made)
-    yield from found.values()
+                    optimizer_calls.setdefault((call.node, family), made)
+    yield from optimizer_calls.values()
 
 
 def _decayed(optimizer: OptimizerCall, decay: DecayByHand) -> Iterator[Fact]:
@@ -158,7 +160,7 @@ def _decayed(optimizer: OptimizerCall, decay: DecayByHand) -> Iterator[Fact]:
 
 
 def _stepped(optimizer: OptimizerCall, static: bool) -> str:
-    """Return what advances the schedule if it is not the program; empty if the program does.
+    """Return the event that advances the schedule; empty if the program advances it itself.
 
     In `fluid`, those counted in updates advance whenever an optimizer asks for the rate.
     """

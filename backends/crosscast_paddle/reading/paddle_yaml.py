@@ -117,8 +117,8 @@ def _tell_parts(writer: SettingWriter, setting: Setting | None) -> None:
 
 def _tell_pair(writer: SettingWriter, both: Setting) -> None:
     """Record betas that a file writes as text: `(0.9, 0.999)`."""
-    if found := _PAIR.fullmatch(both.text.strip()):
-        for index, beta in enumerate(found.groups()):
+    if match := _PAIR.fullmatch(both.text.strip()):
+        for index, beta in enumerate(match.groups()):
             one = Setting(name="betas", value=float(beta), places=both.places)
             writer.number(f"optimizer.betas.{index}", one)
 

@@ -38,7 +38,7 @@ _SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradS
 
 
 def rates(program: Program, reader: str, *, static: bool, told: bool = False) -> Iterator[Fact]:
-    """Yield what advances the learning rate, and whether another file defines the schedule.
+    """Yield the event that advances the rate, and whether another file defines the schedule.
 
     Args:
         program: the files.
@@ -78,9 +78,9 @@ def _steps(program: Program) -> Iterator[Call]:
 def _behind(steps: list[Call], reader: str) -> Iterator[Fact]:
     """Yield the schedule that is advanced, where its optimizer gets it later or never."""
     for call in steps:
-        found = course_of(call.receiver, call.module) if call.receiver is not None else None
-        if found is not None and found.decay and _SCHEDULE.match(call.name):
-            yield from course_facts(found, reader, call.module.span(call.node))
+        course = course_of(call.receiver, call.module) if call.receiver is not None else None
+        if course is not None and course.decay and _SCHEDULE.match(call.name):
+            yield from course_facts(course, reader, call.module.span(call.node))
             return
 
 
@@ -145,7 +145,7 @@ def _adjusted(program: Program, reader: str) -> Iterator[Fact]:
 
 
 def _curve(rate: ast.expr, module: Module) -> RateCurve | None:
-    """Return what the assignment before a rate is set gives, step by step."""
+    """Return the curve that the assignment before a rate is set gives, step by step."""
     match definitions(rate, module):
         case [Binding(node=ast.Assign() as made, path=()) as binding]:
             curve = curve_of_assignment(made, binding.module)

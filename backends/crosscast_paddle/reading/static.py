@@ -57,14 +57,14 @@ class PaddleStaticReader:
 
 def is_static(program: Program) -> bool:
     """Whether the program builds a static graph (and no dynamic one)."""
-    found = False
+    builds_graph = False
     for name, call in calls_of(program):
         if _DYNAMIC.fullmatch(name):
             return False
         if call.method == "backward" and name.endswith("loss.backward"):
             return False
-        found = found or bool(_STATIC.fullmatch(name))
-    return found
+        builds_graph = builds_graph or bool(_STATIC.fullmatch(name))
+    return builds_graph
 
 
 def _minimizing(program: Program) -> Call | None:

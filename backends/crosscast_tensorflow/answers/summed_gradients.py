@@ -51,10 +51,10 @@ def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
     if any(_PRIVATE.search(module.code) for module in program.modules):
         return
     for total in gradient_sums(program):
-        found = length_of(total)
-        if found is None or _is_one(value_of(*found)):
+        window_length = length_of(total)
+        if window_length is None or _is_one(value_of(*window_length)):
             continue
-        yield total, found[1].text(found[0])
+        yield total, window_length[1].text(window_length[0])
 
 
 def _is_one(value: Value | None) -> bool:
@@ -139,11 +139,11 @@ def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
         if is_divided(total) is not False:
             continue
         related = total.applied
-        found = length_of(total)
+        window_length = length_of(total)
         function = total.module.function_of(total.node)
         if function is not None and function.name == "apply_gradients":
-            found = _given_by(found)  # a wrapper of optimizers
-        match found:
+            window_length = _given_by(window_length)  # a wrapper of optimizers
+        match window_length:
             case (given, home) if home is not module:
                 node, module = given, home  # a helper of another file does not know the number
         yield Finding(
@@ -264,7 +264,7 @@ def _first_length(window: SumWindow, length: str) -> str:
 
 
 def _advanced_by_update(window: SumWindow, total: GradientSum) -> str:
-    """Return what is wrong if the update at the end of a window advances its counter again."""
+    """Return the message if the update at the end of a window advances its counter again."""
     module, applied = window.module, total.applied
     counter = _without_offset(window.counter)
     if applied is None or not window.repeats or module.enclosing(window.test, ast.For, ast.While):
@@ -280,7 +280,7 @@ def _advanced_by_update(window: SumWindow, total: GradientSum) -> str:
 
 
 def _offset(counter: ast.expr) -> int | None:
-    """Return what is added to a counter before it is tested; None if it is not a small number."""
+    """Return the number added to a counter before it is tested; None if it is not a small one."""
     match counter:
         case ast.BinOp(op=ast.Add(), right=ast.Constant(value=int() as number)):
             return number

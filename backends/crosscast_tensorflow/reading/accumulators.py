@@ -94,8 +94,8 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
         steps, place = _said(*length), length[1].span(length[0])
     if steps is not None:
         yield fact_of("accumulation.steps", steps, place, reader=reader)
-    found = is_divided(applied[0]) if applied else None
-    divided = {True: "yes", False: "no" if length is not None else None, None: None}[found]
+    averaged = is_divided(applied[0]) if applied else None
+    divided = {True: "yes", False: "no" if length is not None else None, None: None}[averaged]
     if division is not None and divided != "no":
         place, divided = division.module.span(division.node), "yes"
     if divided is not None:
@@ -172,13 +172,13 @@ def accumulating_wrappers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
 
 
 def _lengths(call: Call, *, wraps: bool) -> list[ast.expr]:
-    """Return what a call gets under a name for a window; a wrapper also gets it in second place."""
+    """Return the arguments with names for a window; for a wrapper also the one in second place."""
     named = [k.value for k in call.node.keywords if _WORDS.fullmatch(k.arg or "")]
     return [*named, *call.node.args[1:2]] if wraps else named
 
 
 def _class_name(name: str, call: Call) -> str:
-    """Return what is called, without its module, which may not be known."""
+    """Return the name of the called class without its module, which may not be known."""
     return name.rpartition(".")[2].rpartition(":")[2] or call.method
 
 
@@ -206,7 +206,7 @@ def _sums(program: Program) -> Iterator[Call]:
 def _source_of(node: ast.expr, module: Module) -> str:
     """Return the text of the iterable of a loop variable in an expression."""
     names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    found: list[str] = []
+    texts: list[str] = []
     here: ast.AST | None = module.parent(node)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.ClassDef):
         pairs: list[tuple[ast.expr, ast.expr]] = []
@@ -217,22 +217,22 @@ def _source_of(node: ast.expr, module: Module) -> str:
         for target, source in pairs:
             inner = {n.id for n in walk(target) if isinstance(n, ast.Name)}
             if inner & names:
-                found.append(module.text(source))
-                found += _assigned(source, module)
+                texts.append(module.text(source))
+                texts += _assigned(source, module)
         here = module.parent(here)
-    found += _assigned(node, module)
-    return " " + " ".join(found)
+    texts += _assigned(node, module)
+    return " " + " ".join(texts)
 
 
 def _assigned(node: ast.expr, module: Module) -> list[str]:
-    found = []
+    texts = []
     for name in walk(node):
         if isinstance(name, ast.Name):
             for binding in definitions(name, module):
                 match binding:
                     case Binding(kind="assign", value=ast.expr() as value):
-                        found.append(binding.module.text(value)[:400])
-    return found
+                        texts.append(binding.module.text(value)[:400])
+    return texts
 
 
 def _divisions(module: Module) -> Iterator[Division]:
@@ -265,9 +265,9 @@ def _steps(division: Division | None, modules: dict[Module, None]) -> Value | No
         return value
     for module in modules:
         for node in module.nodes:
-            found = _counted_to(node, module)
-            if found is not None:
-                return _said(found, module)
+            number = _counted_to(node, module)
+            if number is not None:
+                return _said(number, module)
     return None
 
 
@@ -283,11 +283,11 @@ def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:
     """Return N of `step % N` and `range(N - 1)` if its name is about accumulation."""
     match node:
         case (
-            ast.Call(func=ast.Name(id="range"), args=[ast.BinOp(left=found) | found, *_])
-            | ast.BinOp(op=ast.Mod(), right=found)
+            ast.Call(func=ast.Name(id="range"), args=[ast.BinOp(left=number) | number, *_])
+            | ast.BinOp(op=ast.Mod(), right=number)
         ):
-            over_variables = isinstance(found, ast.Call)  # range(len(sums))
-            return found if not over_variables and _STEPS.search(module.text(found)) else None
+            over_variables = isinstance(number, ast.Call)  # range(len(sums))
+            return number if not over_variables and _STEPS.search(module.text(number)) else None
     return None
 
 

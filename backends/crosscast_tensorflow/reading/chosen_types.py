@@ -105,6 +105,6 @@ def _by_default(node: ast.expr, module: Module, hops: int) -> str:
     if inner is not None:
         return _by_default(inner, module, hops + 1)
     match definitions(node, module) if isinstance(node, ast.Name) else ():
-        case [Binding(kind="assign", value=ast.expr() as assigned) as found]:
-            return _by_default(assigned, found.module, hops + 1)
+        case [Binding(kind="assign", value=ast.expr() as assigned) as binding]:
+            return _by_default(assigned, binding.module, hops + 1)
     return ""

@@ -86,15 +86,15 @@ def _loop_of(total: GradientSum) -> ast.For | ast.While | None:
     """Return the innermost loop around addition and update, or the outermost around the first."""
     module = total.module
     ends = [a.node for a in total.every if a.module is module]
-    found: ast.For | ast.While | None = None
+    loop: ast.For | ast.While | None = None
     here: ast.AST | None = module.parent(total.node)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(here, ast.For | ast.While):
-            found = here
+            loop = here
             if any(inner in ends for inner in walk(here)):
                 break
         here = module.parent(here)
-    return found
+    return loop
 
 
 def _anew(

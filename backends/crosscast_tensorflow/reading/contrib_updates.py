@@ -77,5 +77,5 @@ def contrib_optimizers(program: Program, reader: str) -> Iterator[Fact]:
 
 
 def _given(call: Call) -> dict[str, ast.expr]:
-    found = dict(zip(_OPTIMIZE, call.node.args, strict=False))
-    return found | {k.arg or "": k.value for k in call.node.keywords}
+    arguments = dict(zip(_OPTIMIZE, call.node.args, strict=False))
+    return arguments | {k.arg or "": k.value for k in call.node.keywords}

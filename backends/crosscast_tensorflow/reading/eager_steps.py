@@ -71,18 +71,18 @@ def _compiles(program: Program, tapes: list[Call]) -> Iterator[bool]:
 
 def _callers(program: Program, tapes: list[Call]) -> set[Function]:
     """Return the functions that have a tape, and all that call one of them."""
-    found: set[Function] = set()
+    callers: set[Function] = set()
     queue = [(tape.module, tape.module.function_of(tape.node)) for tape in tapes]
     while queue:
         module, function = queue.pop()
-        if function is None or function in found:
+        if function is None or function in callers:
             continue
-        found.add(function)
+        callers.add(function)
         queue += [
             (site.module, site.module.function_of(site.node))
             for site in program.call_sites(module, function)
         ]
-    return found
+    return callers
 
 
 def _is_plain(function: Function, module: Module, program: Program) -> bool:

@@ -113,8 +113,8 @@ def _helpers(program: Program) -> Iterator[Site]:
         if not _POLICY.fullmatch(call.method):
             continue
         for given in [*call.node.args, *(k.value for k in call.node.keywords)][:1]:
-            found = types_in(value_of(given, call.module))
-            types = found if set(found) - {"float32"} else HALVES
+            named_types = types_in(value_of(given, call.module))
+            types = named_types if set(named_types) - {"float32"} else HALVES
             yield site(call.node, call.module, types, chosen=given)
 
 

@@ -71,6 +71,6 @@ def _tree(node: ast.expr, module: Module, depth: int = 0) -> Tree:
 
 
 def _keyed(node: ast.expr, key: ast.AST, module: Module, depth: int) -> Tree:
-    found = _tree(node, module, depth + 1)
-    found.key = module.span(key)
-    return found
+    tree = _tree(node, module, depth + 1)
+    tree.key = module.span(key)
+    return tree

@@ -66,10 +66,10 @@ class GradientSum:
 
 def gradient_sums(program: Program) -> tuple[GradientSum, ...]:
     """Return the sums of gradients of a program, in the order of the text."""
-    found = _INDEX.get(program)
-    if found is None:
-        found = _INDEX[program] = tuple(_find(program))
-    return found
+    sums = _INDEX.get(program)
+    if sums is None:
+        sums = _INDEX[program] = tuple(_find(program))
+    return sums
 
 
 def computes_gradients(node: ast.AST) -> bool:
@@ -82,7 +82,7 @@ def computes_gradients(node: ast.AST) -> bool:
 
 
 def gradient_flow(node: ast.expr, module: Module) -> list[tuple[ast.AST, Module]]:
-    """Return what is done with gradients before an expression, without the loss behind them."""
+    """Return the operations on gradients before an expression, without the loss behind them."""
     return flow_of(node, module, lambda call, _: not (computes_gradients(call) or _updates(call)))
 
 
@@ -200,7 +200,7 @@ def _unsubscripted(node: ast.expr) -> ast.expr:
 
 
 def _other_operand(parts: list[tuple[ast.AST, Module]], root: str) -> ast.expr | None:
-    """Return what is added to a variable in an expression: `g` of `[a + g for a, g in ...]`."""
+    """Return the operand added to a variable in an expression: `g` of `[a + g for a, g in ...]`."""
     for node, where in parts:
         match node:
             case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -234,8 +234,8 @@ def _is_gradient(node: ast.expr, module: Module) -> bool:
 def _is_given(node: ast.Name, module: Module) -> bool:
     """Whether a name is a parameter, or nothing in the file says what it is."""
     scope = module.scope_of(node).lookup(node.id)
-    found = scope.bindings.get(node.id, []) if scope is not None else []
-    return not found or any(binding.kind == "parameter" for binding in found)
+    bindings = scope.bindings.get(node.id, []) if scope is not None else []
+    return not bindings or any(binding.kind == "parameter" for binding in bindings)
 
 
 def _gets(call: Call, root: str, node: ast.AST, module: Module) -> bool:
@@ -292,5 +292,5 @@ def _place(
     if module.class_of(applied.node) is owner:
         return node, module
     name = f"{module.source.name}:{module.qualname(function)}"
-    sites = [call for found, call in calls_of(program) if found == name]
+    sites = [call for callee, call in calls_of(program) if callee == name]
     return (sites[0].node, sites[0].module) if sites else (node, module)

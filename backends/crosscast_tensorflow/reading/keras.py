@@ -110,14 +110,14 @@ def policy_sites(program: Program) -> Iterator[Site]:
             continue
         policy = _policy_name(value_of(node, call.module))
         chosen = chosen_types(node, call.module)
-        found = tuple(dict.fromkeys((*types_in(policy), *chosen.types)))
-        if found and found != ("float32",):
+        dtypes = tuple(dict.fromkeys((*types_in(policy), *chosen.types)))
+        if dtypes and dtypes != ("float32",):
             full = chosen.default != "float32" and "mixed" not in str(plain(policy) or "mixed")
             mode: Mode = "full" if full or last(name) == "set_floatx" else "mixed"
-            default = chosen.default if len(found) > 1 else ""
+            default = chosen.default if len(dtypes) > 1 else ""
             also = conditions_of_half(node, call.module)
             yield site(
-                call.node, call.module, found, chosen=node, mode=mode, default=default, also=also
+                call.node, call.module, dtypes, chosen=node, mode=mode, default=default, also=also
             )
     for _name, call in matching(program, _LAYER):
         node = call.bound().get("dtype")
@@ -222,12 +222,12 @@ def scales_by_hand(program: Program) -> Iterator[Call]:
 
 
 def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
-    found = scaler_calls(program)
-    for _name, call in found:
+    scalers = scaler_calls(program)
+    for _name, call in scalers:
         yield from _scaler(call)
-    if found:
-        yield from tell_idle_scalers(((call, None) for _, call in found), NAME)
-        yield from _library_updates(found[0][1])
+    if scalers:
+        yield from tell_idle_scalers(((call, None) for _, call in scalers), NAME)
+        yield from _library_updates(scalers[0][1])
         return
     if any(_REWRITES.fullmatch(name) for name, _ in calls_of(program)):
         return  # the code that creates the scaler decides how it works

@@ -36,11 +36,11 @@ def by_scaler(program: Program) -> Iterator[Fact]:
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
     calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
-    found = [site(call.node, call.module, ("float16",), wanted=_WORDS) for call in calls]
-    switched = [site for site in found if site.possible and site.decision.who != "always"]
+    sites = [site(call.node, call.module, ("float16",), wanted=_WORDS) for call in calls]
+    switched = [site for site in sites if site.possible and site.decision.who != "always"]
     yield from precision_facts(switched[:1], "keras")
-    if not switched and found and _is_for_others(calls[0]):
-        span = found[0].span
+    if not switched and sites and _is_for_others(calls[0]):
+        span = sites[0].span
         word = Known("caller")
         yield fact_of("precision.enabled", word, span, reader="keras", confidence="likely")
         yield fact_of("precision.dtypes", Known(("float16",)), span, reader="keras")

@@ -58,7 +58,7 @@ def late_policies(program: Program, sites: Sequence[Site]) -> Iterator[LatePolic
         call
         for module in program.modules
         for call in module.calls
-        if (found := program.function(call)) is not None and found[1] in makers
+        if (callee := program.function(call)) is not None and callee[1] in makers
     ]
     policies = half_policies(sites)
     if len(policies) == 1:

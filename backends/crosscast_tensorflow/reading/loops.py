@@ -94,7 +94,7 @@ class TensorflowLoopReader:
 
 
 def _fitted(program: Program) -> Iterator[Fact]:
-    """Yield what `fit` gets with arrays: the batch size; it trains on a short last batch, too."""
+    """Yield the facts of `fit` with arrays: the batch size; it trains on a short last batch too."""
     for call in program.calls():
         if call.method == "fit" and call.receiver is not None and "batch_size" in call.bound():
             writer = FactWriter(NAME)
@@ -175,16 +175,16 @@ def is_used(call: Call) -> bool:
 
 
 def _clipping(program: Program) -> Iterator[Fact]:
-    found = list(gradient_clips(program))
-    kinds = {kind for kind, call in found if is_used(call)}
-    both = {"per_param_norm", "global_norm"} <= kinds and _same_function(found)
+    clip_calls = list(gradient_clips(program))
+    kinds = {kind for kind, call in clip_calls if is_used(call)}
+    both = {"per_param_norm", "global_norm"} <= kinds and _same_function(clip_calls)
     by_name = list(named_clips(program))
-    clips = {call.node for _, call in (*found, *by_name)}
+    clips = {call.node for _, call in (*clip_calls, *by_name)}
     summed = [total for total in gradient_sums(program) if length_of(total) is not None]
     micro: set[ast.AST] = {part for total in summed for part, _ in clips_before(total, clips)}
     micro |= {part for part, *_ in clips_given_to(wrapper_steps(program), clips, program)}
     yield from _named(by_name, micro)
-    for kind, call in found:
+    for kind, call in clip_calls:
         span = call.module.span(call.node)
         if not is_used(call):
             yield fact_of("clipping.kind", Known("none"), span, reader=NAME)
@@ -214,9 +214,9 @@ def _is_symmetric(call: Call) -> bool:
     return is_symmetric(low, high, lambda node: evaluate(node, call.module))
 
 
-def _named(found: list[tuple[str, Call]], micro: set[ast.AST]) -> Iterator[Fact]:
-    """Yield what is known of clips by functions that are known by name: adaptive ones."""
-    for kind, call in found:
+def _named(clip_calls: list[tuple[str, Call]], micro: set[ast.AST]) -> Iterator[Fact]:
+    """Yield the facts about clips by functions that are known by name: adaptive ones."""
+    for kind, call in clip_calls:
         if not kind or not is_used(call):
             continue
         span = call.module.span(call.node)
@@ -227,8 +227,8 @@ def _named(found: list[tuple[str, Call]], micro: set[ast.AST]) -> Iterator[Fact]
             yield fact_of("clipping.value", value_of(limit, call.module), span, reader=NAME)
 
 
-def _same_function(found: list[tuple[str, Call]]) -> bool:
-    places = {call.module.function_of(call.node) for _, call in found}
+def _same_function(clip_calls: list[tuple[str, Call]]) -> bool:
+    places = {call.module.function_of(call.node) for _, call in clip_calls}
     return len(places) == 1
 
 

@@ -86,10 +86,10 @@ class OptimizerReader:
         trained = (
             optimizer for optimizer in optimizers(program) if optimizer.call.node not in unused
         )
-        found = with_subjects(list(trained))
-        chosen = len({optimizer.family for optimizer in found}) > 1
-        calls = [optimizer.call for optimizer in found]
-        for optimizer in found:
+        named_optimizers = with_subjects(list(trained))
+        chosen = len({optimizer.family for optimizer in named_optimizers}) > 1
+        calls = [optimizer.call for optimizer in named_optimizers]
+        for optimizer in named_optimizers:
             sure = not chosen or is_sure(optimizer.call, calls)
             yield from facts_of(optimizer, NAME, "certain" if sure else "likely")
             yield from schedule_facts(
@@ -97,12 +97,12 @@ class OptimizerReader:
                 NAME,
                 stepped="step",
                 on_skip="library",
-                under=only_under(optimizer, found),
+                under=only_under(optimizer, named_optimizers),
             )
             yield from _by_arguments(optimizer)
             yield from _regularized(optimizer)
-        yield from _by_name(program, bool(found))
-        if not found:
+        yield from _by_name(program, bool(named_optimizers))
+        if not named_optimizers:
             elsewhere = list(_elsewhere(program))
             yield from elsewhere
             if not any(fact.field == "schedule.name" for fact in elsewhere):
@@ -111,8 +111,11 @@ class OptimizerReader:
             yield from contrib_optimizers(program, NAME)
         yield from _by_callback(program)
         yield from horovod_rates(program, NAME)
-        if not any(_has_schedule(optimizer) for optimizer in found):
-            kept = [*rate_variables(found, NAME), *rate_functions(found, NAME)]
+        if not any(_has_schedule(optimizer) for optimizer in named_optimizers):
+            kept = [
+                *rate_variables(named_optimizers, NAME),
+                *rate_functions(named_optimizers, NAME),
+            ]
             yield from kept or given_schedules(program, NAME) or assigned_rates(program, NAME)
 
 
@@ -124,20 +127,20 @@ def _has_schedule(optimizer: OptimizerCall) -> bool:
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program creates from known classes."""
-    found: dict[ast.AST, OptimizerCall] = {}
+    by_node: dict[ast.AST, OptimizerCall] = {}
     strange: dict[ast.AST, OptimizerCall] = {}
     for name, call in optimizer_calls(program):
         if last(name) != "LossScaleOptimizer":
-            found.setdefault(call.node, optimizer_call(call, name, family_of(last(name))))
+            by_node.setdefault(call.node, optimizer_call(call, name, family_of(last(name))))
     for name, call in calls_of(program):
         optimizer = optimizer_call(call, name, family_of(last(name)))
         if _TRAIN.fullmatch(name) and optimizer.family:
-            found.setdefault(call.node, optimizer)
+            by_node.setdefault(call.node, optimizer)
         elif _STRANGE.fullmatch(last(name)) and not _is_other(name) and not _within_optimizer(call):
             strange.setdefault(call.node, optimizer)
     for node, optimizer in strange.items():
-        found.setdefault(node, optimizer)
-    yield from found.values()
+        by_node.setdefault(node, optimizer)
+    yield from by_node.values()
 
 
 def thrown_away(program: Program) -> set[ast.AST]:
@@ -145,7 +148,7 @@ def thrown_away(program: Program) -> set[ast.AST]:
 
     The rewrite needs an optimizer to wrap; another optimizer trains the model.
     """
-    found: set[ast.AST] = set()
+    optimizer_nodes: set[ast.AST] = set()
     for name, call in calls_of(program):
         module = call.module
         function = module.function_of(call.node)
@@ -163,8 +166,8 @@ def thrown_away(program: Program) -> set[ast.AST]:
                 and any(target in same for target in statement.targets)
             ]
             if len(same) == 2:  # created once, used once
-                found.update(values)
-    return found
+                optimizer_nodes.update(values)
+    return optimizer_nodes
 
 
 def _is_other(name: str) -> bool:

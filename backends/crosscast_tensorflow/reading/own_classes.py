@@ -95,7 +95,7 @@ def assigned_rates(program: Program, reader: str) -> Iterator[Fact]:
 
 
 def _curve(node: ast.AST, value: ast.expr, module: Module) -> RateCurve | None:
-    """Return what the new rates are, step by step, if they can be computed."""
+    """Return the new rates, step by step, if they can be computed."""
     statement = module.statement_of(node)
     if isinstance(statement, ast.Assign | ast.Expr):
         return curve_of_assignment(statement, module, value)
@@ -105,9 +105,9 @@ def _curve(node: ast.AST, value: ast.expr, module: Module) -> RateCurve | None:
 def course_set_in(function: Function, module: Module) -> Course | None:
     """Return the schedule whose rates a method of a callback sets; None if it is not visible."""
     for _node, value in _set_rates(walk(function), module):
-        found = course_of(value, module)
-        if found is not None and found.decay not in ("", "constant"):
-            return found
+        course = course_of(value, module)
+        if course is not None and course.decay not in ("", "constant"):
+            return course
     return None
 
 

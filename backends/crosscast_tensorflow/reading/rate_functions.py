@@ -41,13 +41,13 @@ def rate_functions(optimizers: Iterable[OptimizerCall], reader: str) -> Iterator
 
 def by_hand(variable: ast.Name, module: Module, subject: str, reader: str) -> list[Fact]:
     """Return the first value of a rate in a variable, and the course if a loop multiplies it."""
-    found: list[Fact] = []
+    facts: list[Fact] = []
     bound = [b for b in definitions(variable, module) if b.value is not None]
     begins = [b for b in bound if _loop_of(b) is None]
     begun = value_of(begins[0].value, begins[0].module) if len(begins) == 1 else None
     if begun is not None:
         span = begins[0].module.span(begins[0].node)
-        found.append(
+        facts.append(
             fact_of("optimizer.learning_rate", begun, span, subject=subject, reader=reader)
         )
     for binding in bound:
@@ -57,9 +57,9 @@ def by_hand(variable: ast.Name, module: Module, subject: str, reader: str) -> li
             head = loop.test if isinstance(loop, ast.While) else loop.target
             per = "epoch" if _EPOCH.search(where.text(head)) else "step"
             course = Course(_word(binding))
-            found += course_facts(course, reader, where.span(binding.node), stepped=per)
+            facts += course_facts(course, reader, where.span(binding.node), stepped=per)
             break
-    return found
+    return facts
 
 
 def calls_cosine(node: ast.AST) -> bool:
@@ -85,8 +85,8 @@ def _variable(rate: ast.expr, module: Module) -> ast.Name | None:
 
 
 def _loop_of(binding: Binding) -> ast.For | ast.While | None:
-    found = binding.module.enclosing(binding.node, ast.For, ast.While)
-    return found if isinstance(found, ast.For | ast.While) else None
+    loop = binding.module.enclosing(binding.node, ast.For, ast.While)
+    return loop if isinstance(loop, ast.For | ast.While) else None
 
 
 def _is_scaled(binding: Binding, name: str) -> bool:

@@ -35,10 +35,10 @@ def rate_variables(optimizers: Iterable[OptimizerCall], reader: str) -> Iterator
         if node is None:
             continue
         module = module.owner_of(node)
-        found = _variable_in(node, module)
-        if found is None:
+        variable = _variable_in(node, module)
+        if variable is None:
             continue
-        made, home, names = found
+        made, home, names = variable
         for call, value in _assigned(names, home):
             course = _course(value, call, names, home)
             if course is None:
@@ -85,9 +85,9 @@ def _assigned(names: set[str], module: Module) -> Iterator[tuple[ast.Call, ast.e
 
 def _course(value: ast.expr, call: ast.Call, names: set[str], module: Module) -> Course | None:
     """Return the schedule of the assigned values; None if nothing speaks of one."""
-    found = course_of(value, module)
-    if found is not None and found.decay not in ("", "constant"):
-        return found
+    value_course = course_of(value, module)
+    if value_course is not None and value_course.decay not in ("", "constant"):
+        return value_course
     parts = flow_of(value, module)
     warm = any(
         _WARM.search(identifier(p)) for p, _ in parts if isinstance(p, ast.Name | ast.Attribute)
@@ -98,8 +98,8 @@ def _course(value: ast.expr, call: ast.Call, names: set[str], module: Module) ->
         course = Course("cosine", has_warmup=warm)
     elif _is_scaled(value, names, module) and _waits(call, module):
         course = Course("plateau", has_warmup=warm)
-    elif found is not None:
-        course = replace(found, decay="custom")
+    elif value_course is not None:
+        course = replace(value_course, decay="custom")
     elif _is_scaled(value, names, module):
         course = Course("custom", has_warmup=warm)
     else:
@@ -145,7 +145,7 @@ def _start(made: ast.Call, module: Module, optimizer: OptimizerCall, reader: str
 
 
 def fed_value(rate: ast.expr, module: Module) -> ast.expr | None:
-    """Return what sessions feed for a rate, if it is the same expression everywhere."""
+    """Return the expression that sessions feed for a rate, if it is the same everywhere."""
     text = module.text(rate)
     fed = [
         value

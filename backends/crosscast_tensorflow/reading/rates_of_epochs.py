@@ -25,10 +25,10 @@ def course_of_callback(call: Call) -> Course:
     """Return the schedule of `LearningRateScheduler(function)`."""
     given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "schedule")]
     for node in given[:1]:
-        found = course_of(node, call.module)
-        if found is not None and found.decay not in ("", "constant"):
-            return found
-        return _of_function(node, call.module) or found or Course("custom")
+        course = course_of(node, call.module)
+        if course is not None and course.decay not in ("", "constant"):
+            return course
+        return _of_function(node, call.module) or course or Course("custom")
     return Course("custom")
 
 
@@ -106,7 +106,7 @@ def _compares(test: ast.expr, epoch: str) -> bool:
 
 
 def _values(function: Function) -> Iterator[ast.expr]:
-    """Yield what a function returns, and what it gives its variables."""
+    """Yield the values that a function returns, and those that it gives its variables."""
     for node in walk(function):
         match node:
             case ast.Return(value=ast.expr() as value) | ast.Assign(value=value):

@@ -43,20 +43,20 @@ class RewriteReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
-        found = [*_by_call(program), *_by_config(program), *_by_environment(program)]
-        for word, cast in found:
+        rewrites = [*_by_call(program), *_by_config(program), *_by_environment(program)]
+        for word, cast in rewrites:
             span = cast.module.span(cast.node)
             yield fact_of("api", Known((word,)), span, reader=NAME)
-        beside = list(policy_sites(program)) if found else []
+        beside = list(policy_sites(program)) if rewrites else []
         tape = eager_tape(program) if any(rewrites_by_call(program)) and not beside else None
-        casts = [cast for _, cast in found]
+        casts = [cast for _, cast in rewrites]
         yield from precision_facts(casts, NAME, beside, with_default=tape is None)
         if tape is not None:
             reason = "only graphs are rewritten, and the training step is none"
             span = tape.module.span(tape.node)
             yield unknown("precision.compute_dtype", reason, casts[0].span, span, reader=NAME)
-        scaled = bool(scaler_calls(program)) or any(word in _SCALE for word, _ in found)
-        for word, cast in found:
+        scaled = bool(scaler_calls(program)) or any(word in _SCALE for word, _ in rewrites)
+        for word, cast in rewrites:
             if word == "tf_env_amp" and not scaled:  # else the wrapper tells how
                 span = cast.module.span(cast.node)
                 under = cast.decision.under
@@ -68,7 +68,7 @@ class RewriteReader:
 
 
 def float16_options(program: Program) -> Iterator[Site]:
-    """Yield what rewrites graphs: if nothing wraps the optimizer, no loss is scaled."""
+    """Yield the options that rewrite graphs: if nothing wraps the optimizer, no loss is scaled."""
     for _word, cast in (*_by_call(program), *_by_config(program)):
         if cast.dtypes == ("float16",):
             yield cast

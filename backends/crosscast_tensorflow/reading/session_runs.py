@@ -21,15 +21,15 @@ _INDEX: WeakKeyDictionary[Program, tuple[Run, ...]] = WeakKeyDictionary()
 
 def session_runs(program: Program) -> tuple[Run, ...]:
     """Return the calls of `run` in a program, each with the nodes of what it computes."""
-    found = _INDEX.get(program)
-    if found is None:
-        found = _INDEX[program] = tuple(
+    runs = _INDEX.get(program)
+    if runs is None:
+        runs = _INDEX[program] = tuple(
             (call, frozenset(part for part, _ in flow_of(call.node.args[0], module)))
             for module in program.modules
             for call in module.calls
             if call.method == "run" and call.node.args
         )
-    return found
+    return runs
 
 
 def runs_of(node: ast.AST, program: Program) -> tuple[Run, ...]:

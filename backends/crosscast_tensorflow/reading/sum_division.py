@@ -82,10 +82,10 @@ def is_divided(total: GradientSum) -> bool | None:
 
 def _length_names(total: GradientSum) -> set[str]:
     """Return the last parts of the names that the length of a window has."""
-    found = length_of(total)
-    if found is None:
+    length = length_of(total)
+    if length is None:
         return set()
-    return _words(node for node, _ in flow_of(*found)[:60]) - {"self"}
+    return _words(node for node, _ in flow_of(*length)[:60]) - {"self"}
 
 
 def _words(nodes: Iterable[ast.AST]) -> set[str]:
@@ -97,8 +97,8 @@ def _words(nodes: Iterable[ast.AST]) -> set[str]:
 
 def _length_number(total: GradientSum) -> int | None:
     """Return the length of a window that is written as a number."""
-    found = length_of(total)
-    match found[0] if found is not None else None:
+    length = length_of(total)
+    match length[0] if length is not None else None:
         case ast.Constant(value=int() as number):
             return number
     return None
@@ -149,12 +149,12 @@ def _is_report(node: ast.AST, module: Module, total: GradientSum) -> bool:
     """
     match node:
         case ast.AugAssign(target=ast.Name(id=name)) | ast.BinOp(left=ast.Name(id=name)):
-            found = rounds_of(total)
+            rounds = rounds_of(total)
         case _:
             return False
-    if found is None or total.root == name:
+    if rounds is None or total.root == name:
         return False
-    loop, where = found
+    loop, where = rounds
     function = where.enclosing(loop, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
     assert function is not None
     assert loop.end_lineno is not None
@@ -300,14 +300,14 @@ def _is_averaged(loss: ast.expr, module: Module) -> bool:
 
 def _of_means(parts: list[tuple[ast.AST, Module]]) -> set[ast.AST]:
     """Return the nodes of weighted means: `tf.reduce_sum(w * x) / (tf.reduce_sum(w) + eps)`."""
-    found: set[ast.AST] = set()
+    nodes: set[ast.AST] = set()
     for part, module in parts:
         match part:
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 below, above = flow_of(right, module), flow_of(left, module)
                 if any(_is_sum(node) for node, _ in below) and any(_is_sum(n) for n, _ in above):
-                    found.update(node for node, _ in (*below, *above))
-    return found
+                    nodes.update(node for node, _ in (*below, *above))
+    return nodes
 
 
 def _is_sum(node: ast.AST) -> bool:

@@ -63,17 +63,17 @@ def _window_of(total: GradientSum) -> SumWindow | None:
         return next(_windows(owner, total.module), None) if owner is not None else None
     for call in total.every:
         for test, module in _tests(call.node, call.module, _LEVELS):
-            found = next(_windows(test, module), None)
-            if found is not None:
-                return found
+            window = next(_windows(test, module), None)
+            if window is not None:
+                return window
     return _session_window(total, total.applied)
 
 
 def length_of(total: GradientSum) -> tuple[ast.expr, Module] | None:
     """Return the number of micro-batches of a window; None if the program does not show it."""
-    found = window_of(total)
-    if found is not None:
-        return found.length, found.module
+    window = window_of(total)
+    if window is not None:
+        return window.length, window.module
     if total.applied is None:
         return None
     rounds = _loop_rounds(total) or _session_rounds(total, total.applied)
@@ -119,11 +119,11 @@ def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]
 @once
 def _by_identifier(module: Module) -> dict[str, list[ast.Name | ast.Attribute]]:
     """Return the names of a module by their last part, in the order of its nodes."""
-    found: dict[str, list[ast.Name | ast.Attribute]] = {}
+    names: dict[str, list[ast.Name | ast.Attribute]] = {}
     for node in module.nodes:
         if isinstance(node, ast.Name | ast.Attribute):
-            found.setdefault(identifier(node), []).append(node)
-    return found
+            names.setdefault(identifier(node), []).append(node)
+    return names
 
 
 def _redefines(node: ast.expr, parent: ast.AST | None, module: Module) -> bool:
@@ -349,12 +349,12 @@ def _calls_of_function_of(node: ast.AST, module: Module) -> list[ast.Call]:
 
 def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
     """Return N of `for _ in range(N):` around the addition, if the sum is applied behind it."""
-    found = rounds_of(total)
-    if found is None:
+    loop = rounds_of(total)
+    if loop is None:
         return None
-    number = _number_of(found[0])
+    number = _number_of(loop[0])
     assert number is not None
-    return number, found[1]
+    return number, loop[1]
 
 
 def _own_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | None:
@@ -377,8 +377,8 @@ def _own_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | 
 def _session_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | None:
     """Return N of `for _ in range(N): session.run(add)`, for the sum of a graph."""
     program = total.module.program
-    found = rounds_of_runs(total.node, applied.node, program)
-    return next((rounds for rounds in found if _is_length(rounds[0])), None)
+    candidates = rounds_of_runs(total.node, applied.node, program)
+    return next((rounds for rounds in candidates if _is_length(rounds[0])), None)
 
 
 def _session_window(total: GradientSum, applied: Call) -> SumWindow | None:

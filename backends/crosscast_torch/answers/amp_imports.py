@@ -17,10 +17,10 @@ _HOMES = ("torch.cuda", "torch.cpu")
 
 def importing(module: Module) -> list[ast.Import | ast.ImportFrom]:
     """Return the imports of an old package, or of names of it."""
-    found: list[ast.Import | ast.ImportFrom] = []
-    found += [statement for statement in module.every(ast.Import) if _names_old(statement)]
-    found += [statement for statement in module.every(ast.ImportFrom) if _names_old(statement)]
-    return found
+    imports: list[ast.Import | ast.ImportFrom] = []
+    imports += [statement for statement in module.every(ast.Import) if _names_old(statement)]
+    imports += [statement for statement in module.every(ast.ImportFrom) if _names_old(statement)]
+    return imports
 
 
 def _names_old(statement: ast.Import | ast.ImportFrom) -> bool:

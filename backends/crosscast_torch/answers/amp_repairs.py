@@ -42,7 +42,7 @@ class Repair:
     edits: tuple[Edit, ...] = ()
     why: str = ""
     """Why there are no edits."""
-    found: list[Edit] = field(default_factory=list)
+    own_edits: list[Edit] = field(default_factory=list)
     """The edits of this module."""
 
 
@@ -60,14 +60,14 @@ def repairs_of(program: Program) -> list[Repair]:
         if not repair.uses and len(groups[module]) == 1:
             continue
         try:
-            repair.found = list(_edits(module, repair.uses))
+            repair.own_edits = list(_edits(module, repair.uses))
         except Stopped as stopped:
             repair.why = str(stopped)
     for module, repair in repairs.items():
         members = [repairs[member] for member in program.modules if member in groups[module]]
         repair.why = repair.why or next((other.why for other in members if other.why), "")
         if not repair.why:
-            repair.edits = tuple(edit for other in members for edit in other.found)
+            repair.edits = tuple(edit for other in members for edit in other.own_edits)
     return [repair for repair in repairs.values() if repair.uses]
 
 
@@ -240,7 +240,7 @@ def _calls(module: Module, statement: ast.stmt, name: str) -> list[ast.Call] | N
     home: ast.AST = module.function_of(statement) or module.tree
     if module.class_of(statement) is not None and home is module.tree:
         return None
-    found: list[ast.Call] = []
+    calls: list[ast.Call] = []
     for node in walk(home):
         if isinstance(node, ast.Global | ast.Nonlocal) and name in node.names:
             return None
@@ -248,9 +248,9 @@ def _calls(module: Module, statement: ast.stmt, name: str) -> list[ast.Call] | N
             continue
         match module.parent(node):
             case ast.Call(func=function, args=[]) as call if function is node:
-                found.append(call)
+                calls.append(call)
             case _:
                 return None
     if home is module.tree and is_imported_elsewhere(module, name):
         return None
-    return found
+    return calls

@@ -58,13 +58,13 @@ def uses_of(module: Module) -> list[Use]:
 
     Without those that the program makes only where the new name is missing.
     """
-    found: list[Use] = []
+    uses: list[Use] = []
     taken = _taken_elsewhere(module)
     nodes: list[ast.Name | ast.Attribute] = [*module.every(ast.Name), *module.every(ast.Attribute)]
     for node in nodes:
         if isinstance(node.ctx, ast.Load) and not isinstance(module.parent(node), ast.Attribute):
-            found += list(_use(module, node, taken))
-    return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
+            uses += list(_use(module, node, taken))
+    return sorted(uses, key=lambda use: (use.node.lineno, use.node.col_offset))
 
 
 def _taken_elsewhere(module: Module) -> set[str]:
@@ -155,15 +155,15 @@ def _is_other_choice(module: Module, node: ast.AST, what: str) -> bool:
 @once
 def _calls_in(module: Module) -> dict[tuple[str, Function | None], list[ast.Call]]:
     """Return the calls of a module by name and function."""
-    found: dict[tuple[str, Function | None], list[ast.Call]] = {}
+    calls: dict[tuple[str, Function | None], list[ast.Call]] = {}
     for call in module.calls:
         for name in call.names:
-            found.setdefault((name, module.function_of(call.node)), []).append(call.node)
-    return found
+            calls.setdefault((name, module.function_of(call.node)), []).append(call.node)
+    return calls
 
 
 def _branches(module: Module, node: ast.AST) -> Iterator[ast.If | ast.IfExp | ast.Try]:
-    """Yield what decides about a node within its function, innermost first."""
+    """Yield the branches that decide about a node within its function, innermost first."""
     here = module.parent(node)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(here, ast.If | ast.IfExp | ast.Try):

@@ -87,13 +87,13 @@ def _partial(call: Call) -> str:
 
 
 def _autocasts(program: Program) -> list[Call]:
-    found = []
+    autocasts = []
     for name, call in calls_of(program):
         if _AUTOCAST.fullmatch(_partial(call)):
-            found.append(call)
+            autocasts.append(call)
         if _AUTOCAST.fullmatch(name) and not any(m.partial for m in call.meanings):
-            found.append(call)
-    return list(dict.fromkeys(found))
+            autocasts.append(call)
+    return list(dict.fromkeys(autocasts))
 
 
 def _arguments(call: Call) -> dict[str, ast.expr]:
@@ -125,15 +125,15 @@ def _use(call: Call, program: Program) -> Use:
 @once
 def _learning(module: Module) -> set[ast.AST]:
     """Return the nodes that a backward pass is within."""
-    found: set[ast.AST] = set()
+    ancestors: set[ast.AST] = set()
     for node in module.every(ast.Call):
         match node.func:
             case ast.Attribute(attr="backward" | "manual_backward"):
                 here: ast.AST | None = node
-                while here is not None and here not in found:
-                    found.add(here)
+                while here is not None and here not in ancestors:
+                    ancestors.add(here)
                     here = module.parent(here)
-    return found
+    return ancestors
 
 
 def _on_cpu(call: Call, bound: dict[str, ast.expr]) -> bool:
@@ -166,10 +166,10 @@ def _decided(call: Call, switch: ast.expr | None) -> Decision:
     `enabled=check_amp(model)` is neither always on nor off.
     """
     module = call.module
-    found = decide(conditions_of(call), switch, module)
-    if found.who == "always" and switch is not None and _is_found_out(switch, module):
-        return replace(found, who="caller", by_default=None, flag=module.text(switch))
-    return found
+    decision = decide(conditions_of(call), switch, module)
+    if decision.who == "always" and switch is not None and _is_found_out(switch, module):
+        return replace(decision, who="caller", by_default=None, flag=module.text(switch))
+    return decision
 
 
 def _is_found_out(switch: ast.expr, module: Module) -> bool:
@@ -179,7 +179,7 @@ def _is_found_out(switch: ast.expr, module: Module) -> bool:
 
 def _by_helpers(program: Program) -> list[Use]:
     """Return uses of autocast through helpers of other files: `get_autocast(args.precision)`."""
-    found = []
+    uses = []
     for module in program.modules:
         for call in module.calls:
             if not isinstance(call.node.func, ast.Name) or program.function(call) is not None:
@@ -193,8 +193,8 @@ def _by_helpers(program: Program) -> list[Use]:
                 (argument for argument in given if "device" not in module.text(argument)), None
             )
             decision = replace(_decided(call, switch), by_default=None)
-            found.append(Use(place_of(call), decision, ("float16",), ""))
-    return found
+            uses.append(Use(place_of(call), decision, ("float16",), ""))
+    return uses
 
 
 def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) -> bool:

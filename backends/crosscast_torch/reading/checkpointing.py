@@ -60,8 +60,8 @@ class Checkpointing:
         writer = FactWriter(NAME)
         if not trains(program):
             return
-        found = [*_calls(program), *_assigned(program)]
-        live = [(place, decision) for place, decision in found if decision.who != "never"]
+        uses = [*_calls(program), *_assigned(program)]
+        live = [(place, decision) for place, decision in uses if decision.who != "never"]
         if not live:
             live = list(_flags(program))
         if live:

@@ -51,40 +51,40 @@ class Groups:
 
 def groups_of(node: ast.expr | None, module: Module) -> Groups:
     """Return the groups in the first argument of an optimizer."""
-    found = Groups()
+    groups = Groups()
     if node is None:
-        return found
+        return groups
     dictionaries = list(_dictionaries(node, module.owner_of(node)))
     without = 0
-    found.count = len(dictionaries)
+    groups.count = len(dictionaries)
     for dictionary, where in dictionaries:
-        found.place = found.place or (dictionary, where)
+        groups.place = groups.place or (dictionary, where)
         entries = entries_of(dictionary)
         if (rate := entries.get("lr")) is not None:
-            found.rates.append((evaluate(rate, where), rate, where))
+            groups.rates.append((evaluate(rate, where), rate, where))
         decay = entries.get("weight_decay")
         if decay is None:
             continue
         value = evaluate(decay, where)
-        found.decays.append((value, decay, where))
+        groups.decays.append((value, decay, where))
         without += _zero(value)
-    found.spared = bool(without) and without < len(dictionaries)
+    groups.spared = bool(without) and without < len(dictionaries)
     if not dictionaries and (place := _helper(node, module)) is not None:
-        found.spared, found.place = True, place
+        groups.spared, groups.place = True, place
         call, where = place
         named = [(where.text(given), given) for given in call.args]
         named += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
         for text, given in named:
             if _DECAY.search(text):
-                found.decays.append((evaluate(given, where), given, where))
-    return found
+                groups.decays.append((evaluate(given, where), given, where))
+    return groups
 
 
-def add_later(found: Groups, call: Call, subject: str, *, decays: bool) -> None:
+def add_later(groups: Groups, call: Call, subject: str, *, decays: bool) -> None:
     """Add the groups that `optimizer.add_param_group({...})` adds after a call has made it.
 
     Args:
-        found: the groups of the call.
+        groups: the groups of the call.
         call: makes the optimizer.
         subject: its variable.
         decays: whether the optimizer has a decay by default.
@@ -98,9 +98,9 @@ def add_later(found: Groups, call: Call, subject: str, *, decays: bool) -> None:
             decay = entries_of(given).get("weight_decay") if isinstance(given, ast.Dict) else None
             if decay is not None:
                 value = evaluate(decay, other.module)
-                found.decays.append((value, decay, other.module))
-                found.place = found.place or (given, other.module)
-                found.spared = found.spared or bare != _zero(value)
+                groups.decays.append((value, decay, other.module))
+                groups.place = groups.place or (given, other.module)
+                groups.spared = groups.spared or bare != _zero(value)
 
 
 @once
@@ -114,14 +114,14 @@ def _zero(value: Value) -> bool:
 
 
 def _dictionaries(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module]]:
-    found = [
+    dictionaries = [
         (inner, place)
         for here, where in chase(node, module)
         for element in (here.elts if isinstance(here, ast.List | ast.Tuple) else [])
         for inner, place in chase(element, where)
         if isinstance(inner, ast.Dict)
     ]
-    yield from found or _appended(node, module)
+    yield from dictionaries or _appended(node, module)
 
 
 def entries_of(node: ast.Dict) -> dict[str, ast.expr]:
@@ -143,7 +143,7 @@ def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module
 @once
 def _additions(module: Module) -> dict[tuple[Function | None, str], list[ast.Dict]]:
     """Return the groups that are added to lists, by the functions around and the name."""
-    found: dict[tuple[Function | None, str], list[ast.Dict]] = {}
+    additions: dict[tuple[Function | None, str], list[ast.Dict]] = {}
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend")):
@@ -155,8 +155,8 @@ def _additions(module: Module) -> dict[tuple[Function | None, str], list[ast.Dic
         parts = [e for part in given for e in (part.elts if isinstance(part, ast.List) else [part])]
         for function in module.functions_around(node):
             groups = (part for part in parts if isinstance(part, ast.Dict))
-            found.setdefault((function, name), []).extend(groups)
-    return found
+            additions.setdefault((function, name), []).extend(groups)
+    return additions
 
 
 def _helper(node: ast.expr, module: Module) -> tuple[ast.Call, Module] | None:

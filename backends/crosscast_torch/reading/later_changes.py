@@ -37,10 +37,10 @@ def tell_changes(writer: FactWriter, call: Call, subject: str) -> None:
     """Record which settings of the optimizer that a call makes are changed later."""
     program = call.module.program
     variable = target_of(call.node, call.module)
-    found = [*_assigned(program)]
-    found += _added(program, variable.rpartition(".")[2])
-    for field in dict.fromkeys(change.field for change in found):
-        mine = [change for change in found if change.field == field]
+    changes = [*_assigned(program)]
+    changes += _added(program, variable.rpartition(".")[2])
+    for field in dict.fromkeys(change.field for change in changes):
+        mine = [change for change in changes if change.field == field]
         computed = any(change.computed for change in mine)
         writer.say(
             f"optimizer.{field}_changed",
@@ -64,7 +64,7 @@ class _Change(NamedTuple):
 @once
 def _assigned(program: Program) -> list[_Change]:
     """Return the settings that assignments to groups of parameters change."""
-    found = []
+    changes = []
     for module in program.modules:
         targets: list[tuple[ast.stmt, ast.expr]] = [
             *((node, node.targets[0]) for node in module.every(ast.Assign)),
@@ -74,16 +74,16 @@ def _assigned(program: Program) -> list[_Change]:
             field = _of_group(target, module)
             if field and not module.is_dead(node):
                 computed = isinstance(node, ast.Assign) and _is_computed(node.value, module)
-                found.append(_Change(field, module.span(node), module.text(node)[:80], computed))
-    return found
+                changes.append(_Change(field, module.span(node), module.text(node)[:80], computed))
+    return changes
 
 
 def _is_computed(value: ast.expr, module: Module) -> bool:
     """Whether a value is what a function of the program returns, also by a name for it."""
-    found: list[ast.expr | None] = [value]
+    values: list[ast.expr | None] = [value]
     if isinstance(value, ast.Name):
-        found = [binding.value for binding in definitions(value, module)]
-    calls = [module.call(node) for node in found if isinstance(node, ast.Call)]
+        values = [binding.value for binding in definitions(value, module)]
+    calls = [module.call(node) for node in values if isinstance(node, ast.Call)]
     return any(":" in name for call in calls for name in call.names)
 
 

@@ -119,7 +119,7 @@ def _by_hand(writer: FactWriter, program: Program) -> None:
 
 def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
     """Return the backward passes of scaled losses, and the scales."""
-    found = []
+    passes = []
     for module in program.modules:
         for call in module.calls:
             product = call.receiver
@@ -127,8 +127,8 @@ def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
                 continue
             if isinstance(product.op, ast.Mult):
                 factors = (product.right, product.left)
-                found += [(call, factor) for factor in factors if _is_scale(factor, module)][:1]
-    return found
+                passes += [(call, factor) for factor in factors if _is_scale(factor, module)][:1]
+    return passes
 
 
 def _is_scale(node: ast.expr, module: Module) -> bool:
@@ -155,26 +155,26 @@ def _changes(node: ast.expr, module: Module) -> bool:
 
 def _backwards(program: Program) -> list[Call]:
     """Return `optimizer.backward(loss)`: an optimizer that scales the loss itself."""
-    found = []
+    backward_calls = []
     for call in program.calls():
         match call.node:
             case ast.Call(func=ast.Attribute(value=stepped, attr="backward"), args=[_, *_]):
                 if kind_by_name(last_name(stepped)) == "optimizer":
-                    found.append(call)
-    return found
+                    backward_calls.append(call)
+    return backward_calls
 
 
 def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
     """Return calls of names outside the amp modules of libraries, once each."""
-    found = []
+    calls = []
     for module in program.modules:
         for call in module.calls:
             name = call.name or call.method  # a package's own file, imported by `from .x import`
             if pattern.search(last(name)) and package_of_name(name) not in KNOWN:
                 inside = module.class_of(call.node)
                 if inside is None or not pattern.search(inside.name):
-                    found.append(call)
-    return found
+                    calls.append(call)
+    return calls
 
 
 def _scales_loss(program: Program) -> bool:

@@ -60,6 +60,6 @@ class Subjects:
             f"{plain} ({last(made_by) or 'line'} {call.node.lineno})",
             f"{plain} ({call.module.source.name} {call.node.lineno})",
         )
-        found = next((name for name in options if name not in self._taken), options[-1])
-        self._taken.add(found)
-        return found
+        subject = next((name for name in options if name not in self._taken), options[-1])
+        self._taken.add(subject)
+        return subject

@@ -66,8 +66,8 @@ def family(name: str) -> str:
     word = last(name)
     if "Muon" in word:
         return ""
-    found = family_of(word)
-    return "adamw" if found == "adam" and _DECOUPLED_ADAM.search(word) else found
+    family_name = family_of(word)
+    return "adamw" if family_name == "adam" and _DECOUPLED_ADAM.search(word) else family_name
 
 
 def decay_field(name: str) -> str:

@@ -59,10 +59,10 @@ class TorchOptimizers:
             return
         subjects = Subjects()
         seen: set[tuple[str, str]] = set()
-        found = sorted(_optimizer_calls(program), key=_off_by_default)
-        chosen = len({optimizer.family for optimizer in found}) > 1
-        calls = [optimizer.call for optimizer in found]
-        for optimizer in found:
+        optimizers = sorted(_optimizer_calls(program), key=_off_by_default)
+        chosen = len({optimizer.family for optimizer in optimizers}) > 1
+        calls = [optimizer.call for optimizer in optimizers]
+        for optimizer in optimizers:
             key = (subject_of(optimizer.call), optimizer.name)
             if key in seen and key[0]:
                 continue  # the same optimizer in another branch

@@ -177,9 +177,9 @@ def _nodes(writer: FactWriter, call: Call) -> None:
     if given is None:
         return
     for spawn in spawns(call.module.program):
-        found = node_factor(given, call.module, spawn)
-        if found is not None:
-            node, module = found
+        factor = node_factor(given, call.module, spawn)
+        if factor is not None:
+            node, module = factor
             writer.number("parallel.nodes", evaluate(node, module), module.span(node))
             return
 

@@ -31,7 +31,7 @@ _GROUPS = ("pg", "g", "p", "grp", "x")
 
 def assigned_rates(program: Program) -> Iterator[SchedulePart]:
     """Yield the schedules of assignments such as `group["lr"] = rate`, one for each class."""
-    found: dict[ast.ClassDef | None, list[SchedulePart]] = {}
+    parts_by_class: dict[ast.ClassDef | None, list[SchedulePart]] = {}
     for module in program.modules:
         nodes = [
             node
@@ -41,8 +41,8 @@ def assigned_rates(program: Program) -> Iterator[SchedulePart]:
         for node in sorted(nodes, key=lambda node: getattr(module.function_of(node), "lineno", 0)):
             part = _part(node, module)
             if part is not None:
-                found.setdefault(module.class_of(node), []).append(part)
-    yield from map(branches_together, found.values())
+                parts_by_class.setdefault(module.class_of(node), []).append(part)
+    yield from map(branches_together, parts_by_class.values())
 
 
 def _sets_rate(node: ast.Assign | ast.AugAssign, module: Module) -> bool:
@@ -138,10 +138,10 @@ def _decided_by(event: Event) -> str:
 def _is_given(node: ast.expr, module: Module) -> bool:
     """Whether it is a parameter of a function that none of the files calls."""
     return any(
-        found.kind == "parameter"
+        binding.kind == "parameter"
         and name.id not in ("self", "cls")
-        and not module.program.arguments_for(found)
+        and not module.program.arguments_for(binding)
         for name, where in chase(node, module)
         if isinstance(name, ast.Name) and name.id not in ("self", "cls")
-        for found in definitions(name, where)
+        for binding in definitions(name, where)
     )

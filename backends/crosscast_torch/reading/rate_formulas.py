@@ -190,10 +190,10 @@ def _is_open(node: ast.Call, module: Module) -> bool:
 
 def _behind(node: ast.AST, module: Module) -> Iterator[Part]:
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        found = list(definitions(node, module))
-        if parts_of(node.id) & _PROGRESS and any(b.kind in ("augment", "loop") for b in found):
+        bindings = list(definitions(node, module))
+        if parts_of(node.id) & _PROGRESS and any(b.kind in ("augment", "loop") for b in bindings):
             return
-        for binding in found:
+        for binding in bindings:
             match binding:
                 case Binding(kind="assign" | "augment", value=ast.expr() as value):
                     yield from _assigned(binding, value)
@@ -204,7 +204,7 @@ def _behind(node: ast.AST, module: Module) -> Iterator[Part]:
 
 
 def _assigned(binding: Binding, value: ast.expr) -> Iterator[Part]:
-    """Yield what is assigned, and the tests about progress around it."""
+    """Yield the assigned value, and the tests about progress around it."""
     module = binding.module
     if isinstance(value, ast.Call) and (binding.path or _is_unrelated(value, module)):
         return
@@ -229,7 +229,7 @@ def tests_around(node: ast.AST, module: Module) -> Iterator[ast.expr]:
 
 
 def results_behind(node: ast.expr, module: Module) -> Iterator[Part]:
-    """Yield what the functions behind an expression return: a lambda, a name, a `partial`."""
+    """Yield the results of the functions behind an expression: a lambda, a name, a `partial`."""
     for source, where in chase(node, module):
         if isinstance(source, ast.Lambda):
             yield source.body, where
@@ -241,13 +241,13 @@ def results_behind(node: ast.expr, module: Module) -> Iterator[Part]:
                 yield from results_behind(inner, where)
         elif isinstance(source, ast.Name | ast.Attribute):
             for name in where.resolve_all(source):
-                found = module.program.function_named(name)
-                if found is not None:
-                    yield from ((result, found[0]) for result in _results(found[1]))
+                definition = module.program.function_named(name)
+                if definition is not None:
+                    yield from ((result, definition[0]) for result in _results(definition[1]))
 
 
 def _results(function: Function) -> Iterator[ast.expr]:
-    """Yield what a function returns, and the conditions that choose it."""
+    """Yield the results that a function returns, and the conditions that choose between them."""
     for node in walk(function):
         match node:
             case ast.Return(value=ast.expr() as result) | ast.If(test=result):

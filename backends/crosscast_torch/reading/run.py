@@ -104,8 +104,8 @@ def _epochs(writer: FactWriter, program: Program) -> None:
 
 def _of_flags(writer: FactWriter, program: Program, field: str, names: Iterable[str]) -> None:
     """Record the number of the first flag of some names whose value is known."""
-    found = [(name, program.flags[name]) for name in names if name in program.flags]
-    for name, flag in found:
+    flags = [(name, program.flags[name]) for name in names if name in program.flags]
+    for name, flag in flags:
         match flag.value:
             case Known(value=value):
                 writer.number(field, Known(value, "flag", name), flag.span)

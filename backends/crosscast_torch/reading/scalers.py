@@ -30,9 +30,9 @@ _SWITCHES = ("use_amp", "amp", "fp16", "use_fp16", "mixed_precision", "use_mixed
 
 def of_helper(call: Call, program: Program) -> Decision:
     """Return who decides if only a scaler wrapper is created: the origin of a switch passed on."""
-    found = decide(conditions_of(call), None, call.module)
-    if found.who != "always":
-        return found
+    decision = decide(conditions_of(call), None, call.module)
+    if decision.who != "always":
+        return decision
     for module in program.modules:
         for other in module.calls:
             for keyword in other.node.keywords:
@@ -40,12 +40,12 @@ def of_helper(call: Call, program: Program) -> Decision:
                     switched = decide((), keyword.value, module)
                     if switched.who in ("flag", "config"):
                         return switched
-    return found
+    return decision
 
 
 def given_scalers(program: Program) -> tuple[Span, ...]:
     """Return the places where a step uses a scaler from a parameter."""
-    found = []
+    places = []
     for step in training_steps(program):
         for event in step.of("backward", "step", "update_scale"):
             name = event.scaler.partition(".")[0].partition("[")[0]
@@ -58,22 +58,22 @@ def given_scalers(program: Program) -> tuple[Span, ...]:
                 arguments = function.args
                 every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
                 if any(keyword.arg == name for keyword in every) and name != "self":
-                    found.append(event.span)
+                    places.append(event.span)
                 function = event.module.function_of(function)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(places))
 
 
 def returned_scalers(program: Program) -> tuple[Span, ...]:
     """Return the places where a loss is scaled by what a function of another file returned."""
-    found = []
+    places = []
     for step in training_steps(program):
         for event in step.of("backward"):
             match event.node:
                 case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=scaler)))):
                     made = definitions(scaler, event.module) if event.scaler else ()
                     if made and all(_is_unseen(binding, program) for binding in made):
-                        found.append(event.span)
-    return tuple(dict.fromkeys(found))
+                        places.append(event.span)
+    return tuple(dict.fromkeys(places))
 
 
 def _is_unseen(binding: Binding, program: Program) -> bool:
@@ -94,9 +94,9 @@ def scaled_under(program: Program) -> Decision | None:
             continue
         event = scaled[0]
         tests = [Condition(guard.node, guard.holds, event.module) for guard in event.guards]
-        found = decide(tests, None, event.module)
-        if found.who != "always":
-            return found
+        decision = decide(tests, None, event.module)
+        if decision.who != "always":
+            return decision
     return None
 
 

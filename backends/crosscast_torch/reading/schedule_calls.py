@@ -154,21 +154,23 @@ def _of_function(call: Call) -> SchedulePart:
 def _of_own_class(call: Call) -> RateCurve | None:
     """Return the curve of the rates that the class of the program returns."""
     for name in call.names:
-        found = call.module.program.function_named(f"{name}.get_lr")
-        if found is not None:
-            return curve_of_method(found[1], found[0])
+        method = call.module.program.function_named(f"{name}.get_lr")
+        if method is not None:
+            return curve_of_method(method[1], method[0])
     return None
 
 
 def _is_made_elsewhere(node: ast.expr, call: Call) -> bool:
     """Whether a function behind a name is created by code of another file."""
     program = call.module.program
-    found = [binding for binding in definitions(node, call.module) if binding.kind == "assign"]
-    return len(found) > 1 and any(
+    assignments = [
+        binding for binding in definitions(node, call.module) if binding.kind == "assign"
+    ]
+    return len(assignments) > 1 and any(
         isinstance(binding.value, ast.Call)
         and program.function(binding.module.call(binding.value)) is None
         and binding.module.resolve(binding.value.func) != "functools.partial"
-        for binding in found
+        for binding in assignments
     )
 
 

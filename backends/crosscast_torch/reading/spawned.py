@@ -41,7 +41,7 @@ class Spawn:
         )
 
     def given(self, node: ast.Name, module: Module) -> _Place | None:
-        """Return what `args=(…)` gives for a parameter of the function."""
+        """Return the argument that `args=(…)` gives for a parameter of the function."""
         function, values = self.function, self.call.bound().get("args")
         if function is None or module.function_of(node) is not function:
             return None
@@ -54,13 +54,13 @@ class Spawn:
 
 def spawns(program: Program) -> list[Spawn]:
     """Return the calls that start processes on this machine."""
-    found = []
+    spawn_calls = []
     for name in SPAWNS:
         for call in program.calls(name):
             started = call.bound().get("fn")
             function = program.function_named(call.module.resolve(started)) if started else None
-            found.append(Spawn(call, function[1] if function is not None else None))
-    return found
+            spawn_calls.append(Spawn(call, function[1] if function is not None else None))
+    return spawn_calls
 
 
 def node_factor(size: ast.expr, module: Module, spawn: Spawn) -> _Place | None:
@@ -114,7 +114,7 @@ def _sources(node: ast.expr, module: Module, spawn: Spawn, depth: int = 0) -> It
 
 
 def _texts(node: ast.expr, module: Module, spawn: Spawn) -> Iterator[str]:
-    """Yield what a number is called, and its value if it is known."""
+    """Yield the names of a number, and its value if it is known."""
     for here, where in _sources(node, module, spawn):
         if isinstance(here, ast.Name | ast.Attribute):
             yield identifier(here)

@@ -51,7 +51,7 @@ class Accelerate:
 
 
 def _of_caller(writer: FactWriter, program: Program) -> Iterator[Fact]:
-    """Yield what holds for every Accelerator, of a module whose functions receive one."""
+    """Yield the facts that hold for every Accelerator, of a module whose functions receive one."""
     places = [place_of(call) for call in calls_matching(program, _METHOD)]
     if places:
         writer.say("api", "accelerate", *places[:1], origin="presence")
@@ -135,7 +135,7 @@ def _default(value: Value) -> str:
 
 def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], list[Span]]:
     """Return the selectable types, and the place of the flag's definition."""
-    found: dict[str, None] = {}
+    types: dict[str, None] = {}
     spans: list[Span] = []
     name = (
         value.flag if isinstance(value, Known) else value.text if isinstance(value, Unknown) else ""
@@ -144,15 +144,15 @@ def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], l
     flag = call.module.program.flags.get(dest)
     if flag is not None:
         spans.append(flag.span)
-        found.update(dict.fromkeys(filter(None, map(word_of_type, flag.choices))))
-    if not found:
+        types.update(dict.fromkeys(filter(None, map(word_of_type, flag.choices))))
+    if not types:
         options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
         words = (word_of_type(content(option)) for option in options)
-        found.update(dict.fromkeys(filter(None, words)))
+        types.update(dict.fromkeys(filter(None, words)))
     open_to_all = flag is not None or (isinstance(value, Unknown) and not value.has_default)
-    if open_to_all and not set(found) - {"float32"}:
-        found.update(dict.fromkeys(HALVES))
-    return tuple(found), spans
+    if open_to_all and not set(types) - {"float32"}:
+        types.update(dict.fromkeys(HALVES))
+    return tuple(types), spans
 
 
 def _scaling(writer: FactWriter, program: Program, places: list[Span]) -> None:

@@ -98,13 +98,13 @@ def _changed(call: Call) -> list[Fact]:
 
 def _path(target: ast.expr, name: str) -> list[str]:
     """Return the keys of `config["a"]["b"]`; empty for another name or other keys."""
-    found: list[str] = []
+    keys: list[str] = []
     while True:
         match target:
             case ast.Subscript(value=target, slice=ast.Constant(value=str(key))):
-                found.insert(0, key)
+                keys.insert(0, key)
             case ast.Name(id=root):
-                return found if root == name else []
+                return keys if root == name else []
             case _:
                 return []
 

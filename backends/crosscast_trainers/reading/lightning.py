@@ -130,14 +130,14 @@ def _processes(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> No
 def _count(node: ast.expr, call: Call) -> int | None:
     """Return the number of devices or nodes in an argument; None if unknown."""
     value = evaluate(node, call.module)
-    found = value.value if isinstance(value, Known) and not value.flag else None
-    if isinstance(found, bool):
+    setting = value.value if isinstance(value, Known) and not value.flag else None
+    if isinstance(setting, bool):
         return None
-    if isinstance(found, str) and found.isdigit():
-        return int(found)
-    if isinstance(found, tuple | list):
-        return len(found)
-    return found if isinstance(found, int) and found > 0 else None
+    if isinstance(setting, str) and setting.isdigit():
+        return int(setting)
+    if isinstance(setting, tuple | list):
+        return len(setting)
+    return setting if isinstance(setting, int) and setting > 0 else None
 
 
 def _text(node: ast.expr | None, call: Call) -> str:

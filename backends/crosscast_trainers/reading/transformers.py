@@ -57,9 +57,9 @@ class Transformers:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts of the arguments of a Trainer."""
         for call in program.calls():
-            found = next((c for name in call.names if (c := _arguments(name, program))), "")
-            if found:
-                yield from _by_call(call, found)
+            owner = next((c for name in call.names if (c := _arguments(name, program))), "")
+            if owner:
+                yield from _by_call(call, owner)
                 yield from trainer_losses(program, NAME)
                 return
         parsed = _parsed(program)

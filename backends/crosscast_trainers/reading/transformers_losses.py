@@ -54,7 +54,7 @@ def _trainers(program: Program) -> Iterator[tuple[Call, Scope | None, str]]:
 
 
 def _own_losses(scope: Scope | None, program: Program) -> Sequence[Binding]:
-    """Return what computes the loss of a Trainer of the program: methods, as a rule."""
+    """Return the bindings that compute the loss of a Trainer of the program: methods, as a rule."""
     return program.attribute_bindings(scope, "compute_loss", None) if scope else ()
 
 

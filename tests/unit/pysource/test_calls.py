@@ -77,6 +77,19 @@ def test_partial_arguments_are_bound(build: Build) -> None:
     assert call.argument("lr") == Known(0.1)
 
 
+def test_a_partial_of_a_partial_goes_on_where_it_ends(build: Build) -> None:
+    text = """
+        import torch
+        from functools import partial
+        of_weights = partial(torch.optim.SGD, p)
+        make = partial(of_weights, 0.1)
+        o = make(0.9)
+        """
+    call = next(c for c in build(text).calls("torch.optim.SGD"))
+    assert call.argument("lr") == Known(0.1)
+    assert call.argument("momentum") == Known(0.9)
+
+
 def test_versions_decide_the_order(build: Build) -> None:
     text = "import tensorflow as tf\ntf.keras.mixed_precision.LossScaleOptimizer(o, 8)\n"
     for version, name in (("2.10", "dynamic"), ("2.17", "initial_scale")):

@@ -92,7 +92,7 @@ def targets_of(to: Words) -> list[str]:
         try:
             find_target(name)
         except DiagnosticError as error:
-            collect.found += error.diagnostics
+            collect.diagnostics += error.diagnostics
     if not names or len(set(names)) != len(names):
         message = "--to needs at least one target" if not names else "--to names a target twice"
         collect.add(Diagnostic(code="CC106", message=message))
@@ -106,10 +106,10 @@ def named_versions(versions: Texts) -> dict[str, str]:
     Raises:
         DiagnosticError: CC919 for another syntax.
     """
-    found = {}
+    package_versions = {}
     for text in texts_of(versions):
         name, equals, number = text.partition("=")
         if not equals or not name.strip() or not number.strip()[:1].isdigit():
             raise failure("CC919", f"--version {text!r} is not NAME=VERSION", "torch=2.1")
-        found[name.strip()] = number.strip()
-    return found
+        package_versions[name.strip()] = number.strip()
+    return package_versions

@@ -81,7 +81,7 @@ class Diff(Result):
                 }
                 for difference in self._all
             ],
-            "diagnostics": [found.to_json() for found in self.diagnostics],
+            "diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics],
         }
 
     @property
@@ -98,14 +98,14 @@ class Diff(Result):
         if self.differences:
             yield Table(COLUMNS, self.rows)
         if self.unknown:
-            names = ", ".join(found.path for found in self.unknown)
+            names = ", ".join(difference.path for difference in self.unknown)
             yield f"Not compared, because at least one side does not specify them: {names}"
 
     def _html(self) -> Iterator[str]:
         if self.differences:
             yield html.table(COLUMNS, self.rows)
         if self.unknown:
-            names = ", ".join(found.path for found in self.unknown)
+            names = ", ".join(difference.path for difference in self.unknown)
             yield html.paragraph(f"Not compared: {names}")
 
 
@@ -138,12 +138,12 @@ def diff(
 
     versions = named_versions(version)
     sides = [side_of(os.fspath(path), versions) for path in (left, right)]
-    found = tuple(differences(*sides))
+    all_differences = tuple(differences(*sides))
     return Diff(
         left=sides[0].path,
         right=sides[1].path,
-        differences=tuple(d for d in found if d.state == "different"),
-        unknown=tuple(d for d in found if d.state == "unknown"),
+        differences=tuple(d for d in all_differences if d.state == "different"),
+        unknown=tuple(d for d in all_differences if d.state == "unknown"),
         diagnostics=tuple(d for side in sides for d in side.diagnostics),
-        _all=found,
+        _all=all_differences,
     )

@@ -56,12 +56,12 @@ LONG = ("value", "how")
 
 def verdicts_of(target: str, judgements: Iterable[Judgement]) -> Iterator[FieldVerdict]:
     """Yield the verdict on every field."""
-    for found in judgements:
-        row = found.row
+    for judgement in judgements:
+        row = judgement.row
         yield FieldVerdict(
             target=target,
-            field=found.path,
-            value=_plain(found.value),
+            field=judgement.path,
+            value=_plain(judgement.value),
             verdict=str(row.verdict),
             code=row.code,
             evidence=str(row.evidence),
@@ -83,7 +83,7 @@ def cells(verdicts: Iterable[FieldVerdict]) -> Iterator[list[str]]:
 
 
 def verdict_tables(verdicts: tuple[FieldVerdict, ...]) -> Iterator[str]:
-    """Yield what a notebook shows of verdicts: first what is not exact."""
+    """Yield the tables that a notebook shows of verdicts: first those that are not exact."""
     for title, some in (
         ("not exact", [v for v in verdicts if v.verdict != "exact"]),
         ("exact", [v for v in verdicts if v.verdict == "exact"]),
@@ -95,8 +95,10 @@ def verdict_tables(verdicts: tuple[FieldVerdict, ...]) -> Iterator[str]:
 
 def counts(verdicts: Iterable[FieldVerdict]) -> str:
     """Return how many fields have which verdict."""
-    found = [verdict.verdict for verdict in verdicts]
-    return ", ".join(f"{found.count(word)} {word}" for word in VERDICTS if word in found)
+    verdict_words = [verdict.verdict for verdict in verdicts]
+    return ", ".join(
+        f"{verdict_words.count(word)} {word}" for word in VERDICTS if word in verdict_words
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -79,13 +79,13 @@ def take_descriptions(function: Callable[..., Any]) -> dict[str, Described]:
     `help` shows the types of the signature, and the descriptions as sentences below it. Types are
     evaluated when they are asked for: every start of the command line would wait for all of them.
     """
-    found, names, annotations = {}, function.__globals__, function.__annotations__
+    arguments, names, annotations = {}, function.__globals__, function.__annotations__
     for name, text in annotations.items():
         if text.startswith(_MARK):
             kind, description = _parts(text)
             annotations[name] = kind
-            found[name] = Described(eval(description, names), kind, names)
-    return found
+            arguments[name] = Described(eval(description, names), kind, names)
+    return arguments
 
 
 def _parts(text: str) -> tuple[str, str]:

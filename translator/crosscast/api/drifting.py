@@ -138,7 +138,7 @@ def drift(
         str, Parameter("Only what has this word, or fits this pattern, in its name.")
     ] = "*",
 ) -> Drift:
-    """Return what releases of a framework do differently, as observed by running them.
+    """Return the differences between releases of a framework, as observed by running them.
 
     The first release of a series is meant by its number: 3.4 is 3.4.1.
 
@@ -147,16 +147,16 @@ def drift(
     """
     from crosscast.drift.changes import changes, observed, release_of
 
-    found = observed(package)
-    first = release_of(found, since) if since else found.releases[0]
-    last = release_of(found, until) if until else found.releases[-1]
-    if found.releases.index(first) > found.releases.index(last):
+    observations = observed(package)
+    first = release_of(observations, since) if since else observations.releases[0]
+    last = release_of(observations, until) if until else observations.releases[-1]
+    if observations.releases.index(first) > observations.releases.index(last):
         message = f"{package} {first} is newer than {last}"
         raise failure("CC980", message, f"write crosscast drift {package} {last} {first}")
     return Drift(
         package=package,
         since=first,
         until=last,
-        observed=found.releases,
-        changes=tuple(changes(found, first, last, name)),
+        observed=observations.releases,
+        changes=tuple(changes(observations, first, last, name)),
     )

@@ -61,9 +61,9 @@ class Explanation(Result):
 
         Where no targets were asked for, one that can express the recipe is enough.
         """
-        failed = any(found.severity is Severity.ERROR for found in self.diagnostics)
+        failed = any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics)
         below = {"unsupported"} | ({"adapted", "approximate"} if self.strict else set())
-        refused = any(found.verdict in below for found in self.verdicts)
+        refused = any(verdict.verdict in below for verdict in self.verdicts)
         if refused and not (self._asked or self.strict):
             refused = not self._possible
         return EXIT_FINDINGS if failed or refused else EXIT_OK
@@ -71,7 +71,7 @@ class Explanation(Result):
     @property
     def _possible(self) -> tuple[str, ...]:
         """The targets that can express all fields."""
-        refusing = {found.target for found in self.verdicts if found.verdict == "unsupported"}
+        refusing = {verdict.target for verdict in self.verdicts if verdict.verdict == "unsupported"}
         return tuple(target for target in self._targets if target not in refusing)
 
     @property
@@ -98,7 +98,7 @@ class Explanation(Result):
             return f"crosscast lint {self._recipe} says whether the step has a mistake"
         if not self.ok:
             return "change the fields below, or choose other targets"
-        if any(found.verdict == "approximate" for found in self.verdicts):
+        if any(verdict.verdict == "approximate" for verdict in self.verdicts):
             return "read below what differs; --strict refuses what is not exact"
         return f"crosscast compile {self._recipe} --to {','.join(self._possible)} -o FOLDER"
 
@@ -111,7 +111,7 @@ class Explanation(Result):
         if not self._chosen and self.verdicts:
             yield Table(("target", *VERDICTS), [*_numbers(self._targets, self.verdicts)])
         every = all or bool(self._chosen)
-        rows = [found for found in self.verdicts if every or found.verdict != "exact"]
+        rows = [verdict for verdict in self.verdicts if every or verdict.verdict != "exact"]
         if rows:
             yield Table(COLUMNS, [*_said_once(cells(rows))], long=LONG)
         if hidden := len(self.verdicts) - len(rows):
@@ -139,9 +139,9 @@ def _said_once(rows: Iterable[list[str]]) -> Iterator[list[str]]:
 
 def _numbers(targets: Sequence[str], verdicts: Sequence[FieldVerdict]) -> Iterator[tuple[str, ...]]:
     """Yield every target with the number of fields of each verdict."""
-    found = Counter((verdict.target, verdict.verdict) for verdict in verdicts)
+    numbers = Counter((verdict.target, verdict.verdict) for verdict in verdicts)
     for target in targets:
-        yield target, *(str(found[target, verdict]) for verdict in VERDICTS)
+        yield target, *(str(numbers[target, verdict]) for verdict in VERDICTS)
 
 
 @public
@@ -178,11 +178,11 @@ def explain(
                 raise failure("CC016", "--only and --field choose fields of a recipe")
             from crosscast_reading.lift.explanation import program_steps
 
-            found = program_steps(path)
+            program = program_steps(path)
             return Explanation(
-                steps=found.steps,
-                plan=found.plan,
-                diagnostics=found.diagnostics,
+                steps=program.steps,
+                plan=program.plan,
+                diagnostics=program.diagnostics,
                 _about=path,
                 _recipe=shlex.quote(path),
             )

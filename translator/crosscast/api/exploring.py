@@ -150,13 +150,17 @@ def explored(
         _checked(out)
     page = explorer_page(sides, targets)
     lost = [note for side in sides for note in side.notes if unread_parts([note])]
-    found = Exploration(
+    exploration = Exploration(
         names=tuple(side.name for side in sides),
         targets=tuple(targets),
         page=page.text,
         diagnostics=(*page.refusals, *lost),
     )
-    return found if out is None else replace(found, written=found.write(out, force=force))
+    return (
+        exploration
+        if out is None
+        else replace(exploration, written=exploration.write(out, force=force))
+    )
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:

@@ -33,7 +33,7 @@ _PRE = "overflow:auto;max-height:30em;text-align:left"
 
 
 def block(*parts: str) -> str:
-    """Return what a notebook shows of a result."""
+    """Return the HTML that a notebook shows of a result."""
     return f'<div class="crosscast">{"".join(parts)}</div>'
 
 
@@ -97,12 +97,12 @@ def problems(diagnostics: Sequence[Diagnostic]) -> str:
     columns = ("", "code", "place", "message")
     rows = (
         (
-            str(found.severity),
-            found.code,
-            str(found.span or found.path or ""),
-            render([_without_place(found)]).partition(": ")[2],
+            str(diagnostic.severity),
+            diagnostic.code,
+            str(diagnostic.span or diagnostic.path or ""),
+            render([_without_place(diagnostic)]).partition(": ")[2],
         )
-        for found in sorted(diagnostics, key=sort_key)
+        for diagnostic in sorted(diagnostics, key=sort_key)
     )
     return table(columns, rows, long=("message",))
 

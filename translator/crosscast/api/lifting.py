@@ -160,17 +160,17 @@ class Lift(Result):
     @property
     def exit_code(self) -> Exit:
         """0 if everything was read, and fits the run of the program if there was one."""
-        found = exit_code_of(self.diagnostics)
+        code = exit_code_of(self.diagnostics)
         if self.proof is not None:
-            if found:
-                return found
+            if code:
+                return code
             if self.proof.problem:
                 return EXIT_CANNOT_RUN
             return EXIT_FINDINGS if self.proof.unexplained else EXIT_OK
         if any(problem.code.startswith("CC0") for problem in self.problems):
             return EXIT_USAGE
         unread = any(self._is_unread(run) for run in self.runs)
-        return EXIT_FINDINGS if unread or found else EXIT_OK
+        return EXIT_FINDINGS if unread or code else EXIT_OK
 
     @property
     def summary(self) -> str:
@@ -335,7 +335,7 @@ def lift(
             timeout=timeout,
             memory=memory,
         )
-        found = _proven(named, versions, demand, correct, on_run or (lambda name: None))
+        lifted = _proven(named, versions, demand, correct, on_run or (lambda name: None))
     else:
         if correct:
             raise failure("CC919", "--correct needs --run")
@@ -348,15 +348,15 @@ def lift(
         if not reports and not problems:
             message = f"{', '.join(named)}: no file belongs to a training run"
             diagnostics.append(Diagnostic(code="CC915", message=message))
-        found = Lift(
+        lifted = Lift(
             paths=tuple(named),
             runs=tuple(LiftedRun(report) for report in reports),
             problems=tuple(problems),
             diagnostics=tuple(diagnostics),
         )
     if out is not None:
-        found.write(out, force=force)
-    return found
+        lifted.write(out, force=force)
+    return lifted
 
 
 def _proven(

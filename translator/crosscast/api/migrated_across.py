@@ -126,7 +126,7 @@ class Across(Migration):
             return EXIT_CANNOT_RUN
         from crosscast_migrate.report import OTHERWISE
 
-        undecided = any(found.code in ("CC935", *OTHERWISE) for found in self.diagnostics)
+        undecided = any(diagnostic.code in ("CC935", *OTHERWISE) for diagnostic in self.diagnostics)
         return EXIT_FINDINGS if undecided or _is_open(self.report) else EXIT_OK
 
     def to_json(self) -> dict[str, Any]:
@@ -179,9 +179,9 @@ def across(
     )
     kept = _kept(migrated, out) if out is not None else []
     diagnostics = [*problems, *migrated.diagnostics, *kept]
-    found = Across(report=report(migrated), diagnostics=tuple(diagnostics), _across=migrated)
+    migration = Across(report=report(migrated), diagnostics=tuple(diagnostics), _across=migrated)
     if out is not None:
-        found.write(out, force=force)
+        migration.write(out, force=force)
     if verify:
         from crosscast_migrate.proof import diagnostics_of
         from crosscast_migrate.proof import verify as run
@@ -199,10 +199,10 @@ def across(
             diagnostics += run_diagnostics(proof, corrected=False)
         data = report(migrated, verification)
         diagnostics += diagnostics_of(data["verification"])
-        found = Across(report=data, diagnostics=tuple(diagnostics), _across=migrated)
+        migration = Across(report=data, diagnostics=tuple(diagnostics), _across=migrated)
         if out is not None:
-            found.write(out, force=True)
-    return found
+            migration.write(out, force=True)
+    return migration
 
 
 def sources_of(paths: Sequence[str]) -> tuple[tuple[Source, ...], list[Diagnostic]]:

@@ -154,8 +154,8 @@ class InPlace(Migration):
             yield html.folded("compared", html.table(COMPARED, rows, long=("why",)))
 
 
-def _table(found: tuple[Finding, ...]) -> str:
-    rows = [(str(f.span or ""), f.code, f"{f.message}\n{f.hint}") for f in found]
+def _table(findings: tuple[Finding, ...]) -> str:
+    rows = [(str(f.span or ""), f.code, f"{f.message}\n{f.hint}") for f in findings]
     return html.table(CHANGES, rows, long=("change",))
 
 
@@ -308,10 +308,10 @@ def _nothing(
     near = [name for name, other in apis.items() if not words or own & {*other.modules}]
     others = places_by_api(sources, [other for other in near if other != api])
     fits = any(others.values())
-    found, decide = [*problems, *unread.values()], decisions((), problems, list(unread))
+    diagnostics, decide = [*problems, *unread.values()], decisions((), problems, list(unread))
     if not failed and (fits or not words):  # a file that is missing says enough
-        found.append(nothing_for(programs, api, others))
-        decide = found[-1].hint
+        diagnostics.append(nothing_for(programs, api, others))
+        decide = diagnostics[-1].hint
     done = NOTHING if failed or fits or not words else words
     return InPlace(
         to=api,
@@ -321,7 +321,7 @@ def _nothing(
         proof=in_place_proof(verify=True, changed=False, compared=False, execution=None),
         problems=tuple(problems),
         unread=tuple(unread.values()),
-        diagnostics=tuple(found),
+        diagnostics=tuple(diagnostics),
         _files=files,
         _migrated=migrated,
     )

@@ -40,18 +40,18 @@ class Parameter:
     @property
     def sentences(self) -> str:
         """The help, and what the help of a command shows beside it: syntax, limits, default."""
-        found = [self.help]
+        sentences = [self.help]
         if set(self.metavar) & set("=-'"):
-            found.append(f"As `{self.metavar}`.")
+            sentences.append(f"As `{self.metavar}`.")
         if self.positive:
-            found.append("More than 0.")
+            sentences.append("More than 0.")
         elif self.most != LARGEST:
-            found.append(f"From {self.least:.12g} to {self.most:.12g}.")
+            sentences.append(f"From {self.least:.12g} to {self.most:.12g}.")
         elif self.least:
-            found.append(f"At least {self.least:.12g}.")
+            sentences.append(f"At least {self.least:.12g}.")
         if self.default:
-            found.append(f"Default: {self.default}.")
-        return " ".join(found)
+            sentences.append(f"Default: {self.default}.")
+        return " ".join(sentences)
 
 
 def targets(help: str) -> Parameter:

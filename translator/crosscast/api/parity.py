@@ -255,8 +255,8 @@ class _Comparison:
             findings = tuple(self_test(self._contestants, **arguments))
         except Interrupted:
             return Parity(recipe=self._recipe, report=None, models=self.models)
-        found = self._written(as_report(findings, self._contestants[0], self._options))
-        return replace(found, self_test=findings, diagnostics=tuple(missed(findings)))
+        comparison = self._written(as_report(findings, self._contestants[0], self._options))
+        return replace(comparison, self_test=findings, diagnostics=tuple(missed(findings)))
 
     def _written(self, report: ParityReport) -> Parity:
         from crosscast_parity.modules.outputs import write_all

@@ -74,16 +74,16 @@ class Parity(Result):
             from crosscast_parity.self_test.experiments import in_words
 
             return [*in_words(self.self_test)]
-        found: list[str] = []
+        lines: list[str] = []
         if self.models is not None:
             from crosscast_parity.modules.report import text_of
 
-            found += text_of(self.models)
+            lines += text_of(self.models)
         if self.report is not None:
             from crosscast_parity.report.terminal import summary_lines
 
-            found += summary_lines(self.report)
-        return found
+            lines += summary_lines(self.report)
+        return lines
 
     @property
     def exit_code(self) -> Exit:

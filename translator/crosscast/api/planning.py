@@ -153,7 +153,7 @@ class MemoryPlan(Result):
             data["limit_bytes"] = self.request.limit
             data["device"] = self.request.device.name if self.request.device else None
             data["targets"] = to_json(self.recipe.fields, self.outcomes, names or {})
-        return data | {"diagnostics": [found.to_json() for found in self.diagnostics]}
+        return data | {"diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics]}
 
     def _html(self) -> Iterator[str]:
         from crosscast.fit.measured_peak import measured_rows
@@ -167,12 +167,12 @@ class MemoryPlan(Result):
             yield html.folded("memory by component", html.table(*component_table(outcome)))
 
 
-def _looked_at(found: MemoryPlan) -> str:
+def _looked_at(planned: MemoryPlan) -> str:
     from crosscast.fit.memory_sizes import show_bytes
 
-    limit = f", limit {show_bytes(found.request.limit)}" if found.request else ""
-    recipe = f"{found.recipe.source.name} ({found.recipe.name})"
-    return f"{recipe} on {', '.join(found.targets)}{limit}"
+    limit = f", limit {show_bytes(planned.request.limit)}" if planned.request else ""
+    recipe = f"{planned.recipe.source.name} ({planned.recipe.name})"
+    return f"{recipe} on {', '.join(planned.targets)}{limit}"
 
 
 def check_plot(path: str | os.PathLike[str]) -> None:
@@ -260,23 +260,23 @@ def plan(
     estimates = _estimates(
         given, targets, texts_of(python), timeout, request.device if request else None, trace=trace
     )
-    found = list(given.diagnostics)
+    diagnostics = list(given.diagnostics)
     peak = read_measured(os.fspath(measured), given.fields) if measured else None
     estimate = None
     if peak:
-        found += peak.warnings
+        diagnostics += peak.warnings
         try:
             estimate = estimates.of(given.fields, targets[0])
         except DiagnosticError as error:
             raise given.placed.placed(error) from None
     outcomes: list[Outcome] = []
     if request:
-        outcomes = solve_all(given, targets, bool(to), request, found, estimates)
+        outcomes = solve_all(given, targets, bool(to), request, diagnostics, estimates)
     planned = MemoryPlan(
         recipe=given,
         targets=tuple(targets),
         outcomes=tuple(outcomes),
-        diagnostics=tuple(found),
+        diagnostics=tuple(diagnostics),
         request=request,
         measured=peak,
         estimate=estimate,

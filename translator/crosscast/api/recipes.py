@@ -201,7 +201,7 @@ class Check(Result):
         """The numbers of errors, warnings and recipes."""
         parts = []
         for severity in (Severity.ERROR, Severity.WARNING):
-            count = sum(found.severity is severity for found in self.diagnostics)
+            count = sum(diagnostic.severity is severity for diagnostic in self.diagnostics)
             if count:
                 parts.append(counted(count, str(severity)))
         return f"Found {' and '.join(parts) or 'no errors'} in {counted(self.recipes, 'recipe')}."
@@ -237,16 +237,18 @@ def check(
     targets = targets_of(to) if to else []
     if isinstance(recipes, LoadedRecipe | str | os.PathLike):
         recipes = [recipes]
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for recipe in recipes:
         try:
-            found += _problems(loaded(recipe), targets, strict, allow_fill_in)
+            diagnostics += _problems(loaded(recipe), targets, strict, allow_fill_in)
         except DiagnosticError as error:
-            found += error.diagnostics
+            diagnostics += error.diagnostics
     names = [str(r.source.name if isinstance(r, LoadedRecipe) else r) for r in recipes]
     listed = ", ".join(names) if len(names) <= _LISTED else counted(len(names), "recipe")
     for_targets = f" for {', '.join(targets)}" if targets else ""
-    return Check(diagnostics=tuple(found), recipes=len(recipes), _names=f"{listed}{for_targets}")
+    return Check(
+        diagnostics=tuple(diagnostics), recipes=len(recipes), _names=f"{listed}{for_targets}"
+    )
 
 
 def _problems(
@@ -261,8 +263,10 @@ def _problems(
         compiled = compile_recipe(recipe.fields, targets, strict=strict)
     except DiagnosticError as error:
         raise DiagnosticError(*refused, *recipe.placed.placed(error).diagnostics) from None
-    notices = [found for found in recipe.diagnostics if not refused or found.code != "CC109"]
-    built = [found for backend in compiled for found in backend.diagnostics]
+    notices = [
+        diagnostic for diagnostic in recipe.diagnostics if not refused or diagnostic.code != "CC109"
+    ]
+    built = [diagnostic for backend in compiled for diagnostic in backend.diagnostics]
     return [*refused, *notices, *_newer(recipe), *built]
 
 

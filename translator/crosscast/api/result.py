@@ -68,7 +68,7 @@ class Result(ABC):
         """What to do next."""
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
-        """Yield what follows the three lines; without `all`, only what is not as wanted."""
+        """Yield the parts after the three lines; without `all`, only what is not as wanted."""
         yield from ()
 
     def parts(self, *, all: bool = False) -> tuple[Part, ...]:
@@ -80,7 +80,7 @@ class Result(ABC):
         return tuple(self._parts(all=all))
 
     def screen(self, *, all: bool = False, width: int | None = None) -> str:
-        """Return what the command of this name prints, without the diagnostics.
+        """Return the text that the command of this name prints, without the diagnostics.
 
         Args:
             all: everything, as with `--all`; without it, only what is not as wanted.
@@ -106,7 +106,7 @@ class Result(ABC):
         return self
 
     def _html(self) -> Iterator[str]:
-        """Yield what a notebook shows between the three lines and the diagnostics."""
+        """Yield the HTML that a notebook shows between the three lines and the diagnostics."""
         yield from ()
 
     def __str__(self) -> str:

@@ -77,7 +77,10 @@ class Scaling(Result):
 
     @property
     def _verdict(self) -> str:
-        return "; ".join(f"{found.target}: {found.verdict}" for found in self.report.targets)
+        return "; ".join(
+            f"{target_report.target}: {target_report.verdict}"
+            for target_report in self.report.targets
+        )
 
     @property
     def _next(self) -> str:
@@ -95,7 +98,7 @@ class Scaling(Result):
 
 
 def _listed(report: ScalingReport) -> str:
-    return ", ".join(found.target for found in report.targets)
+    return ", ".join(target_report.target for target_report in report.targets)
 
 
 @public

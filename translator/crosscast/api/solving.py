@@ -24,10 +24,10 @@ def solve_all(
     targets: Sequence[str],
     chosen: bool,
     request: Request,
-    found: list[Diagnostic],
+    diagnostics: list[Diagnostic],
     estimates: Estimates,
 ) -> list[Outcome]:
-    """Solve for every target; problems go to `found`. One of a target does not affect the others.
+    """Solve for every target; problems go to `diagnostics`, and one does not affect other targets.
 
     `chosen`: whether the user named the targets.
     """
@@ -47,7 +47,7 @@ def solve_all(
             placed = given.placed.placed(error).diagnostics
             problems = [problem for problem in placed if problem.severity is Severity.ERROR]
             skip = not chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
-            kept = skipped if skip else found
+            kept = skipped if skip else diagnostics
             kept += [problem for problem in problems if problem not in kept]
             continue
         outcomes.append(outcome)
@@ -55,10 +55,12 @@ def solve_all(
             # Short runs take too long to be made for a hint.
             asks = not request.precision and outcome.now.estimate.evidence != "measured"
             helps = asks and _fits_otherwise(recipe, target, request, estimates)
-            found.append(cannot_fit(outcome, request, with_precision=helps))
-    found += remarks(recipe, outcomes)
-    final = outcomes or exit_code_of(found)
-    found += [replace(problem, severity=Severity.NOTE) if final else problem for problem in skipped]
+            diagnostics.append(cannot_fit(outcome, request, with_precision=helps))
+    diagnostics += remarks(recipe, outcomes)
+    final = outcomes or exit_code_of(diagnostics)
+    diagnostics += [
+        replace(problem, severity=Severity.NOTE) if final else problem for problem in skipped
+    ]
     return outcomes
 
 

@@ -84,8 +84,8 @@ class Matrix(Result):
         if self.about != "fields":
             return counted(len(self.rows), _NOUNS[self.about])
         rows = counted(len(self.rows), "row")
-        found = Counter(row["verdict"] for row in self.rows)
-        words = ", ".join(f"{found[name]} {name}" for name in VERDICTS if found[name])
+        numbers = Counter(row["verdict"] for row in self.rows)
+        words = ", ".join(f"{numbers[name]} {name}" for name in VERDICTS if numbers[name])
         return f"{rows}: {words}" if words else "no row matches"
 
     @property
@@ -134,7 +134,7 @@ def matrix(
     only: Annotated[Only | None, ONLY] = None,
     field: Annotated[Words | None, FIELDS] = None,
 ) -> Matrix:
-    """Return what every target supports.
+    """Return the table of what every target supports.
 
     `only` and `field` choose rows about fields; `below-exact` is all but exact. The rows of a
     section above a field are about it too.
@@ -187,12 +187,16 @@ class Machine(Result):
     @property
     def exit_code(self) -> Exit:
         """3 if no framework can run here."""
-        return EXIT_OK if any(found.usable for found in self.targets) else EXIT_CANNOT_RUN
+        return EXIT_OK if any(framework.usable for framework in self.targets) else EXIT_CANNOT_RUN
 
     @property
     def summary(self) -> str:
         """The frameworks that can run here."""
-        usable = [f"{found.target} {found.version}" for found in self.targets if found.usable]
+        usable = [
+            f"{framework.target} {framework.version}"
+            for framework in self.targets
+            if framework.usable
+        ]
         return f"usable here: {', '.join(usable) or 'no framework'}"
 
     @property
@@ -201,17 +205,17 @@ class Machine(Result):
 
     @property
     def _next(self) -> str:
-        usable = [found.target for found in self.targets if found.usable]
+        usable = [framework.target for framework in self.targets if framework.usable]
         if not usable:
             return "install a framework, such as crosscast[torch]"
         return f"crosscast compile RECIPE --to {','.join(usable)} -o FOLDER"
 
     def _parts(self, *, all: bool) -> Iterator[Part]:
-        rows = [found.cells() for found in self.targets]
+        rows = [framework.cells() for framework in self.targets]
         yield Table(MACHINE_COLUMNS, rows, long=("note",))
 
     def _html(self) -> Iterator[str]:
-        rows = [found.cells() for found in self.targets]
+        rows = [framework.cells() for framework in self.targets]
         yield html.table(MACHINE_COLUMNS, rows, long=("note",))
 
 

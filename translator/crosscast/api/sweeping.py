@@ -156,7 +156,7 @@ def sweep(
     except ModuleNotFoundError as error:
         raise package_missing("sweeps need", error) from None
     paths = paths_of(recipes)
-    warnings = tuple(found for path in paths for found in loaded(path).open)
+    warnings = tuple(diagnostic for path in paths for diagnostic in loaded(path).open)
     axes = parse_settings(texts_of(set))
     points = make_grid(paths, targets, parse_seeds(texts_of(seeds)) if seeds else (), axes)
     folder = Path(out).absolute()

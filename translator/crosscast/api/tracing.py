@@ -128,10 +128,12 @@ def trace_export(
     if tool is not None:
         require(tool)
     try:
-        found = tuple(read_run(name, place) for name, place in find_runs(paths_of(runs)).items())
+        traced_runs = tuple(
+            read_run(name, place) for name, place in find_runs(paths_of(runs)).items()
+        )
     except ModuleNotFoundError as error:
         raise package_missing("reading traces needs", error) from None
     written = Path(out)
-    export(found, to, written, force=force)
+    export(traced_runs, to, written, force=force)
     show = "" if tool is None else tool.show.format(shlex.quote(str(written)))
-    return TraceExport(to=to, runs=found, written=written, show=show)
+    return TraceExport(to=to, runs=traced_runs, written=written, show=show)

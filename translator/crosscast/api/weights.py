@@ -154,9 +154,12 @@ def weights_match(
 
     if out is not None:
         check_new(out, force=force)
-    found = match(request)
+    search = match(request)
     weights = Weights(
-        known=found.known, proof=found.proof, found=found, diagnostics=tuple(found_problems(found))
+        known=search.known,
+        proof=search.proof,
+        found=search,
+        diagnostics=tuple(found_problems(search)),
     )
     if out is not None:
         weights.write(out, force=force)
@@ -188,8 +191,8 @@ def weights_check(
     from crosscast_parity.weights.report import problems
 
     checked = check(request, os.fspath(weights) or str(request.folder / NAME))
-    found = problems(checked.known, checked.proof, corrections=checked.corrections)
-    return Weights(known=checked.known, proof=checked.proof, diagnostics=tuple(found))
+    diagnostics = problems(checked.known, checked.proof, corrections=checked.corrections)
+    return Weights(known=checked.known, proof=checked.proof, diagnostics=tuple(diagnostics))
 
 
 def _request(

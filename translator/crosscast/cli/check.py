@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 @options_of("recipes.check")
 def check_command(check: Callable[..., Check], *, json: Annotated[bool, JSON] = False) -> int:
     """Check recipes and report all problems."""
-    found = check()
+    report = check()
     if json:
-        print_diagnostics(found.diagnostics, as_json=True)
+        print_diagnostics(report.diagnostics, as_json=True)
     else:
-        show(found)
-    return found.exit_code
+        show(report)
+    return report.exit_code
 
 
 @options_of("recipes.show")

@@ -34,9 +34,9 @@ def check_scaling_command(
     except ModuleNotFoundError as error:
         raise package_missing("check-scaling needs", error) from None
     with progress_on(sys.stderr) as on_progress:
-        found = check_scaling(recipe=loaded, out=output, on_progress=on_progress)
+        scaling = check_scaling(recipe=loaded, out=output, on_progress=on_progress)
     if json:
-        print_json(found.to_json())
+        print_json(scaling.to_json())
     else:
-        show(found)
-    return found.exit_code
+        show(scaling)
+    return scaling.exit_code

@@ -148,23 +148,25 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
 @cache
 def build(name: str) -> Any:
     """Return a command, or a group with its commands, as typer runs it; each is guarded."""
-    found = load(name)
+    definition = load(name)
     parent = typer.Typer()
-    if isinstance(found, typer.Typer):
-        for command in found.registered_commands:
+    if isinstance(definition, typer.Typer):
+        for command in definition.registered_commands:
             assert command.callback is not None
             command.callback = guarded(command.callback)
-        conventional(found)
-        parent.add_typer(found, name=name)
+        conventional(definition)
+        parent.add_typer(definition, name=name)
     else:
-        parent.command(name, cls=Command)(guarded(found))
+        parent.command(name, cls=Command)(guarded(definition))
     return get_group(parent).commands[name]
 
 
 def summary(name: str) -> Command:
     """Return a command that can be listed and not called: building it would take longer."""
-    found = load(name)
-    help = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
+    definition = load(name)
+    help = (
+        definition.info.help if isinstance(definition, typer.Typer) else inspect.getdoc(definition)
+    )
     return Command(name, help=help)
 
 
@@ -200,7 +202,7 @@ class CommandGroup(Group):
         return list(self.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return what a list shows of a command: its help, without its parameters."""
+        """Return the part of a command that a list shows: its help, without its parameters."""
         return summary(cmd_name) if cmd_name in NAMES else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:

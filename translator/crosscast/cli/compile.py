@@ -45,7 +45,7 @@ def compile_command(
             _to_stdout(made.files, as_json=json)
         print_diagnostics(made.diagnostics)
     elif json:
-        diagnostics = [found.to_json() for found in made.diagnostics]
+        diagnostics = [diagnostic.to_json() for diagnostic in made.diagnostics]
         print_json({"files": sorted(made.files), "diagnostics": diagnostics})
     else:
         show(made, all=all)

@@ -45,8 +45,8 @@ def rejoin_words(environment: MutableMapping[str, str]) -> None:
 
 def _words() -> dict[str, Any]:
     text = (Path(__file__).parent / "completed_words.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    words: dict[str, Any] = json.loads(text)
+    return words
 
 
 def _listed(incomplete: str, known: Iterable[str]) -> list[str]:
@@ -71,7 +71,7 @@ def complete_targets(incomplete: str) -> list[str]:
 
 
 def complete_migrations(incomplete: str) -> list[str]:
-    """Return what `migrate` can migrate to: the APIs in place, and targets."""
+    """Return the names that `migrate` can migrate to: the APIs in place, and targets."""
     from crosscast.targets.source_support import migration_apis
 
     return [*_listed(incomplete, migration_apis()), *complete_targets(incomplete)]

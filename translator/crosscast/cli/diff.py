@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 @options_of("comparing.diff")
 def diff_command(diff: Callable[..., Diff], *, json: Annotated[bool, JSON] = False) -> int:
     """Compare the training that two sources define; exit with 1 if they differ."""
-    found = diff()
+    comparison = diff()
     if json:
-        print_json(found.to_json())
-        return found.exit_code
-    show(found)
-    return found.exit_code
+        print_json(comparison.to_json())
+        return comparison.exit_code
+    show(comparison)
+    return comparison.exit_code

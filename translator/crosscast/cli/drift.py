@@ -24,12 +24,14 @@ def drift(
     """Show what releases of a framework do differently, as observed by running them."""
     from crosscast.drift.words import lines_of
 
-    found = drift()
+    observations = drift()
     if json:
-        print_json(found.to_json())
-        return found.exit_code
-    parts = list(found.parts(all=all))
-    if names and not all and found.names:
-        parts[-1] = "\n".join(["Names", *(line for c in found.names for line in lines_of(c))])
-    print_screen(found.head, parts)
-    return found.exit_code
+        print_json(observations.to_json())
+        return observations.exit_code
+    parts = list(observations.parts(all=all))
+    if names and not all and observations.names:
+        parts[-1] = "\n".join(
+            ["Names", *(line for c in observations.names for line in lines_of(c))]
+        )
+    print_screen(observations.head, parts)
+    return observations.exit_code

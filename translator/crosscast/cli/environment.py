@@ -72,13 +72,13 @@ def matrix_command(
     for option in asked[1:]:
         _refuse_both(option, ("--dialects", dialects))
         _refuse_both(option, ("--defaults", defaults))
-    found = matrix(about)
+    support = matrix(about)
     if markdown:
-        print(found.markdown, end="")
+        print(support.markdown, end="")
     elif json:
-        print_json(found.rows)
+        print_json(support.rows)
     else:
-        show(found, all=all)
+        show(support, all=all)
 
 
 def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
@@ -90,9 +90,9 @@ def _refuse_both(first: tuple[str, bool], other: tuple[str, bool]) -> None:
 @options_of("supporting.doctor")
 def doctor_command(doctor: Callable[..., Machine], *, json: Annotated[bool, JSON] = False) -> int:
     """Report which frameworks are installed here and what they can run natively."""
-    found = doctor()
+    this_machine = doctor()
     if json:
-        print_json([machine.to_json() for machine in found.targets])
+        print_json([machine.to_json() for machine in this_machine.targets])
     else:
-        show(found)
-    return found.exit_code
+        show(this_machine)
+    return this_machine.exit_code

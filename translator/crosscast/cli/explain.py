@@ -25,12 +25,14 @@ def explain_command(
     For a recipe: numbers of verdicts, and every field that is not exact. For a script: its step
     next to the neutral one.
     """
-    found = explain()
+    explanation = explain()
     if not json:
-        show(found, all=all)
-    elif found.plan is not None:
-        print_json({"plan": found.plan.to_json(), "steps": [s.to_json() for s in found.steps]})
+        show(explanation, all=all)
+    elif explanation.plan is not None:
+        print_json(
+            {"plan": explanation.plan.to_json(), "steps": [s.to_json() for s in explanation.steps]}
+        )
     else:
-        print_diagnostics(found.diagnostics)
-        print_json([verdict.to_json() for verdict in found.verdicts])
-    return found.exit_code
+        print_diagnostics(explanation.diagnostics)
+        print_json([verdict.to_json() for verdict in explanation.verdicts])
+    return explanation.exit_code

@@ -21,11 +21,11 @@ def explore(
     output: Annotated[str, output("The page, or - for stdout.", "FILE")],
 ) -> int:
     """Write a page that shows which lines of the emitted scripts carry which field."""
-    found = explore(out=file_of(output))
-    print_page(found)
-    if found.written is not None:
-        print(found.written)
-    return found.exit_code
+    exploration = explore(out=file_of(output))
+    print_page(exploration)
+    if exploration.written is not None:
+        print(exploration.written)
+    return exploration.exit_code
 
 
 def file_of(output: str) -> str | None:
@@ -33,8 +33,8 @@ def file_of(output: str) -> str | None:
     return None if output == STDOUT else output
 
 
-def print_page(found: Exploration) -> None:
+def print_page(exploration: Exploration) -> None:
     """Print a page that was not written, and why some targets have no script."""
-    if found.written is None:
-        print(found.page, end="")
-    print_diagnostics(found.diagnostics)
+    if exploration.written is None:
+        print(exploration.page, end="")
+    print_diagnostics(exploration.diagnostics)

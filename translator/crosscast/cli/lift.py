@@ -28,20 +28,20 @@ def lift_command(
 ) -> int:
     """Extract the recipe that training scripts and configurations encode."""
     with progress_bar("reading") as progress:
-        found = lift(progress=progress, on_run=on_run)
+        lifted = lift(progress=progress, on_run=on_run)
     if json:
-        print_json(found.to_json())
-    if found.proof and found.proof.printed:
-        _print_of_program(found.proof)
+        print_json(lifted.to_json())
+    if lifted.proof and lifted.proof.printed:
+        _print_of_program(lifted.proof)
     if output:
-        _write(found, output, force=force)
+        _write(lifted, output, force=force)
     elif not json:
-        print_screen(found.head, found.parts(all=all))
+        print_screen(lifted.head, lifted.parts(all=all))
     if not json:
-        print_diagnostics(found.diagnostics)
-        if found.proof:
-            _print_verdict(found.proof)
-    return found.exit_code
+        print_diagnostics(lifted.diagnostics)
+        if lifted.proof:
+            _print_verdict(lifted.proof)
+    return lifted.exit_code
 
 
 def on_run(name: str) -> None:
@@ -50,15 +50,15 @@ def on_run(name: str) -> None:
         print(f"running the {name}", file=sys.stderr)
 
 
-def _write(found: Lift, output: str, *, force: bool) -> None:
+def _write(lifted: Lift, output: str, *, force: bool) -> None:
     if output == "-":
-        show_head(found)
-        print_document(found.text)
+        show_head(lifted)
+        print_document(lifted.text)
         return
-    runs = [run for run in found.runs if run.text]
-    paths = zip(found.write(output, force=force), runs, strict=True)
+    runs = [run for run in lifted.runs if run.text]
+    paths = zip(lifted.write(output, force=force), runs, strict=True)
     lines = (f"{path}: {run.counts}".removesuffix(": ") for path, run in paths)
-    print_screen(found.head, ["\n".join(lines)])
+    print_screen(lifted.head, ["\n".join(lines)])
 
 
 def _print_of_program(proof: RunProof) -> None:

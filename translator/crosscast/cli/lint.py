@@ -65,25 +65,25 @@ def lint_command(
     )
     _refuse(diff and format != "text", "--diff cannot be combined with --format")
     with progress_bar("checking") as progress:
-        found = lint(
+        report = lint(
             paths=paths or (),
             baseline="" if write_baseline else baseline,
             fix=fix or diff,
             progress=progress,
         )
     if write_baseline:
-        _write(baseline, found.baseline(baseline))
-        print(f"{baseline}: {len(found.findings)} findings", file=sys.stderr)
-        print_diagnostics(found.problems)
-        return exit_code(found.problems)
+        _write(baseline, report.baseline(baseline))
+        print(f"{baseline}: {len(report.findings)} findings", file=sys.stderr)
+        print_diagnostics(report.problems)
+        return exit_code(report.problems)
     if diff:
-        _print_diff(found)
-        return found.exit_code or (EXIT_FINDINGS if found.changed else EXIT_OK)
+        _print_diff(report)
+        return report.exit_code or (EXIT_FINDINGS if report.changed else EXIT_OK)
     if fix:
-        found = _apply(found)
-    to_stderr = fix and found.stdin is not None and output == "-"
-    _print(found, format, output, to_stderr=to_stderr)
-    return found.exit_code
+        report = _apply(report)
+    to_stderr = fix and report.stdin is not None and output == "-"
+    _print(report, format, output, to_stderr=to_stderr)
+    return report.exit_code
 
 
 def _about_rules(explain: str) -> int:
@@ -95,9 +95,9 @@ def _about_rules(explain: str) -> int:
     if explain:
         print(rule_page.explain(lint_rules(explain).rules[0], language), end="")
     else:
-        found = lint_rules()
-        rows = rule_page.rows(found.rules, language)
-        print_screen(found.head, [Table(RULE_COLUMNS, rows, long=("what",))])
+        rule_list = lint_rules()
+        rows = rule_page.rows(rule_list.rules, language)
+        print_screen(rule_list.head, [Table(RULE_COLUMNS, rows, long=("what",))])
     return EXIT_OK
 
 
@@ -106,23 +106,23 @@ def _refuse(wrong: bool, message: str) -> None:
         raise failure("CC951", message)
 
 
-def _apply(found: Lint) -> Lint:
+def _apply(report: Lint) -> Lint:
     """Write the fixed files; the text from stdin goes to stdout."""
-    if found.stdin is not None:
-        print_document(found.stdin)
+    if report.stdin is not None:
+        print_document(report.stdin)
     try:
-        found.write()
+        report.write()
     except DiagnosticError as error:
-        found = replace(found, problems=(*found.problems, *error.diagnostics))
-    if found.fixed:
-        print(f"Fixed {_findings(len(found.fixed))}.", file=sys.stderr)
-    return found
+        report = replace(report, problems=(*report.problems, *error.diagnostics))
+    if report.fixed:
+        print(f"Fixed {_findings(len(report.fixed))}.", file=sys.stderr)
+    return report
 
 
-def _print_diff(found: Lint) -> None:
-    print_document(found.diff)
-    print_diagnostics(found.problems)
-    fixed, left = _findings(len(found.fixed)), len(found.findings)
+def _print_diff(report: Lint) -> None:
+    print_document(report.diff)
+    print_diagnostics(report.problems)
+    fixed, left = _findings(len(report.fixed)), len(report.findings)
     print(f"Would fix {fixed}; {left} would remain.", file=sys.stderr)
 
 
@@ -130,11 +130,11 @@ def _findings(number: int) -> str:
     return f"{number} finding{'s' * (number != 1)}"
 
 
-def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None:
+def _print(report: Lint, format: Format, output: str, *, to_stderr: bool) -> None:
     stream = None if output != "-" else sys.stderr if to_stderr else sys.stdout
-    text = _text(found, spoken(stream)) if format == "text" else found.format(format)
+    text = _text(report, spoken(stream)) if format == "text" else report.format(format)
     if format == "text":
-        show_head(found)
+        show_head(report)
     if output != "-":
         _write(output, text)
     elif format == "text" and not to_stderr:
@@ -142,13 +142,13 @@ def _print(found: Lint, format: Format, output: str, *, to_stderr: bool) -> None
     else:
         print(text, end="", file=sys.stderr if to_stderr else sys.stdout)
     if format in ("text", "sarif"):
-        print_diagnostics(found.problems)
+        print_diagnostics(report.problems)
 
 
-def _text(found: Lint, language: Language) -> str:
+def _text(report: Lint, language: Language) -> str:
     from crosscast_reading.lint.formats.text import text
 
-    return text(found.findings, language)
+    return text(report.findings, language)
 
 
 def _print_text(text: str) -> None:

@@ -62,13 +62,13 @@ def migrate_command(
     from crosscast.api.migrated_in_place import InPlace
 
     _check_choices(to or (), output, diff, check, write, interactive, json, explore)
-    found: Migration
+    migration: Migration
     alone = run and not output and not interactive
     with (
         waiting("reading the programs" if alone else "") as now,
         progress_of(verify and bool(output)) as on_progress,
     ):
-        found = migrate(
+        migration = migrate(
             paths=paths or (),
             out=output or None,
             write=write or interactive,
@@ -76,20 +76,20 @@ def migrate_command(
             on_run=(lambda name: now(f"running the {name}")) if alone else on_run,
             on_progress=on_progress,
         )
-    if explore and isinstance(found, Across):
+    if explore and isinstance(migration, Across):
         from crosscast.cli.explore import file_of, print_page
 
-        print_page(found.explore(out=file_of(explore), force=force))
+        print_page(migration.explore(out=file_of(explore), force=force))
     if json:
-        print_json(found.to_json())
-    elif isinstance(found, Across):
-        print_across(found, Path(output))
-    elif isinstance(found, InPlace):
+        print_json(migration.to_json())
+    elif isinstance(migration, Across):
+        print_across(migration, Path(output))
+    elif isinstance(migration, InPlace):
         if not to:
-            print(f"--to {found.to}", file=sys.stderr)
-        left = show_refusals(found.refusals) if interactive else found.refusals
-        print_in_place(found, left)
-    return found.exit_code
+            print(f"--to {migration.to}", file=sys.stderr)
+        left = show_refusals(migration.refusals) if interactive else migration.refusals
+        print_in_place(migration, left)
+    return migration.exit_code
 
 
 def _check_choices(

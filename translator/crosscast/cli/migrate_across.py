@@ -28,11 +28,11 @@ def progress_of(runs: bool) -> Iterator[Callable[[Any], None]]:
         yield on_progress
 
 
-def print_across(found: Across, root: Path) -> None:
+def print_across(migration: Across, root: Path) -> None:
     """Print what was done, the diagnostics, and where the report is."""
-    print_report("\n".join(found.head), sys.stdout)
-    print_diagnostics(found.diagnostics)
-    _print_proof(found.report)
+    print_report("\n".join(migration.head), sys.stdout)
+    print_diagnostics(migration.diagnostics)
+    _print_proof(migration.report)
     print(root / "report.md")
 
 

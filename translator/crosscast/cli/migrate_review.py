@@ -23,7 +23,7 @@ Read = Callable[[str], str]
 
 
 def answers_on_terminal() -> Callable[[Question], Answer]:
-    """Return what asks the person at the terminal.
+    """Return the function that asks the person at the terminal.
 
     Raises:
         DiagnosticError: CC970 if there is no terminal to ask in.

@@ -123,18 +123,18 @@ def _signature(
     """Return the signature that Typer reads: arguments, then options, the required ones first."""
     named = {name: _names(name, described[name], declared[name].default) for name in order}
     options = _STAND_FOR | {name: names[0] for name, names in named.items()}
-    found = []
+    parameters = []
     for name, names in named.items():
         argument, source = described[name], declared[name]
         kind, default = _typed(argument, source.default)
         is_argument = source.kind is not source.KEYWORD_ONLY and not argument.parameter.names
         typed = _argument(argument, options) if is_argument else _option(names, argument, options)
         place = source.POSITIONAL_OR_KEYWORD if is_argument else source.KEYWORD_ONLY
-        found.append(
+        parameters.append(
             inspect.Parameter(name, place, default=default, annotation=Annotated[kind, typed])
         )
-    found.sort(key=lambda each: (each.kind, each.default is not _EMPTY))
-    return inspect.Signature(found)
+    parameters.sort(key=lambda each: (each.kind, each.default is not _EMPTY))
+    return inspect.Signature(parameters)
 
 
 def _typed(argument: Described, default: Any) -> tuple[Any, Any]:

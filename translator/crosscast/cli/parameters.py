@@ -17,7 +17,7 @@ _WORDS = {int: "INTEGER", float: "FLOAT", Path: "PATH"}
 
 
 def value_word(option: Any) -> str:
-    """Return what follows an option in the help: empty for a flag."""
+    """Return the word that follows an option in the help: empty for a flag."""
     if option.is_flag:
         return ""
     if option.metavar:

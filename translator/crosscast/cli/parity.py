@@ -33,37 +33,37 @@ def parity_command(
     except ModuleNotFoundError as error:
         raise package_missing("the parity harness needs", error) from None
     with progress_on(sys.stderr) as on_progress:
-        found = parity(
+        comparison = parity(
             recipe=loaded,
             out=output,
             command=shlex.join(["crosscast", *sys.argv[1:]]),
             on_progress=on_progress,
         )
-    _print(found, output)
-    print_diagnostics(found.diagnostics)
-    return found.exit_code
+    _print(comparison, output)
+    print_diagnostics(comparison.diagnostics)
+    return comparison.exit_code
 
 
-def _print(found: Parity, output: Path) -> None:
+def _print(comparison: Parity, output: Path) -> None:
     """Print what was found, and where more is written."""
     from crosscast_parity.report.terminal import print_summary
 
-    print_screen(found.head)
+    print_screen(comparison.head)
     print()
 
-    if found.models is not None:
+    if comparison.models is not None:
         from crosscast_parity.modules.report import text_of
 
-        print(*text_of(found.models), sep="\n")
-        if found.models.matched:
+        print(*text_of(comparison.models), sep="\n")
+        if comparison.models.matched:
             from crosscast.weights.document import NAME
 
             print(f"weights were matched on the way: {output / NAME}")
         print(f"report: {output / 'modules.txt'}", flush=True)
-        if found.report is None and found.page is not None:
-            print(f"html: {found.page}")
-    if found.self_test:
-        print(*found.lines, sep="\n")
-        print(f"html: {found.page}")
-    elif found.report is not None:
-        print_summary(found.report, files=[found.page] if found.page else [])
+        if comparison.report is None and comparison.page is not None:
+            print(f"html: {comparison.page}")
+    if comparison.self_test:
+        print(*comparison.lines, sep="\n")
+        print(f"html: {comparison.page}")
+    elif comparison.report is not None:
+        print_summary(comparison.report, files=[comparison.page] if comparison.page else [])

@@ -30,16 +30,16 @@ def plan_command(
     Global batch size and schedule do not change. Exits with 1 if a target does not fit.
     """
     with waiting("tracing the model" if trace else ""):
-        found = plan(out=output)
+        planned = plan(out=output)
     names: dict[str, list[str]] = {}
     if output is not None:
-        for target in found.targets:
-            if written := found.names(target):
+        for target in planned.targets:
+            if written := planned.names(target):
                 names[target] = [str(Path(output) / name) for name in written]
     if json:
-        print_json(found.to_json(names))
-        return found.exit_code
+        print_json(planned.to_json(names))
+        return planned.exit_code
     files = ["\n".join(name for some in names.values() for name in some)] if names else []
-    print_screen(found.head, [*found.parts(all=all), *files])
-    print_diagnostics(found.diagnostics)
-    return found.exit_code
+    print_screen(planned.head, [*planned.parts(all=all), *files])
+    print_diagnostics(planned.diagnostics)
+    return planned.exit_code

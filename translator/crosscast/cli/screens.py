@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from crosscast.api.result import Result
 
 
-def show(found: Result, *, all: bool = False) -> None:
+def show(answer: Result, *, all: bool = False) -> None:
     """Print a result to stdout and its diagnostics to stderr."""
-    print_screen(found.head, found.parts(all=all))
-    print_diagnostics(found.diagnostics)
+    print_screen(answer.head, answer.parts(all=all))
+    print_diagnostics(answer.diagnostics)
 
 
-def show_head(found: Result) -> None:
+def show_head(answer: Result) -> None:
     """Print the three lines to stderr, for a command whose stdout is a document."""
-    print_screen(found.head, to=sys.stderr)
+    print_screen(answer.head, to=sys.stderr)

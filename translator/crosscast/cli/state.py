@@ -28,11 +28,11 @@ def convert_command(
     json: Annotated[bool, JSON] = False,
 ) -> int:
     """Convert a training state to another framework: weights, moments, loss scale, position."""
-    found = state_convert(out=output)
+    state = state_convert(out=output)
     if json:
-        print_json(found.to_json())
+        print_json(state.to_json())
         return 0
-    show(found)
+    show(state)
     return 0
 
 
@@ -40,9 +40,9 @@ def convert_command(
 @options_of("states.state_show")
 def show_command(state_show: Callable[..., State], *, json: Annotated[bool, JSON] = False) -> int:
     """Validate a training state and print its contents."""
-    found = state_show()
+    state = state_show()
     if json:
-        print_json(found.to_json())
+        print_json(state.to_json())
     else:
-        show(found)
+        show(state)
     return 0

@@ -32,10 +32,10 @@ def sweep_command(
         from crosscast_parity.sweep.progress import make_watch
     except ModuleNotFoundError as error:
         raise package_missing("sweeps need", error) from None
-    found = sweep(out=output, watch=make_watch())
+    grid = sweep(out=output, watch=make_watch())
     if json:
-        print_json(found.to_json())
-        return found.exit_code
-    show(found)
+        print_json(grid.to_json())
+        return grid.exit_code
+    show(grid)
     print(f"cells: {output / 'sweep.csv'}, {output / 'sweep.json'}")
-    return found.exit_code
+    return grid.exit_code

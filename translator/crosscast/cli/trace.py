@@ -27,9 +27,9 @@ def export_command(
     json: Annotated[bool, JSON] = False,
 ) -> int:
     """Write runs in the format of TensorBoard, MLflow, W&B or Trackio, or as CSV."""
-    found = trace_export(out=output)
+    export = trace_export(out=output)
     if json:
-        print_json(found.to_json())
+        print_json(export.to_json())
     else:
-        show(found)
-    return found.exit_code
+        show(export)
+    return export.exit_code

@@ -37,13 +37,13 @@ def match_command(
 
     path = output or folder_of(recipe) / NAME
     with waiting("running the models"):
-        found = weights_match(out=path)
+        weights = weights_match(out=path)
     if json:
-        print_json(found.to_json() | {"output": str(path)})
-        return found.exit_code
-    print_screen(found.head, [*found.parts(), f"written: {path}"])
-    print_diagnostics(found.diagnostics)
-    return found.exit_code
+        print_json(weights.to_json() | {"output": str(path)})
+        return weights.exit_code
+    print_screen(weights.head, [*weights.parts(), f"written: {path}"])
+    print_diagnostics(weights.diagnostics)
+    return weights.exit_code
 
 
 @weights_app.command("check")
@@ -53,9 +53,9 @@ def check_command(
 ) -> int:
     """Check a map of weights, such as an edited one, on the models, and prove it again."""
     with waiting("running the models"):
-        found = weights_check()
+        weights = weights_check()
     if json:
-        print_json(found.to_json())
-        return found.exit_code
-    show(found)
-    return found.exit_code
+        print_json(weights.to_json())
+        return weights.exit_code
+    show(weights)
+    return weights.exit_code

@@ -53,9 +53,9 @@ def compile_recipe(
         DiagnosticError: Fields or overrides that a target cannot express, for all targets together.
     """
     collect = Collector()
-    collect.found += check_override_names(recipe)
+    collect.diagnostics += check_override_names(recipe)
     if form == "step":
-        collect.found += _beyond_a_step(recipe)
+        collect.diagnostics += _beyond_a_step(recipe)
         recipe = of_program_model(recipe)
     judged = []
     for target in map(find_target, targets):
@@ -166,10 +166,10 @@ def check_all_overrides(recipe: Recipe) -> None:
         DiagnosticError: CC106 and CC208; CC107 if one of the backends does not load.
     """
     collect = Collector()
-    collect.found += check_override_names(recipe)
+    collect.diagnostics += check_override_names(recipe)
     for name in recipe.overrides:
         if name in backend_names():
-            collect.found += check_overrides(recipe, load_backend(name))
+            collect.diagnostics += check_overrides(recipe, load_backend(name))
     collect.raise_errors()
 
 

@@ -107,21 +107,21 @@ def refuse_null(texts: Iterable[object]) -> None:
 class Collector:
     """Collects diagnostics during a pass so that the user sees all of them at once."""
 
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Add a diagnostic."""
-        self.found.append(diagnostic)
+        self.diagnostics.append(diagnostic)
 
     @property
     def errors(self) -> list[Diagnostic]:
         """The diagnostics that stop the command."""
-        return [d for d in self.found if d.severity is Severity.ERROR]
+        return [d for d in self.diagnostics if d.severity is Severity.ERROR]
 
     def raise_errors(self) -> None:
         """Raise `DiagnosticError` with all diagnostics if any of them is an error."""
         if self.errors:
-            raise DiagnosticError(*self.found)
+            raise DiagnosticError(*self.diagnostics)
 
 
 def sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:

@@ -53,7 +53,7 @@ def build_recipe(document: YamlDocument) -> Recipe:
             collect.add(_place(document, problem.path, problem.code, problem.message, problem.hint))
         written = upgraded(written)
     data = derive(written, derived)
-    for diagnostic in derived.found:
+    for diagnostic in derived.diagnostics:
         collect.add(locate(document, diagnostic))
     recipe: Recipe | None = None
     try:

@@ -89,7 +89,7 @@ def open_container(path: Path) -> Container:
             tensors[name] = _tensor(name, entry)
         except DamagedError as error:
             wrong.append(f"{path}: tensor {name[:MAX_NAME]!r}: {error}")
-    collect.found += several("CC960", wrong)
+    collect.diagnostics += several("CC960", wrong)
     if not wrong:
         _check_cover(path, tensors, len(content) - begin, collect)
     collect.raise_errors()

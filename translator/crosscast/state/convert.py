@@ -83,12 +83,14 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     else:
         state = saved_state(request, source, of, recipe, account, collect)
         collect.raise_errors()
-        collect.found += several("CC961", (f"{source}: {problem}" for problem in check(state)))
+        collect.diagnostics += several(
+            "CC961", (f"{source}: {problem}" for problem in check(state))
+        )
         collect.raise_errors()
     if known is not None:
         names, like = (of.backend.name, to.backend.name), bool(request.like)
         state, doubts = apply_weights(state, known, *names, account, like=like)
-        collect.found += doubts
+        collect.diagnostics += doubts
     else:
         state = _place(request, state, of, to, recipe, account)
     if request.like:
@@ -98,7 +100,7 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     account.add("dropout", 0, "left out", "derived from the seed and the number of the window")
     state = _with_rows(request, source, state)
     position = _position(request, state, recipe)
-    return Outcome(source, state, account.rows, collect.found, position)
+    return Outcome(source, state, account.rows, collect.diagnostics, position)
 
 
 def _weights_map(
@@ -143,7 +145,7 @@ def _compare(source: Path, state: TrainingState, recipe: Recipe | None, collect:
     from crosscast.state.recipe_check import misfits
 
     if recipe is not None:
-        collect.found += several(
+        collect.diagnostics += several(
             "CC962", (f"{source}: {problem}" for problem in misfits(state, recipe))
         )
     else:

@@ -40,7 +40,7 @@ def read_emitted(file: Container) -> TrainingState:
     if type(saved) is not int or saved != stored:
         collect.add(_damaged(file, f"it has {stored} moments, its counters say {str(saved)[:40]}"))
     state = TrainingState(recipe, weights, moments, averages, windows, updates, scale, rows)
-    collect.found += several("CC961", (f"{file.path}: {m}" for m in check(state)))
+    collect.diagnostics += several("CC961", (f"{file.path}: {m}" for m in check(state)))
     collect.raise_errors()
     return state
 
@@ -96,7 +96,7 @@ def _arrays(file: Container, collect: Collector) -> dict[str, dict[str, Any]]:
             unknown.append(f"{file.path}: {name!r} is an unknown tensor")
         else:
             by_part[part][own] = file.array(name)
-    collect.found += several("CC961", unknown)
+    collect.diagnostics += several("CC961", unknown)
     return by_part
 
 
@@ -109,7 +109,7 @@ def _moments(file: Container, arrays: Arrays, collect: Collector) -> dict[str, d
             moments.setdefault(slot, {})[name] = array
         else:
             unnamed.append(f"{file.path}: moment {key!r} names no weight")
-    collect.found += several("CC961", unnamed)
+    collect.diagnostics += several("CC961", unnamed)
     return moments
 
 
@@ -143,7 +143,7 @@ def _checked_counters(
     if not number or not math.isfinite(scale) or not 2.0**-149 <= scale < 2.0**128:
         problems.append(f"the loss scale is {str(scale)[:40]}, not a positive float32 number")
         scale = 1.0
-    collect.found += several("CC961", (f"{file.path}: {problem}" for problem in problems))
+    collect.diagnostics += several("CC961", (f"{file.path}: {problem}" for problem in problems))
     rest = (counts["good"], counts["bad"], counts["stuck"])
     return windows, updates, Scale(float(scale), *rest) if scaled else None
 

@@ -116,7 +116,9 @@ def apply_map(state: TrainingState, layout: LayoutMap, account: Account) -> Trai
     """
     collect = Collector()
     places = {name: place for name in state.weights if (place := layout.place(name)) is not None}
-    collect.found += several("CC964", (f"{layout.name}: {m}" for m in _misfits(state, layout)))
+    collect.diagnostics += several(
+        "CC964", (f"{layout.name}: {m}" for m in _misfits(state, layout))
+    )
     collect.raise_errors()
     new = {n: n if p.to == "=" else p.to for n, p in places.items() if p.to is not None}
     moments: dict[str, dict[str, np.ndarray]] = {}

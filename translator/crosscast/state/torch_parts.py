@@ -42,7 +42,7 @@ class Reading:
     ) -> None:
         """Add diagnostics about the file."""
         texts = (f"{self.path}: {message}" for message in messages)
-        self.collect.found += several(code, texts, severity=severity)
+        self.collect.diagnostics += several(code, texts, severity=severity)
 
 
 def split(tree: Any, reading: Reading) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class _Reader:
         if not isinstance(data, dict) or not _is_name(data.get("name")):
             self.wrong("needs the name of a tensor", path)
             return None
-        problems = len(self.collect.found)
+        problems = len(self.collect.diagnostics)
         for key in data.keys() - _PLACE:
             self.wrong(f"unknown key {key!r}", (*path, key), of_key=True)
         also = data.get("also", ())
@@ -136,7 +136,7 @@ class _Reader:
         if type(frozen) is not bool:
             self.wrong("frozen must be true or false", (*path, "frozen"))
         layout = self._layout(data, path)
-        if len(self.collect.found) > problems:
+        if len(self.collect.diagnostics) > problems:
             return None
         return Place(
             name=data["name"],

@@ -40,31 +40,31 @@ Computed = ast.expr | ast.stmt
 def computations(
     call: ast.Call, module: Module, steps: Sequence[TrainingStep]
 ) -> tuple[Computed, ...]:
-    """Return what is computed of a model's output before the loss takes it, in order."""
-    found: list[Computed] = []
+    """Return the computations on a model's output before the loss takes it, in order."""
+    computed: list[Computed] = []
     made = computed_after(call, module, steps)
-    while made is not None and len(found) < _MOST:
-        found.append(made)
+    while made is not None and len(computed) < _MOST:
+        computed.append(made)
         made = computed_after(made, module, steps) if isinstance(made, ast.Call) else None
-    return tuple(found)
+    return tuple(computed)
 
 
 def applied(
-    machine: ModelMachine, output: Tensor, found: Sequence[Computed], module: Module
+    machine: ModelMachine, output: Tensor, computed: Sequence[Computed], module: Module
 ) -> tuple[Tensor, bool]:
-    """Return what a loss takes, as part of the model, and whether it takes all labels as rows.
+    """Return the value a loss takes, as part of the model, and whether it takes all labels as rows.
 
     Args:
         machine: with the model.
         output: of the model.
-        found: what is computed of it, see `computations`.
+        computed: what is computed of it, see `computations`.
         module: of the computations.
 
     Raises:
         UnreadableError: it is not an operation of the tables.
     """
-    for node in found:
-        if node is found[-1] and joins_rows(node, module):
+    for node in computed:
+        if node is computed[-1] and joins_rows(node, module):
             return output, True
         output = _applied(machine, output, node, module)
     return output, False
@@ -72,13 +72,13 @@ def applied(
 
 def _applied(machine: ModelMachine, output: Tensor, node: Computed, module: Module) -> Tensor:
     try:
-        found = _operation(machine, output, node, module)
+        value = _operation(machine, output, node, module)
     except UnreadableError:
-        found = None
-    if not isinstance(found, Tensor):
+        value = None
+    if not isinstance(value, Tensor):
         reason = f"the loss takes {module.text(node)[:60]}, not what the model returns"
         raise UnreadableError(reason, module.span(node))
-    return found
+    return value
 
 
 def _operation(machine: ModelMachine, output: Tensor, node: Computed, module: Module) -> object:
@@ -115,7 +115,7 @@ def joins_rows(node: Computed, module: Module) -> bool:
 def computed_after(
     call: ast.Call, module: Module, steps: Sequence[TrainingStep]
 ) -> ast.expr | ast.stmt | None:
-    """Return what is computed of a model's output before the loss takes it; None for nothing.
+    """Return the computation on a model's output before the loss takes it; None without one.
 
     Args:
         call: of the model.
@@ -150,19 +150,19 @@ def _between(
             case ast.AugAssign(target=ast.Name(id=name)) if name in plain:
                 computed[name] = statement
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found = _of_names(value, module, plain, computed)
-                if name in losses and found is not None:
-                    return found
+                computation = _of_names(value, module, plain, computed)
+                if name in losses and computation is not None:
+                    return computation
                 if isinstance(value, ast.Name) and value.id in plain:
                     plain.add(name)
-                elif found is not None:
-                    computed[name] = found
+                elif computation is not None:
+                    computed[name] = computation
                 elif name in plain:
                     return None  # it is something else from here on
             case ast.Expr(value=value):
-                found = _of_names(value, module, set(), computed)
-                if found is not None and names_in(value) & losses:
-                    return found
+                computation = _of_names(value, module, set(), computed)
+                if computation is not None and names_in(value) & losses:
+                    return computation
     return None
 
 
@@ -189,9 +189,9 @@ def _of_names(
         if isinstance(node, ast.Name) and node.id in computed and not _measured(node, module):
             return computed[node.id]
         if isinstance(node, ast.Name) and node.id in plain:
-            found = _computation(node, module)
-            if found is not None:
-                return found
+            computation = _computation(node, module)
+            if computation is not None:
+                return computation
     return None
 
 

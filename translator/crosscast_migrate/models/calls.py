@@ -125,7 +125,7 @@ def called(
     node: ast.Call,
     frame: Variables,
 ) -> Any:
-    """Return what calling something returns."""
+    """Return the value that calling something returns."""
     span = frame.module.span(node)
     match callee:
         case Closure():
@@ -225,16 +225,16 @@ def _of_method(
     node: ast.Call,
     frame: Variables,
 ) -> Any:
-    """Return what a method of a layer, a container or a value returns."""
+    """Return the value that a method of a layer, a container or a value returns."""
     span = frame.module.span(node)
     if isinstance(held, Tensor):
         return of_tensor(machine, held, name, given, named, node, frame.module)
     if isinstance(held, list | dict | str):
         return machine.call_method(held, name, (given, named), node, frame)
     if isinstance(held, SequenceObject):
-        found = containers.method(held, name, given)
-        if found is not containers.NO_METHOD:
-            return found
+        value = containers.method(held, name, given)
+        if value is not containers.NO_METHOD:
+            return value
     if isinstance(held, MODULES):
         if name in ("forward", "call", "__call__"):
             return forward(machine, held, given, named, span)
@@ -254,7 +254,7 @@ def _of_method(
 def _unknown(
     machine: ModelMachine, name: str, parts: Sequence[Any], node: ast.Call, frame: Variables
 ) -> Opaque:
-    """Return what a call returns that is not known.
+    """Return the value of a call that is not known.
 
     Raises:
         UnreadableError: the call may change what a layer computes.
@@ -310,7 +310,7 @@ def _of_library(
     node: ast.Call,
     frame: Variables,
 ) -> Any:
-    """Return what a function or class of a library returns."""
+    """Return the value that a function or class of a library returns."""
     tables, span = machine.tables, frame.module.span(node)
     if name == "isinstance" and len(given) == 2:
         return containers.is_instance(machine, given[0], given[1])

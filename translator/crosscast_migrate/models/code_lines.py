@@ -34,11 +34,11 @@ def long(line: str) -> Iterator[str]:
 
 def _arguments(text: str) -> list[str]:
     """Return the arguments of a call, split at commas outside of brackets."""
-    found, depth = [""], 0
+    arguments, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
         if character == "," and not depth:
-            found.append("")
+            arguments.append("")
         else:
-            found[-1] += character
-    return [part.strip() for part in found]
+            arguments[-1] += character
+    return [part.strip() for part in arguments]

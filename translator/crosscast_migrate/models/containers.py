@@ -79,17 +79,17 @@ def functional(
     inputs, output = values.get("inputs"), values.get("outputs")
     if isinstance(output, list | tuple) and len(output) == 1:
         output = output[0]
-    found = inputs if isinstance(inputs, list | tuple) else [inputs]
+    input_values = inputs if isinstance(inputs, list | tuple) else [inputs]
     if isinstance(inputs, dict):
-        found = list(inputs.values())
-    tensors = [each for each in found if isinstance(each, Tensor)]
-    if not isinstance(output, Tensor) or len(tensors) < len(found):
+        input_values = list(inputs.values())
+    tensors = [each for each in input_values if isinstance(each, Tensor)]
+    if not isinstance(output, Tensor) or len(tensors) < len(input_values):
         raise UnreadableError("the inputs or the output of the model are not known", span)
     return FunctionalModel(tensors, output)
 
 
 def method(held: SequenceObject, name: str, given: Sequence[Any]) -> Any:
-    """Return what a method of a container returns; `NO_METHOD` for another one."""
+    """Return the value that a method of a container returns; `NO_METHOD` for another one."""
     match name, given:
         case "append" | "add", [part]:
             held.parts.append((str(len(held.parts)), part))
@@ -111,17 +111,17 @@ def children(held: Any) -> list[tuple[str, Any]]:
     if isinstance(held, SequenceObject):
         return held.parts
     if isinstance(held, ModuleObject):
-        found: list[tuple[str, Any]] = []
+        parts: list[tuple[str, Any]] = []
         for name, value in held.attributes.items():
             if isinstance(value, MODULES):
-                found.append((name, value))
+                parts.append((name, value))
             elif isinstance(value, list | tuple):
-                found += [
+                parts += [
                     (f"{name}_{n}", part)
                     for n, part in enumerate(value)
                     if isinstance(part, MODULES)
                 ]
-        return found
+        return parts
     return []
 
 
@@ -134,10 +134,10 @@ def named_layers(held: Any, prefix: str = "") -> list[tuple[str, LayerObject]]:
     """Return the layers of a model with their names."""
     if isinstance(held, LayerObject):
         return [(prefix, held)]
-    found: list[tuple[str, LayerObject]] = []
+    layers: list[tuple[str, LayerObject]] = []
     for name, part in children(held):
-        found += named_layers(part, f"{prefix}_{name}" if prefix else name)
-    return found
+        layers += named_layers(part, f"{prefix}_{name}" if prefix else name)
+    return layers
 
 
 def is_instance(machine: ModelMachine, held: Any, kinds: Any) -> Any:

@@ -18,15 +18,15 @@ def _found() -> tuple[dict[str, ModelTables], tuple[Diagnostic, ...]]:
         if not support.models:
             continue
         try:
-            found = load_object(support.models)
-            if not isinstance(found, ModelTables):
+            framework_tables = load_object(support.models)
+            if not isinstance(framework_tables, ModelTables):
                 raise TypeError("it is no ModelTables")
-            if found.backend in tables:
-                raise ValueError(f"the models of {found.backend} are taken")
+            if framework_tables.backend in tables:
+                raise ValueError(f"the models of {framework_tables.backend} are taken")
         except Exception as error:  # a third-party package may raise anything on import
             problems.append(not_loaded(f"models {support.models}", error))
         else:
-            tables[found.backend] = found
+            tables[framework_tables.backend] = framework_tables
     return tables, tuple(problems)
 
 
@@ -41,5 +41,5 @@ def model_problems() -> tuple[Diagnostic, ...]:
 
 
 def scripts() -> list[ScriptReading]:
-    """Return what is known of the scripts of every framework."""
+    """Return the facts that are known of the scripts of every framework."""
     return [tables.script for tables in model_tables().values()]

@@ -91,24 +91,24 @@ def _row(tables: ModelTables, settings: Mapping[str, Any]) -> LibraryModel:
 
 
 def notes(settings: Mapping[str, Any], source: str, backend: str) -> list[str]:
-    """Return what is to be told of a model.
+    """Return the notes to give on a model.
 
     Args:
         settings: of the layer.
         source: the backend that it was read from.
         backend: the one that it is written for.
     """
-    found = []
+    remarks = []
     if settings["loads"]:
         name = settings["model"]
-        found.append(f"the pretrained weights of {name}: it starts from random ones")
+        remarks.append(f"the pretrained weights of {name}: it starts from random ones")
     libraries = [model_tables()[each].library for each in (backend, source)]
     if len({library.family for library in libraries if library is not None}) > 1:
         for library in libraries:
             if library is not None and library.difference:
                 name = _function(library.models, settings)
-                return [*found, library.difference.format(name=name)]
-    return found
+                return [*remarks, library.difference.format(name=name)]
+    return remarks
 
 
 def _function(models: Mapping[str, LibraryModel], settings: Mapping[str, Any]) -> str:

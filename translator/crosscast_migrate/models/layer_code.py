@@ -72,7 +72,7 @@ class LayerCode:
             yield f"        {built}"
 
     def _values(self, layer: Layer, row: str) -> dict[str, Any]:
-        """Return what the row of a layer can print.
+        """Return the values that the row of a layer can print.
 
         Args:
             layer: the layer.
@@ -127,7 +127,7 @@ class LayerCode:
         return len(shape) - 2 if shape is not None else 0
 
     def _initial(self, layer: Layer, name: str) -> str:
-        """Return what gives a weight its initial values; empty for those it has by default."""
+        """Return the code for the initial values of a weight; empty for those it has by default."""
         initial = layer.initial.get(name)
         if initial is None or self._is_default(layer, name, initial):
             return ""

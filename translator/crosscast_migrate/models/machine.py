@@ -171,11 +171,11 @@ class ModelMachine(ProgramObjects):
         """Return the value of a name."""
         names = place.find(node.id)
         if names is not None:
-            found = names[node.id]
-            if not isinstance(found, Opaque) or found.is_changed or found.is_cause:
-                return found
+            value = names[node.id]
+            if not isinstance(value, Opaque) or value.is_changed or value.is_cause:
+                return value
             elsewhere = self.outside(node, place.module)
-            return found if isinstance(elsewhere, Opaque) else elsewhere
+            return value if isinstance(elsewhere, Opaque) else elsewhere
         if node.id in _BUILT_IN or functions.function_named(node.id) is not None:
             return Library(node.id)
         return self.outside(node, place.module)
@@ -187,10 +187,10 @@ class ModelMachine(ProgramObjects):
             return base
         if not isinstance(base, Opaque | Library):
             return self.attribute_of(base, node.attr, node, place.module)
-        found = self.outside(node, place.module)
-        if isinstance(found, Opaque) and isinstance(base, Library):
+        value = self.outside(node, place.module)
+        if isinstance(value, Opaque) and isinstance(base, Library):
             return self.attribute_of(base, node.attr, node, place.module)
-        return found
+        return value
 
     def entry_of(self, base: Any, node: ast.Subscript, frame: Variables) -> Any:
         """Return an entry of a value, a shape or a container of layers."""
@@ -278,11 +278,11 @@ class ModelMachine(ProgramObjects):
     ) -> Any:
         """Return the result of a function of the program."""
         before = len(self.graph.steps)
-        found = super().run_function(closure, given, named)
+        value = super().run_function(closure, given, named)
         if len(self.graph.steps) > before:
             for decorator in getattr(closure.node, "decorator_list", ()):
                 _with_gradients(decorator, closure.module)
-        return found
+        return value
 
 
 def _known(value: Any) -> Any:

@@ -92,7 +92,7 @@ def _is_same(settings: dict[str, Any], pairs: Pairs) -> bool:
 
 
 def _of_same(settings: dict[str, Any], image: Sequence[int | None]) -> Pairs:
-    found = []
+    pairs = []
     for axis, window in enumerate(_windows(settings)):
         stride, size = settings["stride"][axis], image[axis]
         if stride == 1:
@@ -101,5 +101,5 @@ def _of_same(settings: dict[str, Any], image: Sequence[int | None]) -> Pairs:
             raise UnreadableError("padding 'same' with a stride depends on the size of the image")
         else:
             whole = max((-(-size // stride) - 1) * stride + window - size, 0)
-        found.append((whole // 2, whole - whole // 2))
-    return tuple(found)
+        pairs.append((whole // 2, whole - whole // 2))
+    return tuple(pairs)

@@ -107,15 +107,15 @@ class ProgramObjects(Machine):
             if isinstance(binding.node, ast.FunctionDef):
                 return Closure(binding.node, scope.module)
         for base in self.bases(scope):
-            found = self.method(base, name)
-            if found is not None:
-                return found
+            closure = self.method(base, name)
+            if closure is not None:
+                return closure
         return None
 
     def bases(self, scope: Scope) -> list[Scope]:
         """Return the bases of a class that are in the program."""
-        found = (self.program.class_named(base.name) for base in self.program.bases(scope))
-        return [base for base in found if base is not None]
+        scopes = (self.program.class_named(base.name) for base in self.program.bases(scope))
+        return [base for base in scopes if base is not None]
 
     def attribute_of(self, held: Any, name: str, node: ast.expr, module: Module) -> Any:
         """Return an attribute of something."""

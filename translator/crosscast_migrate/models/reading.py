@@ -61,20 +61,20 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
     if tables is None or tables.reading is None:
         raise UnreadableError("models of this framework are not read")
     failures: list[UnreadableError] = []
-    found: list[Network] = []
+    networks: list[Network] = []
     for use in _uses(program, steps):
         where, after = use[1], _computed(use, steps)
         for node, module in _sources(*use):
             try:
                 network = _read(program, tables, tables.reading, (node, module), (after, where))
-                found.append(_as_used(network, use))
+                networks.append(_as_used(network, use))
             except UnreadableError as error:
                 failures.append(error)
                 break
-    if found:
-        if any(_computes(other) != _computes(found[0]) for other in found):
-            raise UnreadableError("the program calls several models", found[1].place)
-        return found[0]
+    if networks:
+        if any(_computes(other) != _computes(networks[0]) for other in networks):
+            raise UnreadableError("the program calls several models", networks[1].place)
+        return networks[0]
     telling = [error for error in failures if error.span is not None]
     raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
 
@@ -82,11 +82,11 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
 def takes_labels_as_rows(program: Program, steps: Sequence[TrainingStep]) -> bool:
     """Whether the loss of a step takes every label as a row: `outputs.view(-1, classes)`."""
     after = ((use[1], _computed(use, steps)) for use in _uses(program, steps))
-    return any(found and joins_rows(found[-1], where) for where, found in after)
+    return any(computed and joins_rows(computed[-1], where) for where, computed in after)
 
 
 def _computed(use: Place, steps: Sequence[TrainingStep]) -> tuple[Computed, ...]:
-    """Return what a step computes of the outputs where it uses a model."""
+    """Return the computations of a step on the outputs where it uses a model."""
     function, module = use
     call = module.parent(function)
     is_call = isinstance(call, ast.Call) and call.func is function
@@ -116,7 +116,7 @@ def _computes(network: Network) -> object:
 
 
 def _uses(program: Program, steps: Sequence[TrainingStep]) -> Iterator[Place]:
-    """Yield what the training steps call as their model, and what Keras compiles and fits."""
+    """Yield the expressions that the steps call as their model, or that Keras compiles and fits."""
     seen: set[tuple[str, int]] = set()
     for step in steps:
         for event in step.events:
@@ -208,13 +208,13 @@ def _network(machine: ModelMachine, held: Any, after: After) -> Network:
             assert isinstance(method.node, ast.FunctionDef | ast.AsyncFunctionDef)
             names, named = _parameters(method.node)
             values = [graph.value() for _ in names]
-            found = forward(machine, held, values, named, None)
+            returned = forward(machine, held, values, named, None)
             title = scope.qualname.rpartition(".")[2]
-            return ready(title, names, _single(found), [value.number for value in values])
+            return ready(title, names, _single(returned), [value.number for value in values])
         case SequenceObject() | LayerObject():
             value, parts = _start(machine, held)
-            found = forward(machine, parts, [value], {}, None)
-            return ready("Model", ["x"], _single(found), [value.number])
+            returned = forward(machine, parts, [value], {}, None)
+            return ready("Model", ["x"], _single(returned), [value.number])
     raise UnreadableError("what the program calls is no model that can be read")
 
 
@@ -223,14 +223,14 @@ def _identifier(name: str) -> str:
     return f"layer_{text}" if text[:1].isdigit() else text
 
 
-def _single(found: Any) -> Tensor:
-    if isinstance(found, tuple | list) and len(found) == 1:
-        found = found[0]
-    if isinstance(found, Opaque):
-        raise UnreadableError(found.text, found.span)
-    if not isinstance(found, Tensor):
+def _single(returned: Any) -> Tensor:
+    if isinstance(returned, tuple | list) and len(returned) == 1:
+        returned = returned[0]
+    if isinstance(returned, Opaque):
+        raise UnreadableError(returned.text, returned.span)
+    if not isinstance(returned, Tensor):
         raise UnreadableError("the model does not return one value")
-    return found
+    return returned
 
 
 def _start(machine: ModelMachine, held: Any) -> tuple[Tensor, Any]:

@@ -78,7 +78,7 @@ class ModelReading:
     """The axis of the classes in what its cross-entropy takes, for several labels in a row."""
 
     def layer(self, name: str) -> Reading | None:
-        """Return what a class of the library creates."""
+        """Return the layer that a class of the library creates."""
         package, _, word = name.rpartition(".")
         return self.layers.get(word) if package == self.package else None
 

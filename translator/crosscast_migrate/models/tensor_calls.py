@@ -29,7 +29,7 @@ def of_tensor(
     node: ast.Call,
     module: Module,
 ) -> Any:
-    """Return what a method of a value of the model returns."""
+    """Return the value that a method of a value of the model returns."""
     span = module.span(node)
     if name in ("size", "dim", "get_shape"):
         if name == "dim":

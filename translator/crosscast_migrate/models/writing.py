@@ -185,7 +185,7 @@ def _scaled(settings: Mapping[str, Any]) -> str:
 
 
 def notes(network: Network, backend: str) -> list[str]:
-    """Return what is to be told of a model that is written."""
+    """Return the notes to give on a model that is written."""
     known = [layer.settings for layer in network.layers if layer.kind == "known_model"]
     return [
         note for settings in known for note in known_models.notes(settings, network.source, backend)

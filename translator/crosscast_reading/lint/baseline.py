@@ -94,7 +94,7 @@ def load(path: str) -> Baseline:
 
 def text_of(results: Sequence[Result], path: str) -> str:
     """Return the text of a baseline file with all findings."""
-    found = sorted((result for result in results if result.is_finding), key=order)
+    findings = sorted((result for result in results if result.is_finding), key=order)
     folder = Path(path).parent
     entries = [
         {
@@ -103,7 +103,7 @@ def text_of(results: Sequence[Result], path: str) -> str:
             "fingerprint": name,
             "message": result.message,
         }
-        for result, name in zip(found, fingerprints(found, folder), strict=True)
+        for result, name in zip(findings, fingerprints(findings, folder), strict=True)
     ]
     return json.dumps({"version": VERSION, "findings": entries}, indent=1) + "\n"
 

@@ -100,14 +100,14 @@ def _repairable(result: Result) -> Result:
 
 def distinct(results: Iterable[Result]) -> list[Result]:
     """Return results ordered by location, without duplicates from modules of several programs."""
-    found: dict[tuple[object, ...], Result] = {}
+    results_by_place: dict[tuple[object, ...], Result] = {}
     for result in results:
-        found.setdefault((result.code, _place(result)), result)
-    return sorted(found.values(), key=order)
+        results_by_place.setdefault((result.code, _place(result)), result)
+    return sorted(results_by_place.values(), key=order)
 
 
 def _place(result: Result) -> object:
-    """Return what is said once: a location, a file, or a message without either."""
+    """Return the place that is reported once: a location, a file, or a message without either."""
     if result.span is None:
         return result.message
     if result.code == UNFOLLOWED:
@@ -144,7 +144,7 @@ def _without_replaced(results: Sequence[Result], rules: Sequence[Rule]) -> list[
 
 def _apply(rule: Rule, subject: Subject) -> list[Result]:
     """Return the findings of a rule, also those before its failure."""
-    found: list[Result] = []
+    findings: list[Result] = []
     failures: list[Diagnostic] = []
 
     def check() -> None:
@@ -152,8 +152,8 @@ def _apply(rule: Rule, subject: Subject) -> list[Result]:
             forms = [(form.check, form.hints or rule.hints) for form in rule.forms]
             for part, hints in ((rule.check, rule.hints), *forms):
                 for finding in part(subject) if _mentions(subject, hints) else ():
-                    found.append(of_finding(rule, finding))
+                    findings.append(of_finding(rule, finding))
 
     main = subject.sources[0].name if subject.sources else ""
     guarded(failures, f"rule {rule.code} {rule.name} on {main}", subject.sources, check)
-    return [*found, *map(of_diagnostic, failures)]
+    return [*findings, *map(of_diagnostic, failures)]

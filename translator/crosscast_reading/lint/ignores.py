@@ -61,7 +61,7 @@ def find_ignores(source: Source) -> list[Ignore]:
     lines = lines_of(text)
     python = kind_of(source) == "python"
     places = _python_comments(text) if python else _other_comments(lines)
-    found = []
+    comments = []
     for line, column, first, last in places:
         row = lines[line - 1] if line <= len(lines) else ""
         match = _COMMENT.search(row, column)
@@ -76,8 +76,8 @@ def find_ignores(source: Source) -> list[Ignore]:
             span = range(1, len(lines) + 1)
         elif alone:
             span = range(line, _next_code(lines, line) + 1)
-        found.append(Ignore(line, match.start(), match.end(), words, span))
-    return found
+        comments.append(Ignore(line, match.start(), match.end(), words, span))
+    return comments
 
 
 def _shown(source: Source) -> str:
@@ -99,7 +99,7 @@ def apply_ignores(
         results: the results for them.
         enabled: codes of the enabled rules.
     """
-    ignores = {file.name: found for file in sources if (found := find_ignores(file))}
+    ignores = {file.name: comments for file in sources if (comments := find_ignores(file))}
     if not ignores:
         return list(results)
     kept = []

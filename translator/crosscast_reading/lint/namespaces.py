@@ -90,7 +90,7 @@ def _optimizers(program: Program) -> set[str]:
 
 def _parameters(program: Program, names: set[str]) -> set[str]:
     """Return the parameters of the program's functions that receive a namespace."""
-    found: set[str] = set()
+    receivers: set[str] = set()
     for module in program.modules:
         for call in module.calls:
             given = program.function(call) or program.constructor(call)
@@ -103,11 +103,11 @@ def _parameters(program: Program, names: set[str]) -> set[str]:
                 parameters = parameters[1:]
             for argument, parameter in zip(call.node.args, parameters, strict=False):
                 if _is_namespace(argument, names):
-                    found.add(parameter)
+                    receivers.add(parameter)
             for keyword in call.node.keywords:
                 if keyword.arg and _is_namespace(keyword.value, names):
-                    found.add(keyword.arg)
-    return found
+                    receivers.add(keyword.arg)
+    return receivers
 
 
 def _is_namespace(node: ast.AST, names: set[str]) -> bool:
@@ -125,10 +125,10 @@ def _is_other(node: ast.AST, module: Module) -> bool:
     """
     if not isinstance(node, ast.Name):
         return False
-    found = definitions(node, module)
-    return bool(found) and all(
+    bindings = definitions(node, module)
+    return bool(bindings) and all(
         _is_left_out(binding) if binding.kind == "parameter" else _is_array(binding.value, module)
-        for binding in found
+        for binding in bindings
     )
 
 

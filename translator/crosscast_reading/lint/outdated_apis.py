@@ -35,12 +35,12 @@ def used(
     A name that is only one of several possibilities (a fallback for old versions) does not count.
     """
     for module in subject.program.modules:
-        found: dict[str, list[ast.expr]] = {}
+        uses: dict[str, list[ast.expr]] = {}
         for call in module.calls:
             names = call.names
             if names and all(wanted(name) for name in names):
-                found.setdefault(call.name, []).append(call.node.func)
-        for name, places in found.items():
+                uses.setdefault(call.name, []).append(call.node.func)
+        for name, places in uses.items():
             if not any(within_try(module, place) for place in places):
                 yield module, name, places
 

@@ -35,7 +35,7 @@ def rule_problems() -> tuple[Diagnostic, ...]:
 
 @cache
 def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
-    found: dict[str, Rule] = {}
+    rules_by_code: dict[str, Rule] = {}
     forms: dict[str, tuple[RuleForm, ...]] = {}
     problems: list[Diagnostic] = []
     names: set[str] = set()
@@ -48,28 +48,28 @@ def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
             rule = module.RULE
             if not isinstance(rule, Rule):
                 raise TypeError("RULE is no Rule")
-            if rule.code in found or rule.name in names or not _CODE.fullmatch(rule.code):
+            if rule.code in rules_by_code or rule.name in names or not _CODE.fullmatch(rule.code):
                 raise ValueError(f"{rule.code} {rule.name} is malformed or taken")
         except Exception as error:  # a third-party package may raise anything on import
             problems.append(not_loaded(f"rule {name}", error))
         else:
-            found[rule.code] = rule
+            rules_by_code[rule.code] = rule
             names.add(rule.name)
     for name, form in ((name, form) for name, several in forms.items() for form in several):
-        if form.rule in found:
-            rule = found[form.rule]
-            found[form.rule] = replace(rule, forms=(*rule.forms, form))
+        if form.rule in rules_by_code:
+            rule = rules_by_code[form.rule]
+            rules_by_code[form.rule] = replace(rule, forms=(*rule.forms, form))
         else:
             problems.append(not_loaded(f"rule {name}", LookupError(f"no rule {form.rule}")))
-    return dict(sorted(found.items())), tuple(problems)
+    return dict(sorted(rules_by_code.items())), tuple(problems)
 
 
 def _checked(forms: Iterable[object]) -> tuple[RuleForm, ...]:
     given = tuple(forms)
-    found = tuple(form for form in given if isinstance(form, RuleForm))
-    if found != given:
+    rule_forms = tuple(form for form in given if isinstance(form, RuleForm))
+    if rule_forms != given:
         raise TypeError("FORMS has something that is no RuleForm")
-    return found
+    return rule_forms
 
 
 def _modules(problems: list[Diagnostic]) -> Iterator[str]:

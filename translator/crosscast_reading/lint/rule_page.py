@@ -32,8 +32,8 @@ def explain(rule: Rule, language: Language = "en") -> str:
 
 def _words(rule: Rule, language: Language) -> tuple[str, str]:
     """Return the title of a rule and its effect."""
-    found = chinese.entry(rule.code) if language == "zh" else None
-    return (found["title"], found["help"]) if found else (rule.title, rule.why)
+    translation = chinese.entry(rule.code) if language == "zh" else None
+    return (translation["title"], translation["help"]) if translation else (rule.title, rule.why)
 
 
 def rows(

@@ -28,7 +28,7 @@ _PATTERNS = {topic: re.compile(words) for topic, words in _WORDS.items()}
 
 
 def topic_of(name: str) -> Topic | None:
-    """Return what a flag is about; None if it is about something else.
+    """Return the topic of a flag; None if it is about something else.
 
     Args:
         name: with or without its dashes.

@@ -25,11 +25,11 @@ Place = tuple[Span, str]
 
 def unfollowed(subject: Subject) -> Iterator[Diagnostic]:
     """Yield a note for each file with something that could not be followed."""
-    found: dict[str, dict[str, Span]] = {}
+    spans: dict[str, dict[str, Span]] = {}
     for step in subject.steps:
         for span, what in _places(step):
-            found.setdefault(span.file, {}).setdefault(what, span)
-    for parts in found.values():
+            spans.setdefault(span.file, {}).setdefault(what, span)
+    for parts in spans.values():
         ordered = sorted(parts.items(), key=lambda part: (part[1].line, part[1].column))
         shown = [f"{what} (line {span.line})" for what, span in ordered[:_SHOWN]]
         more = len(ordered) - len(shown)

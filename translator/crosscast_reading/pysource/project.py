@@ -88,13 +88,13 @@ class Project(Program):
         return module_links.global_bindings(self, target, importer)
 
     def members(self, module: Module, name: str) -> tuple[Meaning, ...]:
-        """Return what a global name of a module is."""
+        """Return the meanings of a global name of a module."""
         return tuple(resolution.members(module, name, self))
 
     def attribute_of(
         self, base: Meaning, name: str, use: ast.AST | None = None
     ) -> Iterator[Meaning]:
-        """Yield what an attribute of something is."""
+        """Yield the meanings of an attribute of something."""
         return resolution.attribute_of(base, name, self, use)
 
     def bases(self, scope: Scope) -> tuple[Meaning, ...]:
@@ -112,7 +112,7 @@ class Project(Program):
     def field_given(
         self, scope: Scope, name: str, call: ast.Call, module: Module
     ) -> Binding | None:
-        """Return what a call gives for a field of a dataclass."""
+        """Return the argument that a call gives for a field of a dataclass."""
         return classes.field_given(self, scope, name, call, module)
 
     def parameters_of(self, name: str) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class Project(Program):
         return sites.parameters_of(self, name)
 
     def arguments_for(self, binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
-        """Return what the calls of a function give for a parameter; defaults are not among it."""
+        """Return the arguments that calls pass for a parameter; defaults are not among them."""
         return self._arguments.get(binding.node, binding)
 
     def find_flags(self) -> Iterator[Flag]:

@@ -72,8 +72,8 @@ def _named(source: Source) -> tuple[str, ...]:
     """Return the files whose sections a configuration merges with its own, as it writes them."""
     text = source.text
     if source.name.endswith(".py"):
-        found = _PYTHON.finditer(text) if "_base_" in text else ()
-        return tuple(dict.fromkeys(n for match in found for n in _TEXT.findall(match[1])))
+        assignments = _PYTHON.finditer(text) if "_base_" in text else ()
+        return tuple(dict.fromkeys(n for match in assignments for n in _TEXT.findall(match[1])))
     if not any(word in text for word in _BASES):
         return ()
     return tuple(
@@ -89,13 +89,15 @@ def _file_of(module: str) -> str:
 
 def lineage(source: Source, files: Files) -> tuple[Source, ...]:
     """Return the given files that a configuration inherits from, nearest first, without itself."""
-    found: dict[str, Source] = {}
+    ancestors: dict[str, Source] = {}
     level = [source]
     for _ in range(MAX_DEPTH):
         named = (files[path] for member in level for path in bases_of(member) if path in files)
-        level = list({s.name: s for s in named if s.name not in found and s is not source}.values())
-        found.update((member.name, member) for member in level)
-    return tuple(found.values())
+        level = list(
+            {s.name: s for s in named if s.name not in ancestors and s is not source}.values()
+        )
+        ancestors.update((member.name, member) for member in level)
+    return tuple(ancestors.values())
 
 
 @dataclass(slots=True)
@@ -115,12 +117,12 @@ class Inheritance:
         named = _named(source)
         located = _located(source, named)
         for path in located:
-            found = self.files.get(path)
-            tree = self.load(found) if found is not None else None
-            if found is None or tree is None:
+            ancestor = self.files.get(path)
+            tree = self.load(ancestor) if ancestor is not None else None
+            if ancestor is None or tree is None:
                 missing = True
             else:
-                base = merged(base, self.over_bases(found, tree))
+                base = merged(base, self.over_bases(ancestor, tree))
         missing = missing or len(located) < len(named)
         self.seen.pop()
         rest = {name: tree for name, tree in own.keys.items() if name not in _BASES or missing}

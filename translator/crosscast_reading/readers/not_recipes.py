@@ -45,10 +45,10 @@ _NOTEBOOK = ".ipynb"
 
 
 def not_a_recipe(source: Source, data: Any) -> Diagnostic | None:
-    """Return what a file that is no valid recipe is instead; None if it may be meant as one.
+    """Return the diagnostic that says of which kind a file is; None if it may be meant as a recipe.
 
     Args:
-        source: the file.
+        source: the file, which is no valid recipe.
         data: its content as YAML; None if it is none.
     """
     kind = _program(source) or (_configuration(source) if not _is_meant(source, data) else "")

@@ -81,8 +81,8 @@ class Settings:
     def get(self, *names: str) -> Setting | None:
         """Return the first of these settings that is present."""
         for name in names:
-            if (found := self.entries.get(normal(name))) is not None:
-                return found
+            if (setting := self.entries.get(normal(name))) is not None:
+                return setting
         return None
 
     def having(self, names: Iterable[str]) -> frozenset[str]:
@@ -91,8 +91,8 @@ class Settings:
 
     def is_on(self, *names: str) -> bool:
         """Return whether the first of these settings that is present is true."""
-        found = self.get(*names)
-        return found is not None and found.switch is True
+        setting = self.get(*names)
+        return setting is not None and setting.switch is True
 
     def __iter__(self) -> Iterator[Setting]:
         return iter(self.entries.values())
@@ -217,11 +217,11 @@ def settings_of(entries: Mapping[str, Setting]) -> Settings:
 
 
 def _places(settings: Iterable[Setting]) -> tuple[Span, ...]:
-    found: dict[tuple[str, int], Span] = {}
+    places: dict[tuple[str, int], Span] = {}
     for setting in settings:
         for place in setting.places:
-            found.setdefault((place.file, place.line), place)
-    return tuple(found.values())
+            places.setdefault((place.file, place.line), place)
+    return tuple(places.values())
 
 
 def _origin(settings: list[Setting]) -> Origin:

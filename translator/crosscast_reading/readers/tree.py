@@ -32,15 +32,15 @@ class Tree:
 
     def get(self, *path: str | int) -> Tree | None:
         """Return the entry under a path of keys, None if there is none."""
-        found: Tree | None = self
+        entry: Tree | None = self
         for part in path:
-            if found is None:
+            if entry is None:
                 return None
             if isinstance(part, int):
-                found = found.items[part] if found.items and part < len(found.items) else None
+                entry = entry.items[part] if entry.items and part < len(entry.items) else None
             else:
-                found = found.keys.get(part) if found.keys else None
-        return found
+                entry = entry.keys.get(part) if entry.keys else None
+        return entry
 
     def section(self, *path: str) -> Tree:
         """Return the entry under a path of keys, one without anything if there is none."""
@@ -48,8 +48,8 @@ class Tree:
 
     def setting(self, *path: str) -> Setting | None:
         """Return the entry under a path of keys as a setting, None if there is none."""
-        found = self.get(*path)
-        return None if found is None else found.as_setting(".".join(map(str, path)))
+        entry = self.get(*path)
+        return None if entry is None else entry.as_setting(".".join(map(str, path)))
 
     def as_setting(self, name: str) -> Setting:
         """Return this value as a setting."""
@@ -85,11 +85,11 @@ class Tree:
 
     def settings(self) -> Settings:
         """Return the plain entries and lists of a mapping as settings."""
-        found = Settings()
+        settings = Settings()
         for name, entry in (self.keys or {}).items():
             if entry.keys is None:
-                found.entries[normal(name)] = entry.as_setting(name)
-        return found
+                settings.entries[normal(name)] = entry.as_setting(name)
+        return settings
 
     def walk(self) -> Iterator[Tree]:
         """Yield this value and everything below it."""

@@ -148,7 +148,7 @@ def are_usual(names: Iterable[str], *, trains: bool = False) -> bool:
         names: as the source has them.
         trains: whether something else says that it trains; then a rate is one name among others.
     """
-    found = {snake(name) for name in names}
+    words = {snake(name) for name in names}
     others = (
         {name for path in _FIELDS if path.startswith("schedule") for name in _FIELDS[path]},
         {name for path in _FIELDS if path.startswith("clipping") for name in _FIELDS[path]},
@@ -156,8 +156,8 @@ def are_usual(names: Iterable[str], *, trains: bool = False) -> bool:
         *map(set, (_CLIPS, OPTIMIZERS, _WARMUP_EPOCHS, _WARMUP_SHARES, _BOUNDARIES, _PRECISIONS)),
         *map(set, (_FIELDS["accumulation.steps"], LENGTHS, _BATCHES, *_SWITCHES.values())),
     )
-    rate = bool(found & set(RATES))
-    kinds = sum(bool(found & each) for each in others)
+    rate = bool(words & set(RATES))
+    kinds = sum(bool(words & each) for each in others)
     return kinds >= _LEAST if rate else trains and kinds > _LEAST
 
 

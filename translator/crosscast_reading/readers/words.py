@@ -208,7 +208,7 @@ def setting_of(library: str, field: str, get: Callable[[str], Setting | None]) -
 
 
 def _first(get: Callable[[str], Setting | None], names: Iterable[str]) -> Setting | None:
-    return next((found for name in names if (found := get(name)) is not None), None)
+    return next((setting for name in names if (setting := get(name)) is not None), None)
 
 
 def tell_numbers(

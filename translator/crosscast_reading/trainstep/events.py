@@ -200,8 +200,8 @@ class Event:
 
     def context(self, kind: ContextKind) -> Context | None:
         """Return the innermost context of a kind."""
-        found = [c for c in self.contexts if c.kind == kind]
-        return found[-1] if found else None
+        contexts = [c for c in self.contexts if c.kind == kind]
+        return contexts[-1] if contexts else None
 
     def excludes(self, other: Event) -> bool:
         """Whether the two never happen in one round: different branches of one condition.

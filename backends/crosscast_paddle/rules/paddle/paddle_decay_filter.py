@@ -28,10 +28,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         node = call.bound().get("apply_decay_param_fun")
         if node is None or not name.startswith("paddle.optimizer."):
             continue
-        found = _function(node, call.module, program)
-        if found is None:
+        decay_filter = _function(node, call.module, program)
+        if decay_filter is None:
             continue
-        where, module, parameter = found
+        where, module, parameter = decay_filter
         words = list(_searched(where, module, parameter))
         lost = [word for word in words if word in _STRUCTURED]
         if lost and len(lost) == len(words):

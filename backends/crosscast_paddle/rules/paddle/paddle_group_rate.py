@@ -97,7 +97,7 @@ def _differs(rated: list[Place], call: Call) -> bool:
 
 
 def _rates(node: ast.expr, call: Call) -> Iterator[Place]:
-    """Yield what groups of parameters have under `lr`, unless they have a factor as well."""
+    """Yield the values of groups of parameters under `lr`, unless they have a factor as well."""
     for given, module in chase(node, call.module):
         match given:
             case ast.List(elts=groups):
@@ -115,7 +115,7 @@ def _rates(node: ast.expr, call: Call) -> Iterator[Place]:
 
 
 def _added(groups: ast.Name, module: Module) -> Iterator[ast.expr]:
-    """Yield what a function adds to a list: `groups += [...]`, `groups.append(...)`."""
+    """Yield the groups that a function adds to a list: `groups += [...]`, `groups.append(...)`."""
     for each in walk(module.function_of(groups) or module.tree):
         match each:
             case ast.AugAssign(target=ast.Name(groups.id), op=ast.Add(), value=ast.List(elts=more)):

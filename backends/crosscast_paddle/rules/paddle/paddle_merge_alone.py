@@ -45,10 +45,10 @@ def _configured(group: Sequence[Module], steps: Sequence[TrainingStep]) -> Itera
         return
     sites = list(_set_up(group))
     limits = [_for_several(node, module) for node, module in sites]
-    found = [found_limit for found_limit in limits if found_limit is not None]
-    if not sites or len(found) < len(sites) or not _trains_alone(group) or _refuses(group):
+    conditions = [found_limit for found_limit in limits if found_limit is not None]
+    if not sites or len(conditions) < len(sites) or not _trains_alone(group) or _refuses(group):
         return
-    (node, module), limit = sites[0], found[0]
+    (node, module), limit = sites[0], conditions[0]
     yield Finding(
         span=module.span(node),
         message=f"gradient merge is only configured if {limit.text}: a single worker makes an "

@@ -29,15 +29,16 @@ def check(subject: Subject) -> Iterator[Finding]:
             if not any(_is_factor(target) for target in node.targets):
                 continue
             for value, where in chase(node.value, module):
-                found = [word for word in _numerator(value) if word in rates]
-                if found:
-                    made = rates[found[0]]
+                settings = [word for word in _numerator(value) if word in rates]
+                if settings:
+                    made = rates[settings[0]]
                     yield Finding(
                         span=module.span(node),
-                        message=f"the rate of the optimizer, {found[0]}, is multiplied by "
+                        message=f"the rate of the optimizer, {settings[0]}, is multiplied by "
                         f"{where.text(value)}, which is a rate itself: the product is far too "
                         "small",
-                        hint=f"write a factor, without {found[0]}, or use `optimizer.set_lr(rate)`",
+                        hint=f"write a factor, without {settings[0]}, or use "
+                        "`optimizer.set_lr(rate)`",
                         related=(made.module.span(made.node),),
                     )
                     break
@@ -45,12 +46,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _rates(program: Program) -> dict[str, Call]:
     """Return the settings that optimizers have as their rates: `learning_rate` of `args.…`."""
-    found: dict[str, Call] = {}
+    by_setting: dict[str, Call] = {}
     for _name, call in matching(program, _OPTIMIZERS):
         node = call.bound().get("learning_rate")
         if isinstance(node, ast.Attribute) and plain(value_of(node, call.module)) != 1:
-            found.setdefault(node.attr, call)
-    return found
+            by_setting.setdefault(node.attr, call)
+    return by_setting
 
 
 def _is_factor(node: ast.expr) -> bool:

@@ -27,10 +27,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find `total += tape.gradient(loss, variables)` and `total = total + gradients` in loops."""
     program = subject.program
     for module in program.modules:
-        found = [each for each in _sums(module) if _is_repeated(*each, module)]
-        if not found or _joins_variables(module):
+        sums = [each for each in _sums(module) if _is_repeated(*each, module)]
+        if not sums or _joins_variables(module):
             continue
-        for node, target, added in found:
+        for node, target, added in sums:
             start = _start(node, target, module)
             if start and _is_list(added, module):
                 yield Finding(
@@ -83,8 +83,8 @@ def _joins_variables(module: Module) -> bool:
 
 
 def _start(node: ast.stmt, target: ast.expr, module: Module) -> str:
-    """Return what a sum begins with: `number`, `zeros`, `list`; empty if that is not known."""
-    found = set()
+    """Return the kind of a sum's first value: `number`, `zeros`, `list`; empty if not known."""
+    kinds = set()
     loop = module.enclosing(node, ast.For, ast.While)
     for binding in definitions(target, module):
         value = binding.value
@@ -94,16 +94,16 @@ def _start(node: ast.stmt, target: ast.expr, module: Module) -> str:
             return ""  # every round begins with another list
         match value:
             case ast.Constant(value=int() | float()):
-                found.add("number")
+                kinds.add("number")
             case ast.List(elts=[]):
-                found.add("list")
+                kinds.add("list")
             case ast.ListComp(elt=ast.Call() as made):
-                found.add("zeros" if "zeros" in identifier(made.func) else "")
+                kinds.add("zeros" if "zeros" in identifier(made.func) else "")
             case _:
-                found.add("list" if _binds_list(binding, 0) else "")
-    if not found and definitions(target, module):
+                kinds.add("list" if _binds_list(binding, 0) else "")
+    if not kinds and definitions(target, module):
         return "list"  # None until the first gradients take its place
-    return found.pop() if len(found) == 1 else ""
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _is_list(node: ast.expr | None, module: Module, depth: int = 0) -> bool:
@@ -120,8 +120,8 @@ def _is_list(node: ast.expr | None, module: Module, depth: int = 0) -> bool:
         case ast.Call():
             return _returns_list(node, None, module, depth + 1)
         case ast.Name() | ast.Attribute():
-            found = [b for b in definitions(node, module) if not _is_none(b)]
-            return bool(found) and all(_binds_list(b, depth + 1) for b in found)
+            bindings = [b for b in definitions(node, module) if not _is_none(b)]
+            return bool(bindings) and all(_binds_list(b, depth + 1) for b in bindings)
     return False
 
 
@@ -157,10 +157,10 @@ def _binds_list(binding: Binding, depth: int) -> bool:
 def _returns_list(call: ast.Call, place: int | None, module: Module, depth: int) -> bool:
     """Whether a function of the program returns such a list, maybe at a place of a tuple."""
     program = module.program
-    found = program.function(module.call(call))
-    if found is None:
+    callee = program.function(module.call(call))
+    if callee is None:
         return False
-    where, function = found
+    where, function = callee
     values: list[ast.expr | None] = []
     for returned in where.scopes[function].returns:
         match returned.value, place:

@@ -58,9 +58,9 @@ def _steps(program: Program) -> Iterator[tuple[Module, Function]]:
             continue
         if "strategy" not in call.receiver_text:
             continue
-        found = program.function_named(call.module.resolve(call.node.args[0]))
-        if found is not None:
-            yield found
+        definition = program.function_named(call.module.resolve(call.node.args[0]))
+        if definition is not None:
+            yield definition
 
 
 def _is_loss(node: ast.AST, module: Module) -> bool:

@@ -48,7 +48,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1)
 def unscaled_loops(program: Program) -> tuple[Finding, ...]:
-    """Return what this rule finds in a program; CL718 says nothing of it a second time."""
+    """Return the findings of this rule in a program; CL718 says nothing of them a second time."""
     return tuple(_unscaled(program))
 
 

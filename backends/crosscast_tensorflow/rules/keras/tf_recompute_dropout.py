@@ -46,9 +46,9 @@ def _recomputed(
     for name, call in calls_of(program):
         if _REMAT.fullmatch(name) and call.node.args:
             target = call.module.resolve(call.node.args[0])
-            found = program.function_named(target)
-            if found is not None:
-                yield found[0], found[1], (call.module, call.node)
+            definition = program.function_named(target)
+            if definition is not None:
+                yield definition[0], definition[1], (call.module, call.node)
     for module in program.modules:
         for function in module.functions.values():
             for node in function.decorator_list:

@@ -23,9 +23,9 @@ def unset_switch(node: ast.AST, module: Module) -> tuple[str, Call] | None:
     while here is not None:
         match here:
             case ast.If(test=ast.Name() as test, body=body) if child in body:
-                found = _omitted(test, module)
-                if found is not None:
-                    return test.id, found
+                call = _omitted(test, module)
+                if call is not None:
+                    return test.id, call
         child, here = here, module.parent(here)
     return None
 

@@ -64,7 +64,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _hides_overflow(node: ast.AST, module: Module) -> ast.expr | None:
-    """Return what is asked whether it is finite, if it decides between a gradient and 0.
+    """Return the value tested for being finite, if the test decides between a gradient and 0.
 
     As `g` of `tf.where(is_finite(g), g, 0)`, or the loss: `tf.where(is_finite(loss), g, 0)`.
     """

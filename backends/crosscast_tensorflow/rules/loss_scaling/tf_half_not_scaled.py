@@ -69,10 +69,10 @@ def _casts_to_half(getter: ast.expr, call: Call, program: Program) -> bool:
     """Whether a variable getter returns float16 copies, in a program that asks for float16."""
     if not any(_HALF.search(m.code) for m in program.modules):
         return False
-    found = program.function_named(call.module.resolve(getter))
-    if found is None:
+    definition = program.function_named(call.module.resolve(getter))
+    if definition is None:
         return bool(_CASTS.search(identifier(getter)))
-    text = found[0].text(found[1])
+    text = definition[0].text(definition[1])
     return "cast(" in text and "float32" in text and "trainable" in text
 
 

@@ -125,12 +125,12 @@ def _no_tape_scales(program: Program) -> tuple[ast.AST, Module] | None:
     """Return the first gradients of tapes if none of a program is of a scaled loss."""
     if scales_losses(program) or any(_scales_itself(*each) for each in calls_of(program)):
         return None
-    found = [
+    gradients = [
         (call.node, call.module)
         for name, call in calls_of(program)
         if call.method == "gradient" and "GradientTape" in name
     ]
-    return found[0] if found and not any(_is_scaled(*each) for each in found) else None
+    return gradients[0] if gradients and not any(_is_scaled(*each) for each in gradients) else None
 
 
 def _scales_itself(name: str, call: Call) -> bool:
@@ -159,7 +159,7 @@ def _runs_in_half(program: Program) -> bool:
 
 def _unscaled(call: Call) -> tuple[ast.AST, Module] | None:
     """Return the computation of the applied gradients, if no scale goes into it or out of it."""
-    found: tuple[ast.AST, Module] | None = None
+    computation: tuple[ast.AST, Module] | None = None
     program = call.module.program
     parts = gradient_flow(call.node.args[0], call.module)
     for total in gradient_sums(program) if program is not None else ():
@@ -169,10 +169,10 @@ def _unscaled(call: Call) -> tuple[ast.AST, Module] | None:
         if isinstance(part, ast.Call) and identifier(part.func) in _PLAIN:
             if _is_scaled(part, module):
                 return None
-            found = found or (part, module)
+            computation = computation or (part, module)
         elif _changes_scale(part):
             return None
-    return found
+    return computation
 
 
 def _changes_scale(node: ast.AST) -> bool:

@@ -50,14 +50,14 @@ def lengths_in_batches(
                 case ast.BinOp(op=ast.FloorDiv() | ast.Div(), right=right) if part not in seen:
                     if module.text(right) in of_data:
                         seen.add(part)
-                        found = LengthInBatches(
+                        length = LengthInBatches(
                             call=call,
                             node=node,
                             quotient=part,
                             module=module,
                             batch=module.text(right),
                         )
-                        yield found, window
+                        yield length, window
                         break
 
 

@@ -63,14 +63,14 @@ def _is_later(fit: Call) -> bool:
 
 def _schedule(program: Program) -> Call | None:
     """Return an optimizer if all optimizers of a program have schedules of Keras."""
-    found = [call for name, call in optimizer_calls(program) if name.startswith("keras.")]
-    for call in found:
+    calls = [call for name, call in optimizer_calls(program) if name.startswith("keras.")]
+    for call in calls:
         rate = call.argument("learning_rate")
         if not isinstance(rate, Instance):
             return None
         if not canonical(rate.made_by).startswith("keras.optimizers.schedules."):
             return None
-    return found[0] if found else None
+    return calls[0] if calls else None
 
 
 def _loaded_before(fit: Call, program: Program) -> Call | None:

@@ -47,9 +47,9 @@ def _is_local(node: ast.expr, module: Module) -> bool:
     return all(_LOCAL.search(where.text(value)) for value, where in _values(node, module))
 
 
-def _started(rank: ast.expr, module: Module, found: Sequence[Spawn]) -> Spawn | None:
-    """Return what starts the processes if the rank always is the number that it gives each."""
-    for spawn in found:
+def _started(rank: ast.expr, module: Module, spawn_calls: Sequence[Spawn]) -> Spawn | None:
+    """Return the call that starts the processes if the rank always is the number it gives each."""
+    for spawn in spawn_calls:
         if _is_index(rank, module, spawn, _HOPS):
             return spawn
     return None
@@ -59,11 +59,11 @@ def _is_index(node: ast.expr, module: Module, spawn: Spawn, hops: int) -> bool:
     """Whether all that is assigned to a name comes from the number of the process."""
     if isinstance(node, ast.Name) and spawn.is_index(node, module):
         return True
-    found = definitions(node, module) if hops else ()
-    return bool(found) and all(
+    bindings = definitions(node, module) if hops else ()
+    return bool(bindings) and all(
         binding.assigned is not None
         and _is_index(binding.assigned, binding.module, spawn, hops - 1)
-        for binding in found
+        for binding in bindings
     )
 
 
@@ -82,24 +82,24 @@ def _counts_nodes(node: ast.expr, module: Module, spawned: Spawn | None) -> bool
 
 
 def _values(node: ast.expr, module: Module, hops: int = 0) -> Iterator[tuple[ast.expr, Module]]:
-    """Yield what names and settings stand for; themselves where nothing assigns to them."""
+    """Yield the values of names and settings; themselves where nothing assigns to them."""
     match node:
         case ast.Call(func=ast.Name(id="int" | "float"), args=[inner]):
             node = inner
-    found = [
+    values = [
         (binding.assigned, binding.module)
         for binding in definitions(node, module) or _set_elsewhere(node, module)
         if binding.assigned is not None
     ]
-    if not found or hops > _HOPS:
+    if not values or hops > _HOPS:
         yield node, module
         return
-    for value, where in found:
+    for value, where in values:
         yield from _values(value, where, hops + 1)
 
 
 def _set_elsewhere(node: ast.expr, module: Module) -> Sequence[Binding]:
-    """Return what other functions of the file assign to a setting of the same name."""
+    """Return the bindings of a setting of the same name in other functions of the file."""
     path = path_of(node) if isinstance(node, ast.Attribute) else None
     return module.path_homes.get(path, ()) if path is not None else ()
 

@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def hint_for(use: Use) -> str:
-    """Return what to write instead of an old name."""
+    """Return the hint that says what to write instead of an old name."""
     if use.name in PLACES or not use.is_known:
         return "use torch.amp"
     if use.what in CLASSES:

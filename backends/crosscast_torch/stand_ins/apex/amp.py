@@ -210,7 +210,7 @@ def _multiply(optimizer: Any, factor: float) -> bool:
 
 
 def master_params(optimizer: Any) -> Iterator[Any]:
-    """Yield what the optimizer updates."""
+    """Yield the parameters that the optimizer updates."""
     for group in optimizer.param_groups:
         yield from group["params"]
 

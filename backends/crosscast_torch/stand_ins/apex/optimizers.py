@@ -45,10 +45,10 @@ class _Fused(torch.optim.Optimizer):
         if group["bias_correction"]:
             corrections = (1.0 - beta1 ** group["step"], 1.0 - beta2 ** group["step"])
         root = (second / corrections[1]).sqrt().add_(group["eps"])
-        found = first / corrections[0] / root
+        direction = first / corrections[0] / root
         if group["weight_decay"] and group["adam_w_mode"]:
-            found = found + group["weight_decay"] * parameter
-        return found
+            direction = direction + group["weight_decay"] * parameter
+        return direction
 
     def _update(self, group: Any, parameter: Any, gradient: Any) -> None:
         parameter.add_(self._direction(group, parameter, gradient), alpha=-group["lr"])

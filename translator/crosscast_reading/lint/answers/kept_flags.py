@@ -55,9 +55,9 @@ def _may_read(name: str, module: Module, *, own: bool) -> bool:
     """Whether a module reads a name, or imports it, or may read it unseen."""
     for node in module.nodes:
         match node:
-            case ast.Name(id=found, ctx=ast.Load()) if own and found in {name, *_HIDES}:
+            case ast.Name(id=variable, ctx=ast.Load()) if own and variable in {name, *_HIDES}:
                 return True
-            case ast.Attribute(attr=found, ctx=ast.Load()) if not own and found == name:
+            case ast.Attribute(attr=attribute, ctx=ast.Load()) if not own and attribute == name:
                 return True
             case ast.ImportFrom(names=names) if any(each.name in (name, "*") for each in names):
                 return True

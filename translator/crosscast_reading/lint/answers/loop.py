@@ -130,11 +130,11 @@ def of_one_window(event: Event, other: Event) -> bool:
 
 def conditions(event: Event) -> list[tuple[str, bool]]:
     """Return the conditions of an event: text without negations, and the required value."""
-    found: dict[tuple[str, bool], None] = {}
+    requirements: dict[tuple[str, bool], None] = {}
     for guard in event.guards:
-        found.update(dict.fromkeys(conditions_of(guard)))
-        found.setdefault(_whole(guard))
-    return list(found)
+        requirements.update(dict.fromkeys(conditions_of(guard)))
+        requirements.setdefault(_whole(guard))
+    return list(requirements)
 
 
 def _whole(guard: Guard) -> tuple[str, bool]:

@@ -26,12 +26,12 @@ def stands_before(first: ast.AST, second: ast.AST, module: Module) -> bool:
 
 def _blocks(node: ast.AST, module: Module) -> list[tuple[list[ast.stmt], int]]:
     """Return the blocks of statements around a node within its function, with its place there."""
-    found: list[tuple[list[ast.stmt], int]] = []
+    blocks: list[tuple[list[ast.stmt], int]] = []
     here, around = node, module.parent(node)
     while around is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         for name in _BLOCKS:
             block = getattr(around, name, None)
             if isinstance(block, list) and here in block:
-                found.append((block, block.index(here)))
+                blocks.append((block, block.index(here)))
         here, around = around, module.parent(around)
-    return found
+    return blocks

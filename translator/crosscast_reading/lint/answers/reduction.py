@@ -68,17 +68,17 @@ def reduction_of(backward: Event) -> Reduction:
 def reduction_by(binding: Binding, loss: ast.Name, backward: Event) -> Reduction:
     """Return how a loss is reduced that has its value from one of several assignments."""
     value = LossValue(loss, backward.module, calls=backward.calls)
-    found = {each for part in assigned(binding, value) for each in _of_part(part)}
-    return _joined(found, backward)
+    reductions = {each for part in assigned(binding, value) for each in _of_part(part)}
+    return _joined(reductions, backward)
 
 
-def _joined(found: set[str], backward: Event) -> Reduction:
+def _joined(reductions: set[str], backward: Event) -> Reduction:
     """Return the reduction of a loss that can come about in several ways."""
-    if "sum" in found:
+    if "sum" in reductions:
         return "sum"
-    if found == {"mean"}:
+    if reductions == {"mean"}:
         return "mean"
-    if found == {"mean", "named"} or found == {"named"}:
+    if reductions == {"mean", "named"} or reductions == {"named"}:
         program = backward.module.program
         texts = [m.code for m in program.modules]
         return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
@@ -162,7 +162,7 @@ def _of_call(node: ast.Call, module: Module) -> str:
 
 def _of_criteria(node: ast.Call, module: Module) -> str:
     """Return how the criterion reduces that an unseen function gets: `get_loss(y, x, mse)`."""
-    found = set()
+    reductions = set()
     for given in (*node.args, *(k.value for k in node.keywords)):
         for binding in definitions(given, module) if identifier(given) in _CRITERIA else ():
             made, where = binding.assigned, binding.module
@@ -170,8 +170,8 @@ def _of_criteria(node: ast.Call, module: Module) -> str:
                 return "unknown"
             maker = where.call(made)
             known = is_criterion(maker) and _LIBRARIES.match(maker.name)
-            found.add(_of_library(maker) if known else "unknown")
-    return "named" if found == {"mean"} else "unknown"
+            reductions.add(_of_library(maker) if known else "unknown")
+    return "named" if reductions == {"mean"} else "unknown"
 
 
 def _of_sum(node: ast.Call, module: Module) -> str:

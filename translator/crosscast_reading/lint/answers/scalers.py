@@ -38,13 +38,13 @@ def idle_scalers(subject: Subject, modules: Collection[Module] = ()) -> bool:
 
 def tests_around(call: Call) -> list[ast.expr]:
     """Return the conditions under which a scaler is made, within its function."""
-    module, found = call.module, []
+    module, tests = call.module, []
     here: ast.AST | None = call.node
     while here is not None and not isinstance(here, ast.FunctionDef | ast.Module):
         here = module.parent(here)
         if isinstance(here, ast.If | ast.IfExp):
-            found.append(here.test)
-    return found
+            tests.append(here.test)
+    return tests
 
 
 def enabled_by_default(call: Call) -> bool:

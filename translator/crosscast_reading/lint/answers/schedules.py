@@ -150,7 +150,7 @@ def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
 
 
 def given_for(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
-    """Return what the only call of a function gives for its parameter, else the node itself."""
+    """Return the argument of a function's only call for its parameter, else the node itself."""
     if isinstance(node, ast.Name):
         scope = module.scope_of(node).lookup(node.id)
         bindings = scope.bindings.get(node.id, ()) if scope is not None else ()

@@ -35,7 +35,7 @@ _MOST = 256
 
 
 def worth(part: Part, supposed: Mapping[str, object]) -> object:
-    """Return what an expression is worth, a name of a library as text, or `UNSURE`.
+    """Return the value of an expression, a name of a library as text, or `UNSURE`.
 
     Args:
         part: the expression.
@@ -210,8 +210,8 @@ def comes_round(part: Part) -> bool:
 
 def _is_counter(node: ast.AST, module: Module) -> bool:
     """Whether a node is the variable of a loop."""
-    found = definitions(node, module) if isinstance(node, ast.Name) else ()
-    return bool(found) and all(binding.kind == "loop" for binding in found)
+    bindings = definitions(node, module) if isinstance(node, ast.Name) else ()
+    return bool(bindings) and all(binding.kind == "loop" for binding in bindings)
 
 
 def _is_assigned(word: str, module: Module) -> bool:
@@ -256,14 +256,14 @@ def cases(
 
 def texts_for(name: str, parts: Sequence[Part]) -> list[str]:
     """Return the texts that expressions compare a setting with, or look it up by."""
-    found: list[str] = []
+    texts: list[str] = []
     for node, module in (inner for part in parts for inner in _followed(part)):
         match node:
             case ast.Compare(left=left, comparators=others) if _name_of(left) == name:
-                found += [text for other in others for text in _texts(other)]
+                texts += [text for other in others for text in _texts(other)]
             case ast.Subscript(value=table, slice=key) if _name_of(key) == name:
-                found += [text for each, _ in _table(table, module) for text in _texts(each)]
-    return list(dict.fromkeys(found))
+                texts += [text for each, _ in _table(table, module) for text in _texts(each)]
+    return list(dict.fromkeys(texts))
 
 
 def _name_of(node: ast.expr) -> str:
@@ -282,7 +282,7 @@ def _name_of(node: ast.expr) -> str:
 
 
 def _settings(part: Part, hops: int) -> Iterator[str]:
-    """Yield what is neither defined in the program nor a name of a library."""
+    """Yield the names that are neither defined in the program nor names of a library."""
     node, module = part
     match node:
         case ast.Name(id="__name__"):

@@ -38,7 +38,7 @@ class TypeSwitch:
 
 def type_switches(subject: Subject) -> Iterator[TypeSwitch]:
     """Yield the scalers of training loops that a type switches on and off, autocast not."""
-    made = [found for call in scaler_calls(subject) if (found := _switched(call))]
+    made = [switch for call in scaler_calls(subject) if (switch := _switched(call))]
     if not made or len(made) != len(scaler_calls(subject)):
         return
     for step in eager_steps(subject):

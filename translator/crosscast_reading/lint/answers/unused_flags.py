@@ -150,9 +150,9 @@ def _may_refuse_values(flag: Flag) -> bool:
     node = _type_of(flag)
     name = flag.module.resolve(node) if node is not None else ""
     program = flag.module.program
-    found = program.function_named(name)
-    if found is not None:
-        return _takes_one_value(found[1])
+    definition = program.function_named(name)
+    if definition is not None:
+        return _takes_one_value(definition[1])
     root, _, inside = name.partition(".")
     unseen = bool(inside) and ":" not in name and root not in _LIBRARIES
     return unseen or (not name and _is_imported_from_package(flag.type, flag.module))

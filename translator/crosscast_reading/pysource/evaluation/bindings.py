@@ -89,14 +89,14 @@ def _element(value: Value, place: int, binding: Binding, module: Module) -> Valu
 
 
 def _imported(import_: Binding, module: Module, program: Program) -> Value:
-    found = program.global_bindings(import_.target, module)
-    if found:
+    bindings = program.global_bindings(import_.target, module)
+    if bindings:
         options: list[Option] = []
-        for binding in found:
+        for binding in bindings:
             condition = condition_of(binding, None, binding.module)
             test, holds = condition if condition else (None, True)
             options.append((test, holds, of_binding(binding)))
-        value = choice(options, found[0].module)
+        value = choice(options, bindings[0].module)
         if isinstance(value, Known) and value.origin == "literal":
             return Known(value.value, "constant", value.flag)
         return value

@@ -30,9 +30,9 @@ def of_call(node: ast.Call, module: Module) -> Value:
     text = module.text(node)[:200]
     function = node.func
     if isinstance(function, ast.Attribute) and function.attr in ("get", "pop", "setdefault"):
-        found = _get(node, function, module, program)
-        if found is not None:
-            return found
+        entry = _get(node, function, module, program)
+        if entry is not None:
+            return entry
     name = module.resolve(function)
     if name == "getattr" and len(node.args) >= 2:
         return _getattr(node, module, program)
@@ -61,34 +61,34 @@ def _unstarred(node: ast.Call) -> bool:
 
 def _builtin(name: str, node: ast.Call, module: Module) -> Value:
     values = [evaluate(a, module) for a in node.args]
-    found = spread(module.text(node), values, lambda *parts: builtins.call(name, parts))
+    value = spread(module.text(node), values, lambda *parts: builtins.call(name, parts))
     if name in builtins.CONVERSIONS and len(values) == 1:
         argument = values[0]
-        if isinstance(found, Known) and isinstance(argument, Known):
-            return Known(found.value, argument.origin, argument.flag)
-        if isinstance(found, Unknown) and isinstance(argument, Unknown):
+        if isinstance(value, Known) and isinstance(argument, Known):
+            return Known(value.value, argument.origin, argument.flag)
+        if isinstance(value, Unknown) and isinstance(argument, Unknown):
             return Unknown(
-                found.text,
+                value.text,
                 argument.reason,
                 argument.origin,
-                found.default,
-                found.has_default,
+                value.default,
+                value.has_default,
                 argument.names,
             )
-    return found
+    return value
 
 
 def _dict(node: ast.Call, module: Module) -> Value:
-    found: dict[object, object] = {}
+    entries: dict[object, object] = {}
     for keyword in node.keywords:
         value = evaluate(keyword.value, module)
         if keyword.arg is not None:
-            found[keyword.arg] = plain(value)
+            entries[keyword.arg] = plain(value)
         elif isinstance(value, Known) and isinstance(value.value, dict):
-            found.update(value.value)
+            entries.update(value.value)
         else:
             return Unknown(module.text(node)[:200], "it holds parts that are not known")
-    return Known(found)
+    return Known(entries)
 
 
 def _field(node: ast.Call, module: Module) -> Value:
@@ -166,10 +166,10 @@ def _get(node: ast.Call, function: ast.Attribute, module: Module, program: Progr
 
 
 def _own(node: ast.Call, module: Module, program: Program, text: str, name: str) -> Value:
-    """Return what a function of the program returns, or the instance that a call makes."""
-    found = program.function_named(name) if ":" in name else None
-    if found is not None:
-        value = _returned(found[0], found[1], text)
+    """Return the value that a function of the program gives, or the instance that a call makes."""
+    callee = program.function_named(name) if ":" in name else None
+    if callee is not None:
+        value = _returned(callee[0], callee[1], text)
         if value is not None:
             return value
     for meaning in meanings_of(node, module):

@@ -71,7 +71,7 @@ def _truth(condition: ast.expr, module: Module) -> bool | None:
 
 
 def certain_truth(condition: ast.expr, module: Module) -> bool | None:
-    """Return what a condition is by constants and the launch command alone."""
+    """Return the truth of a condition by constants and the launch command alone."""
     value = evaluate(condition, module)
     if not isinstance(value, Known) or isinstance(value.value, Symbol | Unknown | Choice):
         return None

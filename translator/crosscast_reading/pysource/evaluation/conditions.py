@@ -18,7 +18,7 @@ _PROPERTIES = ("property", "cached_property")
 
 
 def truth(node: ast.expr, module: Module) -> bool | None:
-    """Return what a condition is with the defaults of flags and parameters; None: not known."""
+    """Return the truth of a condition with the defaults of flags and parameters; None: unknown."""
     if is_combination(node):
         return of_combination(node, lambda part: truth(part, module))
     value = evaluate(node, module)
@@ -40,8 +40,8 @@ def _is_property(symbol: Symbol, module: Module) -> bool:
     if not colon:
         return False
     homes = (home for home in module.program.modules if home.source.name == file)
-    found = next((home.functions[name] for home in homes if name in home.functions), None)
-    marks = found.decorator_list if found is not None else ()
+    function = next((home.functions[name] for home in homes if name in home.functions), None)
+    marks = function.decorator_list if function is not None else ()
     return any(
         (mark.id if isinstance(mark, ast.Name) else mark.attr) in _PROPERTIES
         for mark in marks

@@ -16,7 +16,7 @@ _DECORATORS = ("gin.configurable", "gin.tf.configurable", "gin.config.configurab
 
 
 def configured(binding: Binding, default: Value | None, program: Program) -> Value | None:
-    """Return what a parameter gets that no call gives; None if gin does not configure it.
+    """Return the value of a parameter that no call gives; None if gin does not configure it.
 
     Args:
         binding: of the parameter.

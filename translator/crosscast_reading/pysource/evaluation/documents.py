@@ -47,17 +47,17 @@ def _constant(node: ast.expr) -> str:
 
 
 def _entry(content: Content, keys: list[str], text: str) -> Value:
-    found: object = content
+    entry: object = content
     for key in keys:
-        if not isinstance(found, Mapping):
+        if not isinstance(entry, Mapping):
             return Unknown(text, "a part of an entry of a configuration", "config", names=(text,))
-        if key not in found:
+        if key not in entry:
             return Unknown(text, f"the configuration has no {key!r}", "config", names=(text,))
-        found = found[key]
-    if isinstance(found, Known):
-        return Known(found.value, "config", text)
-    if isinstance(found, Unknown):
-        return Unknown(text, found.reason, "config", names=(text,))
+        entry = entry[key]
+    if isinstance(entry, Known):
+        return Known(entry.value, "config", text)
+    if isinstance(entry, Unknown):
+        return Unknown(text, entry.reason, "config", names=(text,))
     return Unknown(text, "a section of a configuration", "config", names=(text,))
 
 
@@ -65,11 +65,11 @@ def _contents(node: ast.expr, module: Module) -> Iterator[Content]:
     """Yield the content of the file that an expression holds."""
     for here, where in chase(node, module):
         if isinstance(here, ast.Call):
-            found = _loaded(here, where)
+            content = _loaded(here, where)
         else:
-            found = _composed(here, where) if isinstance(here, ast.Name) else None
-        if found is not None:
-            yield found
+            content = _composed(here, where) if isinstance(here, ast.Name) else None
+        if content is not None:
+            yield content
 
 
 def _loaded(call: ast.Call, module: Module) -> Content | None:

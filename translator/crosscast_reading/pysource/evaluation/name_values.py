@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 def of_name(node: ast.Name, module: Module) -> Value:
     """Return the value of a name."""
-    found = definitions(node, module)
-    if not found:
+    assignments = definitions(node, module)
+    if not assignments:
         for meaning in meanings_of(node, module):
             return Symbol(meaning.name)
         return Unknown(node.id, "nothing in the files given defines it", names=(node.id,))
-    return _of_bindings(found, node, module, constant=True)
+    return _of_bindings(assignments, node, module, constant=True)
 
 
 def of_attribute(node: ast.Attribute, module: Module) -> Value:
@@ -48,10 +48,10 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
     entries = assigned or entries_of(node, module)
     if entries:
         return _as_entry(_of_bindings(entries, node, module), text)
-    found = definitions(node, module)
-    if found:
+    assignments = definitions(node, module)
+    if assignments:
         others = written_elsewhere(node, module)
-        own = [binding for binding in found if binding not in others]
+        own = [binding for binding in assignments if binding not in others]
         value = _of_bindings(own, node, module, constant=True)
         return _unless_written(value, others, node, module)
     if (loaded := from_document(node, module)) is not None:
@@ -89,7 +89,7 @@ def _assigned_elsewhere(binding: Binding) -> Value:
 
 
 def _member(name: str, text: str) -> Value:
-    """Return what an attribute is that only the class of a library knows."""
+    """Return the value of an attribute that only the class of a library knows."""
     owner = name.rpartition(".")[0]
     names = (text[:200],)
     if flags.is_namespace(owner):
@@ -155,7 +155,7 @@ def _as_entry(value: Value, text: str) -> Value:
 
 
 def _of_bindings(
-    found: Sequence[Binding],
+    assignments: Sequence[Binding],
     use: ast.expr,
     module: Module,
     *,
@@ -163,16 +163,16 @@ def _of_bindings(
     initial: Value | None = None,
 ) -> Value:
     """Return the value of one of several assignments; `initial` is what it has before them."""
-    if len(found) > MOST:
+    if len(assignments) > MOST:
         return Unknown(module.text(use)[:200], "it is assigned at many places")
     options: list[Option] = [] if initial is None else [(None, True, initial)]
     places = [""] * len(options)
-    for binding in found:
+    for binding in assignments:
         here = use if binding.scope is module.scope_of(use) else None
         condition = condition_of(binding, here, binding.module)
         value = bindings.of_binding(binding)
         if condition is None:
-            if binding.scope.module is not module or here is not None or len(found) == 1:
+            if binding.scope.module is not module or here is not None or len(assignments) == 1:
                 options, places = [], []
             options.append((None, True, value))
             places.append(f"set in {binding.scope.qualname or 'the module'}")

@@ -40,16 +40,16 @@ _OF_A_FILE = ("is_config_file", "is_config_file_arg")
 
 def flags_of(program: Program) -> Iterator[Flag]:
     """Yield all flags of a program with their values in the launch command."""
-    found: list[Flag] = []
+    flags: list[Flag] = []
     defaults: dict[str, ast.expr] = {}
     for module in program.modules:
-        found.extend(_in_module(module, defaults))
-    found.extend(fields.fields_and_parameters(program))
+        flags.extend(_in_module(module, defaults))
+    flags.extend(fields.fields_and_parameters(program))
     launch = Launch(program.launch)
     for settings in _files_of_settings(program, launch):
         launch.add(settings)
     readers = _Readers(program)
-    for flag in found:
+    for flag in flags:
         if flag.dest in defaults and flag.parser == "argparse":
             node = defaults[flag.dest]
             flag = replace(flag, default=evaluate(node, flag.module.owner_of(node)))

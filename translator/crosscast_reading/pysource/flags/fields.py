@@ -92,10 +92,10 @@ def _inner_type(kind: str) -> str:
 
 
 def _fire(name: str, program: Program) -> Iterator[Flag]:
-    found = program.function_named(name) if ":" in name else None
-    if found is None:
+    definition = program.function_named(name) if ":" in name else None
+    if definition is None:
         return
-    module, function = found
+    module, function = definition
     args = function.args
     names = [*args.posonlyargs, *args.args]
     defaults = [None] * (len(names) - len(args.defaults)) + list(args.defaults)

@@ -25,7 +25,7 @@ class Launch:
             self._facts[_spelling(fact.expression)] = fact  # the last one counts
 
     def text(self, option: str) -> str:
-        """Return what the command gives an option, as text; empty if it gives none."""
+        """Return the value that the command gives an option, as text; empty if it gives none."""
         fact = self._facts.get(_spelling(option))
         return str(fact.value) if fact is not None and isinstance(fact.value, str) else ""
 

@@ -88,14 +88,14 @@ def _is_vars(base: ast.expr, module: Module) -> bool:
 
 def _owner(base: ast.expr, module: Module, program: Program) -> str | None:
     """Return whose flags an expression holds: empty for a namespace, None if it holds none."""
-    found = False
+    has_meaning = False
     for name in module_meanings(base, module):
-        found = True
+        has_meaning = True
         if name.endswith(_PARSED):
             return ""
         if ":" in name and program.is_flag_owner(name):
             return name
-    if found and not _open(base, module):
+    if has_meaning and not _open(base, module):
         return "" if _is_parsed_elsewhere(base, module) else None
     return "" if _is_called_so(base, module) else None
 

@@ -66,7 +66,7 @@ def _assigned(statement: ast.stmt) -> str:
 
 def _settings(tree: ast.Module) -> Mapping[str, ast.expr]:
     """Return the settings of a file that has nothing else; empty for any other file."""
-    found: dict[str, ast.expr] = {}
+    settings: dict[str, ast.expr] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             continue
@@ -76,10 +76,10 @@ def _settings(tree: ast.Module) -> Mapping[str, ast.expr]:
         if not name or not isinstance(statement, ast.Assign):
             return {}
         if all(isinstance(node, _PLAIN) for node in ast.walk(statement.value)):
-            found[name] = statement.value
+            settings[name] = statement.value
         else:
-            found.pop(name, None)
-    return found
+            settings.pop(name, None)
+    return settings
 
 
 def _of_command(launch: Command | None) -> Iterator[tuple[str, ast.expr]]:

@@ -41,9 +41,9 @@ def public_name(name: str) -> str:
             return ".".join((*parts[:2], *parts[3:]))
     cut = len(name)
     while cut > 0:
-        found = _PUBLIC.get(name[:cut])
-        if found is not None:
-            return found + name[cut:]
+        public_prefix = _PUBLIC.get(name[:cut])
+        if public_prefix is not None:
+            return public_prefix + name[cut:]
         cut = name.rfind(".", 0, cut)
     return name
 

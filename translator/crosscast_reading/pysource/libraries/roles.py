@@ -16,6 +16,6 @@ def has_role(name: str, *roles: Role) -> bool:
 
 @cache
 def _pattern(role: Role) -> re.Pattern[str]:
-    """Return what matches the names of a role in all libraries that installed packages know."""
+    """Return the pattern of the names of a role in all libraries that installed packages know."""
     patterns = [words.roles[role] for words in all_words() if role in words.roles]
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")

@@ -25,12 +25,12 @@ def positional(name: str, version: str = "") -> tuple[str, ...]:
 
     Without a version, only the parameters that all versions agree on.
     """
-    found = table().get(name) or table().get(_handed_on(name))
-    if found is None:
+    signature = table().get(name) or table().get(_handed_on(name))
+    if signature is None:
         return ()
-    if isinstance(found, str):
-        return _names(found)
-    fitting = [_names(text) for since, until, text in found if holds(version, since, until)]
+    if isinstance(signature, str):
+        return _names(signature)
+    fitting = [_names(text) for since, until, text in signature if holds(version, since, until)]
     return _agreed(fitting)
 
 
@@ -47,10 +47,10 @@ def known_names() -> Iterable[str]:
 
 def parameters(name: str, version: str = "") -> tuple[str, ...]:
     """Return all parameters of a function, keyword-only ones too; of every window that fits."""
-    found = table().get(name)
-    if found is None:
+    signature = table().get(name)
+    if signature is None:
         return ()
-    windows = [("", "", found)] if isinstance(found, str) else found
+    windows = [("", "", signature)] if isinstance(signature, str) else signature
     words = " ".join(text for since, until, text in windows if holds(version, since, until))
     return tuple(dict.fromkeys(w for w in words.split() if w != "*"))
 
@@ -82,10 +82,10 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(text.partition("*")[0].split())
 
 
-def _agreed(found: list[tuple[str, ...]]) -> tuple[str, ...]:
+def _agreed(orders: list[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the longest beginning that contradicts no window."""
-    longest = max(found, key=len, default=())
+    longest = max(orders, key=len, default=())
     for place, name in enumerate(longest):
-        if any(place < len(names) and names[place] != name for names in found):
+        if any(place < len(names) and names[place] != name for names in orders):
             return longest[:place]
     return longest

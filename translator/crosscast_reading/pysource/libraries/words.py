@@ -112,13 +112,13 @@ def _found() -> tuple[tuple[Words, ...], tuple[Diagnostic, ...]]:
     for support in installed_support().values():
         if support.words:
             try:
-                found = load_object(support.words)
-                if not isinstance(found, Words):
+                package_words = load_object(support.words)
+                if not isinstance(package_words, Words):
                     raise TypeError("it is no Words")
             except Exception as error:  # a third-party package may raise anything on import
                 problems.append(not_loaded(f"words {support.words}", error))
             else:
-                words.append(found)
+                words.append(package_words)
     return tuple(words), tuple(problems)
 
 
@@ -134,7 +134,7 @@ def words_problems() -> tuple[Diagnostic, ...]:
 
 def merged(table: Callable[[Words], Mapping[str, Item]]) -> dict[str, Item]:
     """Return a table of `Words` with what all packages know; crosscast's own rows count."""
-    found: dict[str, Item] = {}
+    rows: dict[str, Item] = {}
     for words in reversed(all_words()):
-        found.update(table(words))
-    return found
+        rows.update(table(words))
+    return rows

@@ -148,12 +148,12 @@ class Evaluator(ABC, Generic[Place]):
         is_sure = True
         for op, side in zip(node.ops, node.comparators, strict=True):
             right = self.value(side, place)
-            found = self.compared(node, op, left, right, place)
+            value = self.compared(node, op, left, right, place)
             if side is node.comparators[-1] and is_sure:
-                return found
-            answer = self.truth_of(found)
+                return value
+            answer = self.truth_of(value)
             if answer is False:
-                return found
+                return value
             if answer is None:
                 if self.has_effects:
                     break
@@ -194,35 +194,35 @@ class Evaluator(ABC, Generic[Place]):
 
     def sequence(self, node: ast.List | ast.Tuple | ast.Set, place: Place) -> Any:
         """Return the value of a list, tuple or set."""
-        found: list[Any] = []
+        parts: list[Any] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 items = self.items(self.value(element.value, place), element.value, place)
                 if items is None:
                     return self.unknown(node, place, "it holds parts that are not known")
-                found.extend(items)
+                parts.extend(items)
             else:
-                found.append(self.part(self.value(element, place)))
+                parts.append(self.part(self.value(element, place)))
         try:
-            return self.lifted(_SEQUENCES[type(node)](found))
+            return self.lifted(_SEQUENCES[type(node)](parts))
         except TypeError:
             return self.unknown(node, place, "it holds parts that are not known")
 
     def dictionary(self, node: ast.Dict, place: Place) -> Any:
         """Return the value of a dictionary."""
-        found: dict[Any, Any] = {}
+        content: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
                 entries = self.entries(self.value(value, place))
                 if entries is None:
                     return self.unknown(node, place, "it holds parts that are not known")
-                found.update(entries)
+                content.update(entries)
                 continue
             word = self.part(self.value(key, place))
             if not self.is_key(word):
                 return self.unknown(node, place, "it has a key that is not known")
-            found[word] = self.part(self.value(value, place))
-        return self.lifted(found)
+            content[word] = self.part(self.value(value, place))
+        return self.lifted(content)
 
     def formatted(self, node: ast.JoinedStr, place: Place) -> Any:
         """Return the value of an f-string without formats."""

@@ -82,21 +82,21 @@ def _arange(*bounds: Any, **_: object) -> Array:
 def _range(*bounds: object) -> list[int]:
     if not all(isinstance(bound, int) for bound in bounds):
         raise NoValueError
-    found = checked(range, *bounds)
-    if checked(len, found) > MAX_LENGTH:
+    numbers = checked(range, *bounds)
+    if checked(len, numbers) > MAX_LENGTH:
         raise NoValueError
-    return list(found)
+    return list(numbers)
 
 
 def _join(parts: object, *_: object, **__: object) -> Array:
     if not isinstance(parts, list | tuple):
         raise NoValueError
-    found = Array()
+    array = Array()
     for part in parts:
-        if not isinstance(part, list) or len(found) + len(part) > MAX_LENGTH:
+        if not isinstance(part, list) or len(array) + len(part) > MAX_LENGTH:
             raise NoValueError
-        found.extend(part)
-    return found
+        array.extend(part)
+    return array
 
 
 def _filled(value: object) -> Callable[..., Array]:
@@ -197,9 +197,11 @@ _BUILT_IN: dict[str, Callable[..., object]] = {
     "any": lambda values: any(_listed(list, values)),
     "all": lambda values: all(_listed(list, values)),
     "range": _range,
-    "enumerate": lambda values, start=0: _listed(lambda found: enumerate(found, start), values),
+    "enumerate": lambda values, start=0: _listed(
+        lambda elements: enumerate(elements, start), values
+    ),
     "zip": lambda *values, strict=False: _listed(
-        lambda *found: zip(*found, strict=strict), *values
+        lambda *columns: zip(*columns, strict=strict), *values
     ),
     "reversed": lambda values: _listed(reversed, values),
     "bisect.bisect": _bisect_right,

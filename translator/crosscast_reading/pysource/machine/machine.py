@@ -143,11 +143,11 @@ class Machine(StatementRunner):
 
     def augmented(self, node: ast.AugAssign, left: Any, right: Any, frame: Variables) -> Any:
         """Return the value that `left op= right` assigns; a list is changed in place."""
-        found = self.combined(node, left, right, frame)
-        if type(left) is list and type(found) is list:
-            left[:] = found
+        value = self.combined(node, left, right, frame)
+        if type(left) is list and type(value) is list:
+            left[:] = value
             return left
-        return found
+        return value
 
     def compared(
         self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any, place: Variables
@@ -199,7 +199,7 @@ class Machine(StatementRunner):
 
     def comprehension(self, node: Comprehension, place: Variables) -> Any:
         """Return the list, set or dictionary of a comprehension; a generator is a list."""
-        found: list[Any] = []
+        parts: list[Any] = []
         element = node.key if isinstance(node, ast.DictComp) else node.elt
 
         def loop(depth: int, frame: Variables) -> bool:
@@ -207,7 +207,7 @@ class Machine(StatementRunner):
                 part = self.value(element, frame)
                 if isinstance(node, ast.DictComp):
                     part = (part, self.value(node.value, frame))
-                found.append(part)
+                parts.append(part)
                 return True
             generator = node.generators[depth]
             items = self.items(self.value(generator.iter, frame), generator.iter, frame)
@@ -218,11 +218,11 @@ class Machine(StatementRunner):
         if not loop(0, Variables(place.module, {}, place, is_inner=True)):
             return self.unknown(node, place)
         if not isinstance(node, ast.SetComp | ast.DictComp):
-            return found
-        keys = [part[0] for part in found] if isinstance(node, ast.DictComp) else found
+            return parts
+        keys = [part[0] for part in parts] if isinstance(node, ast.DictComp) else parts
         if not all(map(self.is_key, keys)):
             return self.unknown(node, place)
-        return dict(found) if isinstance(node, ast.DictComp) else set(found)
+        return dict(parts) if isinstance(node, ast.DictComp) else set(parts)
 
     def inner_rounds(
         self,
@@ -351,22 +351,22 @@ class Machine(StatementRunner):
         """Return the parameters of a function with their values."""
         args = closure.node.args
         places = [*args.posonlyargs, *args.args]
-        found: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             parameter.arg: value for parameter, value in zip(places, given, strict=False)
         }
         if args.vararg is not None:
-            found[args.vararg.arg] = tuple(given[len(places) :])
+            arguments[args.vararg.arg] = tuple(given[len(places) :])
         elif len(given) > len(places):
             self.uncallable(closure, "a call has too many arguments")
         words = {parameter.arg for parameter in (*args.args, *args.kwonlyargs)}
         extra = {name: value for name, value in named.items() if name not in words}
         for name, value in named.items():
-            if name in words and name in found:
+            if name in words and name in arguments:
                 self.uncallable(closure, f"two values for {name}")
             if name in words:
-                found[name] = value
+                arguments[name] = value
         if args.kwarg is not None:
-            found[args.kwarg.arg] = extra
+            arguments[args.kwarg.arg] = extra
         elif extra:
             self.uncallable(closure, f"no parameter {min(extra)}")
         optional = places[len(places) - len(args.defaults) :]
@@ -375,9 +375,9 @@ class Machine(StatementRunner):
             *zip(optional, args.defaults, strict=True),
             *zip(args.kwonlyargs, args.kw_defaults, strict=True),
         ):
-            if default is not None and parameter.arg not in found:
-                found[parameter.arg] = self.value(default, outside)
+            if default is not None and parameter.arg not in arguments:
+                arguments[parameter.arg] = self.value(default, outside)
         for parameter in (*places, *args.kwonlyargs):
-            if parameter.arg not in found:
-                self.missing(parameter, closure, found)
-        return found
+            if parameter.arg not in arguments:
+                self.missing(parameter, closure, arguments)
+        return arguments

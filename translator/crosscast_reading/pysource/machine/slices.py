@@ -66,26 +66,26 @@ def _read_by(node: ast.stmt) -> set[str]:
 
 def _written(node: ast.AST) -> set[str]:
     """Return the names that a statement assigns to, and the lists that it appends to."""
-    found: set[str] = set()
+    names: set[str] = set()
     for inner in walk(node):
         match inner:
             case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
+                names.add(name)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend")):
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 def changed(node: ast.AST) -> set[str]:
     """Return the names that a statement assigns to, or whose lists and entries it changes."""
-    found: set[str] = set()
+    names: set[str] = set()
     for inner in walk(node):
         match inner:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                found.add(name)
+                names.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-                found.add(name)
+                names.add(name)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=word)):
                 if word in builtins.CHANGES:
-                    found.add(name)
-    return found
+                    names.add(name)
+    return names

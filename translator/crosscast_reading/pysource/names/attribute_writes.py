@@ -28,16 +28,16 @@ def written_elsewhere(node: ast.Attribute, module: Module) -> Sequence[Binding]:
     Those are in subclasses (also properties), by callers through the object, with `setattr`, and as
     arguments for a field of a dataclass. Methods that a subclass overrides are not among them.
     """
-    found: dict[int, Binding] = {}
+    bindings: dict[int, Binding] = {}
     for base in meanings_of(node.value, module):
         owner = module.program.class_named(base.name) if ":" in base.name else None
         if owner is not None and (base.call is None or base.kind != "instance"):
             for binding in _of_subclasses(owner, node.attr):
-                found[id(binding.node)] = binding
+                bindings[id(binding.node)] = binding
         for binding in _through_objects(owner, node.attr) if owner is not None else ():
             if binding.node is not module.statement_of(node):
-                found[id(binding.node)] = binding
-    return tuple(found.values())
+                bindings[id(binding.node)] = binding
+    return tuple(bindings.values())
 
 
 def _of_subclasses(owner: Scope, name: str) -> Iterator[Binding]:
@@ -101,30 +101,30 @@ def _is_of(target: ast.expr, module: Module, family: set[Scope]) -> bool:
 @once
 def _derived(program: Program) -> dict[Scope, list[Scope]]:
     """Return the classes that are derived from each class of a program."""
-    found: dict[Scope, list[Scope]] = {}
+    subclasses: dict[Scope, list[Scope]] = {}
     for module in program.modules:
         for node in module.classes.values():
             scope = module.scopes.get(node)
             for base in lineage(program, scope) if scope is not None else ():
                 if scope is not None and base is not scope:
-                    found.setdefault(base, []).append(scope)
-    return found
+                    subclasses.setdefault(base, []).append(scope)
+    return subclasses
 
 
 @once
 def _writes(program: Program) -> dict[str, list[_Write]]:
-    """Return what is assigned to attributes of objects other than `self`, by the attribute."""
-    found: dict[str, list[_Write]] = {}
+    """Return the assignments to attributes of objects other than `self`, by the attribute."""
+    writes: dict[str, list[_Write]] = {}
     for module in program.modules:
         for node in module.every(ast.Attribute):
             if isinstance(node.ctx, ast.Store) and not _is_self(node.value, module):
-                found.setdefault(node.attr, []).append((node.value, _assignment(node, module)))
+                writes.setdefault(node.attr, []).append((node.value, _assignment(node, module)))
         for call in module.every(ast.Call):
             for target, name, value in _set_by(call):
                 scope = module.scope_of(call)
                 binding = Binding("assign" if value is not None else "other", call, scope, value)
-                found.setdefault(name, []).append((target, binding))
-    return found
+                writes.setdefault(name, []).append((target, binding))
+    return writes
 
 
 def _is_self(node: ast.expr, module: Module) -> bool:

@@ -32,16 +32,16 @@ def parameters_of(program: Program, name: str) -> tuple[str, ...]:
     if scope is not None:
         made = initializer(scope)
         return _positional(made[1])[1:] if made else tuple(fields(program, scope))
-    found = program.function_named(name)
-    if found is None and name.endswith(".__call__"):
-        found = program.function_named(name[: -len(".__call__")] + ".forward")
-    if found is None:
+    definition = program.function_named(name)
+    if definition is None and name.endswith(".__call__"):
+        definition = program.function_named(name[: -len(".__call__")] + ".forward")
+    if definition is None:
         return ()
-    inner = found[0].scopes.get(found[1])
-    names = _positional(found[1])
+    inner = definition[0].scopes.get(definition[1])
+    names = _positional(definition[1])
     method = inner is not None and inner.parent is not None and inner.parent.is_class
     static = any(
-        isinstance(d, ast.Name) and d.id == "staticmethod" for d in found[1].decorator_list
+        isinstance(d, ast.Name) and d.id == "staticmethod" for d in definition[1].decorator_list
     )
     return names[1:] if method and not static else names
 
@@ -63,21 +63,21 @@ def call_sites(function: Function, module: Module) -> tuple[Call, ...]:
     words = {last}
     for called in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
         words |= {called, *_aliases(program, called)}
-    found = [position for word in words for position in program.calls_written(word)]
+    positions = [position for word in words for position in program.calls_written(word)]
     if len(words) > 1:
-        found.sort()
-    calls = (program.modules[place].calls[number] for place, number in found)
+        positions.sort()
+    calls = (program.modules[place].calls[number] for place, number in positions)
     return tuple(call for call in calls if any(n == name or n in made for n in call.names))
 
 
 def by_written_name(modules: Sequence[Module]) -> dict[str, list[tuple[int, int]]]:
     """Return the number of the module, and of the call in it, of calls by the name written."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    positions: dict[str, list[tuple[int, int]]] = {}
     for module_number, module in enumerate(modules):
         for call_number, call in enumerate(module.calls):
             word = identifier(call.node.func)
-            found.setdefault(word, []).append((module_number, call_number))
-    return found
+            positions.setdefault(word, []).append((module_number, call_number))
+    return positions
 
 
 def _made_by(program: Program) -> Mapping[Function, Sequence[str]]:
@@ -86,15 +86,15 @@ def _made_by(program: Program) -> Mapping[Function, Sequence[str]]:
         known: Mapping[Function, Sequence[str]] = program.kept[_made_by]
         return known
     before = program.progress.cuts
-    found: dict[Function, list[str]] = {}
+    classes: dict[Function, list[str]] = {}
     for module in program.modules:
         for qualname, node in module.classes.items():
             made = initializer(module.scopes[node])
             if made is not None:
-                found.setdefault(made[1], []).append(f"{module.source.name}:{qualname}")
+                classes.setdefault(made[1], []).append(f"{module.source.name}:{qualname}")
     if program.progress.cuts == before:
-        program.kept[_made_by] = found
-    return found
+        program.kept[_made_by] = classes
+    return classes
 
 
 def _inside(node: ast.AST, function: Function, module: Module) -> bool:
@@ -121,11 +121,11 @@ def arguments_for(parameter: ast.AST, binding: Binding) -> Sequence[tuple[ast.ex
         return []
     if parameter in (function.args.vararg, function.args.kwarg):
         return []
-    found: list[tuple[ast.expr, Module]] = []
+    arguments: list[tuple[ast.expr, Module]] = []
     for call in binding.module.program.call_sites(binding.module, function):
         if call.module is binding.module and _inside(call.node, function, call.module):
             continue  # it calls itself
         given = call.bound().get(parameter.arg)
         if given is not None:
-            found.append((given, call.module.owner_of(given)))
-    return found
+            arguments.append((given, call.module.owner_of(given)))
+    return arguments

@@ -23,12 +23,12 @@ def bases(scope: Scope) -> tuple[Meaning, ...]:
     node = scope.node
     if not isinstance(node, ast.ClassDef):
         return ()
-    found: list[Meaning] = []
+    instances: list[Meaning] = []
     for base in node.bases:
         for meaning in meanings_of(base, scope.module):
             if meaning.kind == "symbol":
-                found.append(Meaning(meaning.name, "instance"))
-    return tuple(found)
+                instances.append(Meaning(meaning.name, "instance"))
+    return tuple(instances)
 
 
 def lineage(program: Program, scope: Scope) -> Iterator[Scope]:
@@ -62,9 +62,9 @@ def attribute_bindings(
     that hold there, and only those if one of them surely ran.
     """
     for here in lineage(program, scope):
-        found = here.attributes.get(name)
-        if found:
-            return _of_methods(found, here.bindings.get(name, []), use)
+        assignments = here.attributes.get(name)
+        if assignments:
+            return _of_methods(assignments, here.bindings.get(name, []), use)
         plain = here.bindings.get(name)
         if plain:
             return reaching(plain, None, here.module)
@@ -72,12 +72,12 @@ def attribute_bindings(
 
 
 def _of_methods(
-    found: list[Binding], in_class: list[Binding], use: ast.AST | None
+    assignments: list[Binding], in_class: list[Binding], use: ast.AST | None
 ) -> Sequence[Binding]:
-    module = found[0].module
+    module = assignments[0].module
     here = module.scope_of(use) if use is not None and use in module.parents else None
     by_method: dict[Scope, list[Binding]] = {}
-    for binding in found:
+    for binding in assignments:
         by_method.setdefault(binding.scope, []).append(binding)
     if here is not None and here in by_method and use is not None:
         seen = [b for b in reaching(by_method[here], use, module) if _ends(b) <= _starts(use)]
@@ -130,12 +130,12 @@ def initializer(scope: Scope) -> tuple[Module, Function] | None:
 
 def fields(program: Program, scope: Scope) -> list[str]:
     """Return the annotated names of a class and its bases, in the order of a dataclass."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for here in reversed(list(lineage(program, scope))):
         for name, ones in here.bindings.items():
             if any(isinstance(b.node, ast.AnnAssign) for b in ones):
-                found[name] = None
-    return list(found)
+                names[name] = None
+    return list(names)
 
 
 def field_given(

@@ -42,15 +42,15 @@ def assigned_paths(node: ast.expr, module: Module) -> Sequence[Binding]:
         return ()
     here = module.scope_of(node)
     home = here.lookup(key[0]) or module.scope
-    found = home.paths.get(key)
-    if not found:
+    bindings = home.paths.get(key)
+    if not bindings:
         return ()
-    mine = [b for b in found if b.scope is here]
+    mine = [b for b in bindings if b.scope is here]
     if mine:
         seen = [b for b in reaching(mine, node, module) if _not_after(b, node)]
         if seen:
             return seen
-    return [b for b in found if b.scope is not here]
+    return [b for b in bindings if b.scope is not here]
 
 
 def _not_after(binding: Binding, node: ast.expr) -> bool:
@@ -65,10 +65,10 @@ def definitions(node: ast.expr, module: Module) -> Sequence[Binding]:
     if isinstance(node, ast.Subscript):
         return entries_of(node, module)
     if isinstance(node, ast.Attribute):
-        found = entries_of(node, module)
-        if not found and (own := tuple(_members(node, module))):
+        entries = entries_of(node, module)
+        if not entries and (own := tuple(_members(node, module))):
             return (*own, *written_elsewhere(node, module))
-        return found
+        return entries
     return ()
 
 
@@ -79,8 +79,8 @@ def _members(node: ast.Attribute, module: Module) -> Iterator[Binding]:
         return
     for base in meanings_of(node.value, module):
         if base.kind == "module" and base.module is not None:
-            found = reaching(base.module.scope.bindings.get(node.attr, ()), None, base.module)
-            yield from rebound(found, node.attr, None, base.module)
+            bindings = reaching(base.module.scope.bindings.get(node.attr, ()), None, base.module)
+            yield from rebound(bindings, node.attr, None, base.module)
         elif ":" in base.name:
             owner = program.class_named(base.name)
             if owner is None:
@@ -100,9 +100,9 @@ def _saved_argument(node: ast.Attribute, module: Module) -> Sequence[Binding]:
     made = owner.bindings.get("__init__", ()) if owner is not None else ()
     for binding in made:
         scope = binding.module.scopes.get(binding.node)
-        found = scope.bindings.get(node.attr, []) if scope is not None else []
-        if found and found[0].kind == "parameter":
-            return found[:1]
+        bindings = scope.bindings.get(node.attr, []) if scope is not None else []
+        if bindings and bindings[0].kind == "parameter":
+            return bindings[:1]
     return ()
 
 
@@ -140,25 +140,25 @@ def _constant_key(node: ast.expr, module: Module) -> str | int | None:
 def _entries(
     base: ast.expr, module: Module, key: str | int | None, attribute: bool
 ) -> list[Binding]:
-    found: list[Binding] = []
+    bindings: list[Binding] = []
     if key is not None:
-        found += _aliased(base, module, key)
-        if found:
-            return found
+        bindings += _aliased(base, module, key)
+        if bindings:
+            return bindings
     for expression, where in chase(base, module):
         if isinstance(key, str) and isinstance(expression, ast.Name) and not attribute:
-            found += _collected(expression, where, key)
+            bindings += _collected(expression, where, key)
         if key is not None and expression is not base:
             assigned = _path_at(expression, where, (key,))
             if assigned:
-                return [*found, *assigned]
+                return [*bindings, *assigned]
         for value, place in entry(expression, where, key, attribute):
-            found.append(Binding("assign", value, place.scope, value))
-    return found
+            bindings.append(Binding("assign", value, place.scope, value))
+    return bindings
 
 
 def _collected(node: ast.Name, module: Module, key: str) -> list[Binding]:
-    """Return what the only call gives for `kwargs["key"]`, if the name is that of a `**kwargs`."""
+    """Return the only call's argument for `kwargs["key"]`, if the name is that of a `**kwargs`."""
     program = module.program
     for binding in bindings_of(node.id, node, module):
         function = binding.scope.node
@@ -182,9 +182,9 @@ def _aliased(base: ast.expr, module: Module, key: str | int) -> Sequence[Binding
     if parts is None:
         return ()
     for expression, where in chase(root, module):
-        found = _path_at(expression, where, (*parts[1], key)) if expression is not root else ()
-        if found:
-            return found
+        bindings = _path_at(expression, where, (*parts[1], key)) if expression is not root else ()
+        if bindings:
+            return bindings
     return ()
 
 
@@ -242,12 +242,12 @@ def _part_returned(node: ast.Call, module: Module, part: int) -> list[Place]:
     """Return one part of the tuples that a function of the program returns."""
     program = module.program
     for meaning in meanings_of(node.func, module):
-        found = program.function_named(meaning.name) if program and ":" in meaning.name else None
-        scope = found[0].scopes.get(found[1]) if found is not None else None
-        if found is None or scope is None or scope.generator:
+        callee = program.function_named(meaning.name) if program and ":" in meaning.name else None
+        scope = callee[0].scopes.get(callee[1]) if callee is not None else None
+        if callee is None or scope is None or scope.generator:
             continue
         tuples = [r.value for r in scope.returns if isinstance(r.value, ast.Tuple)]
-        return [(t.elts[part], found[0]) for t in tuples if part < len(t.elts)]
+        return [(t.elts[part], callee[0]) for t in tuples if part < len(t.elts)]
     return []
 
 
@@ -260,11 +260,11 @@ def _through_call(node: ast.Call, module: Module) -> list[Place]:
     for meaning in meanings_of(function, module):
         if meaning.name in ("copy.deepcopy", "copy.copy") and node.args:
             return [(node.args[0], module)]
-        found = program.function_named(meaning.name) if ":" in meaning.name else None
-        if found is not None:
-            scope = found[0].scopes.get(found[1])
+        callee = program.function_named(meaning.name) if ":" in meaning.name else None
+        if callee is not None:
+            scope = callee[0].scopes.get(callee[1])
             returned = scope.returns if scope is not None and not scope.generator else []
-            return [(r.value, found[0]) for r in returned if r.value is not None]
+            return [(r.value, callee[0]) for r in returned if r.value is not None]
     return []
 
 
@@ -296,9 +296,9 @@ def _dict_entry(node: ast.Dict, module: Module, key: str | int | None) -> Iterat
     for name, value in zip(reversed(node.keys), reversed(node.values), strict=True):
         if name is None:
             for inner, where in chase(value, module):
-                found = list(entry(inner, where, key, False))
-                if found:
-                    yield from found
+                places = list(entry(inner, where, key, False))
+                if places:
+                    yield from places
                     if key is not None:
                         return
         elif key is None:
@@ -316,11 +316,11 @@ def _makes(node: ast.Call, module: Module) -> bool:
 
 def unpacked(node: ast.expr, module: Module) -> Iterator[tuple[str | None, ast.expr | None]]:
     """Yield the entries of the only dictionary that an expression can be; else None, once."""
-    found = [n for n, _ in chase(node, module) if isinstance(n, ast.Dict | ast.Call)]
-    if len(found) != 1:
+    containers = [n for n, _ in chase(node, module) if isinstance(n, ast.Dict | ast.Call)]
+    if len(containers) != 1:
         yield None, None
         return
-    container = found[0]
+    container = containers[0]
     if isinstance(container, ast.Dict):
         for key, value in zip(container.keys, container.values, strict=True):
             text = key.value if isinstance(key, ast.Constant) else None

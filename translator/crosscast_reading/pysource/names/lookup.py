@@ -24,8 +24,8 @@ def bindings_of(name: str, node: ast.AST, module: Module) -> Iterable[Binding]:
     while isinstance(here.node, COMPREHENSIONS) and here is not scope and here.parent:
         here = here.parent  # a comprehension runs where it stands
     use = node if here is scope else None
-    found = reaching(scope.bindings.get(name, ()), use, module)
-    return rebound(found, name, use, module) if scope is module.scope else found
+    bindings = reaching(scope.bindings.get(name, ()), use, module)
+    return rebound(bindings, name, use, module) if scope is module.scope else bindings
 
 
 @lru_cache(maxsize=64)
@@ -35,13 +35,13 @@ def _imported_by_another(module: Module) -> dict[str, tuple[Binding, ...]]:
     `from apex import amp` in one method does not bind `amp` in another: the program fails there.
     What it means is still plain.
     """
-    found: dict[str, list[Binding]] = {}
+    bindings_by_name: dict[str, list[Binding]] = {}
     for scope in module.scopes.values():
         for name, bindings in scope.bindings.items():
-            found.setdefault(name, []).extend(bindings)
+            bindings_by_name.setdefault(name, []).extend(bindings)
     return {
         name: tuple(bindings[:1])
-        for name, bindings in found.items()
+        for name, bindings in bindings_by_name.items()
         if all(binding.kind == "import" for binding in bindings)
         and len({binding.target for binding in bindings}) == 1
     }

@@ -29,9 +29,9 @@ def find_module(modules: Sequence[Module], dotted: str, importer: Module) -> Mod
     if not parts or parts[0] in INSTALLED:
         return None
     for depth in range(len(here), -1, -1):
-        found = _at(files, [*here[:depth], *parts])
-        if found is not None:
-            return found
+        module = _at(files, [*here[:depth], *parts])
+        if module is not None:
+            return module
     tail = "/".join(parts)
     fitting = [
         m
@@ -63,10 +63,10 @@ def global_bindings(program: Program, target: str, importer: Module) -> Sequence
         holder = program.find_module(base, importer) if base else None
         if holder is None:
             return ()
-        found = holder.scope.bindings.get(name)
-        if not found:
+        bindings = holder.scope.bindings.get(name)
+        if not bindings:
             return ()
-        seen = reaching(found, None, holder)
+        seen = reaching(bindings, None, holder)
         if seen[-1].kind != "import":
             return seen
         target, importer = seen[-1].target, holder

@@ -58,8 +58,8 @@ def unreached(program: Program, texts: Iterable[str]) -> list[tuple[Module, Defi
         return []
     return [
         (module, node)
-        for module, found in search.definitions.items()
-        for node in found.values()
+        for module, definitions in search.definitions.items()
+        for node in definitions.values()
         if node not in search.reached
     ]
 
@@ -77,13 +77,13 @@ class _Search:
 
     def __post_init__(self) -> None:
         for module in self.program.modules:
-            found: dict[str, Definition] = {
+            definitions: dict[str, Definition] = {
                 name: node
                 for name, node in chain(module.functions.items(), module.classes.items())
                 if "." not in name
             }
-            self.definitions[module] = found
-            for name in found:
+            self.definitions[module] = definitions
+            for name in definitions:
                 self.owners.setdefault(name, []).append(module)
         modules = self.program.modules
         used = {
@@ -141,13 +141,13 @@ class _Search:
                     called = function.attr if isinstance(function, ast.Attribute) else None
                     if getattr(function, "id", called) in _LOOK_UPS:
                         self.all_in(given, module)
-                case ast.Constant(value=str(text)) if found := _DOTTED.fullmatch(text):
-                    self.qualified(*found.groups())
+                case ast.Constant(value=str(text)) if mention := _DOTTED.fullmatch(text):
+                    self.qualified(*mention.groups())
 
     def named(self, text: str) -> None:
         """Reach the definitions whose qualified names stand in a text."""
-        for found in _DOTTED.finditer(text):
-            self.qualified(*found.groups())
+        for mention in _DOTTED.finditer(text):
+            self.qualified(*mention.groups())
 
     def qualified(self, home: str, name: str) -> None:
         """Reach the definitions that the end of a qualified name may mean."""

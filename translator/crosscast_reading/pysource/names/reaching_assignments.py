@@ -29,7 +29,7 @@ def reaching(bindings: Sequence[Binding], use: ast.AST | None, module: Module) -
     """
     if len(bindings) == 1:
         return bindings
-    found: list[Binding] = []
+    candidates: list[Binding] = []
     later: list[Binding] = []
     ancestors = _ancestors(use, module) if use is not None else None
     near = bindings if len(bindings) <= MOST else _near(bindings, use, ancestors, module)
@@ -42,12 +42,12 @@ def reaching(bindings: Sequence[Binding], use: ast.AST | None, module: Module) -
         if side == "excluded":
             continue
         if side == "sure":
-            found = [binding] if binding.kind != "augment" else [*found, binding]
+            candidates = [binding] if binding.kind != "augment" else [*candidates, binding]
             continue
-        found = [*_uncovered(found, statement, module), binding]
+        candidates = [*_uncovered(candidates, statement, module), binding]
     if ancestors is not None and later:
-        found += [b for b in later if _comes_round(b, found, ancestors, module)]
-    return found or bindings
+        candidates += [b for b in later if _comes_round(b, candidates, ancestors, module)]
+    return candidates or bindings
 
 
 def _near(
@@ -81,7 +81,7 @@ def _near(
 
 
 def _comes_round(
-    later: Binding, found: list[Binding], ancestors: dict[ast.AST, ast.AST], module: Module
+    later: Binding, candidates: list[Binding], ancestors: dict[ast.AST, ast.AST], module: Module
 ) -> bool:
     """Whether what a loop assigns below a use is seen by the use in the next round."""
     here = module.parents.get(later.node)
@@ -89,7 +89,7 @@ def _comes_round(
         if here in ancestors and isinstance(here, _LOOPS):
             if ancestors[here] not in here.body:
                 return False
-            return not any(_is_renewed(b, here, ancestors, module) for b in found)
+            return not any(_is_renewed(b, here, ancestors, module) for b in candidates)
         here = module.parents.get(here)
     return False
 
@@ -137,12 +137,12 @@ def _end(node: ast.AST) -> tuple[int, int]:
 
 def _ancestors(use: ast.AST, module: Module) -> dict[ast.AST, ast.AST]:
     """Return every ancestor, and the child of it that leads to the use."""
-    found: dict[ast.AST, ast.AST] = {}
+    ancestors: dict[ast.AST, ast.AST] = {}
     child, here = use, module.parents.get(use)
     while here is not None:
-        found[here] = child
+        ancestors[here] = child
         child, here = here, module.parents.get(here)
-    return found
+    return ancestors
 
 
 def _statement(node: ast.AST, module: Module) -> ast.AST:
@@ -197,22 +197,22 @@ def _other_branch(statement: ast.AST, ancestors: dict[ast.AST, ast.AST], module:
     return "maybe"
 
 
-def _uncovered(found: list[Binding], statement: ast.AST, module: Module) -> list[Binding]:
+def _uncovered(candidates: list[Binding], statement: ast.AST, module: Module) -> list[Binding]:
     """Drop assignments before an `if` in which every branch assigns to the name."""
     parent = module.parents.get(statement)
     if not isinstance(parent, ast.If) or statement not in parent.orelse:
-        return found
+        return candidates
     test: ast.If = parent
     while True:
-        mine = [b for b in found if _within(b, test.body, module)]
+        mine = [b for b in candidates if _within(b, test.body, module)]
         if not mine and not leaves_block(test.body):
-            return found
+            return candidates
         above = module.parents.get(test)
         if isinstance(above, ast.If) and above.orelse == [test]:
             test = above
             continue
         first = (test.lineno, test.col_offset)
-        return [b for b in found if (_line(b), _column(b)) >= first]
+        return [b for b in candidates if (_line(b), _column(b)) >= first]
 
 
 def _within(binding: Binding, block: list[ast.stmt], module: Module) -> bool:

@@ -54,10 +54,10 @@ def _meanings(node: ast.expr, module: Module, program: Program) -> Iterator[Mean
 
 
 def _of_name(node: ast.Name, module: Module, program: Program) -> Iterator[Meaning]:
-    found = bindings_of(node.id, node, module)
-    for binding in found:
+    bindings = bindings_of(node.id, node, module)
+    for binding in bindings:
         yield from meanings_of_binding(binding, program)
-    if not found:
+    if not bindings:
         star = list(_from_stars(node.id, module, program))
         if star:
             yield from star
@@ -66,24 +66,24 @@ def _of_name(node: ast.Name, module: Module, program: Program) -> Iterator[Meani
 
 
 def _from_stars(name: str, module: Module, program: Program) -> Iterator[Meaning]:
-    found = missing = False
+    is_bound = missing = False
     for star in module.stars:
         other = program.find_module(star, module)
         if other is not None:
             if name in other.scope.bindings:
-                found = True
+                is_bound = True
                 yield from members(other, name, program)
         elif f"{star}.{name}" in program.known_names:
-            found = True
+            is_bound = True
             yield Meaning(public_names.public_name(f"{star}.{name}"))
         elif star.partition(".")[0] not in public_names.INSTALLED:
             missing = missing or not is_of_another(star, USUAL_NAMES.get(name, ""))
-    if missing and not found and name in USUAL_NAMES:
+    if missing and not is_bound and name in USUAL_NAMES:
         yield Meaning(USUAL_NAMES[name])
 
 
 def meanings_of_binding(binding: Binding, program: Program) -> Iterator[Meaning]:
-    """Yield what a name is after one assignment."""
+    """Yield the meanings of a name after one assignment."""
     module = binding.module
     kind = binding.kind
     if kind == "import":
@@ -104,7 +104,7 @@ def meanings_of_binding(binding: Binding, program: Program) -> Iterator[Meaning]
 
 
 def _of_factory(binding: Binding, module: Module) -> tuple[Meaning, ...]:
-    """Return what `part: Part = field(default_factory=...)` of a dataclass makes."""
+    """Return the meanings of a field `part: Part = field(default_factory=...)` of a dataclass."""
     call = binding.value
     if not isinstance(binding.node, ast.AnnAssign) or not isinstance(call, ast.Call):
         return ()
@@ -117,7 +117,7 @@ def _of_factory(binding: Binding, module: Module) -> tuple[Meaning, ...]:
 
 
 def _of_loop(value: ast.expr, path: tuple[int, ...], module: Module) -> Iterator[Meaning]:
-    """Yield what the elements of a list are that a loop runs over, `enumerate` and `zip` too."""
+    """Yield the meanings of elements of a list that a loop runs over, `enumerate` and `zip` too."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and path:
         word, given = value.func.id, value.args
         if word == "enumerate" and path[0] == 1 and given:
@@ -137,7 +137,7 @@ def _of_loop(value: ast.expr, path: tuple[int, ...], module: Module) -> Iterator
 def part_of(
     value: ast.expr, path: tuple[int, ...], module: Module, program: Program
 ) -> Iterator[Meaning]:
-    """Yield what a part of a tuple is: `b` of `a, b = value` has the path (1,)."""
+    """Yield the meanings of a part of a tuple: `b` of `a, b = value` has the path (1,)."""
     if isinstance(value, ast.Tuple | ast.List):
         before = value.elts[: path[0] + 1]
         if len(before) > path[0] and not any(isinstance(e, ast.Starred) for e in before):
@@ -195,7 +195,7 @@ def _is_first(scope: Scope, node: ast.arg) -> bool:
 
 
 def imported(target: str, module: Module, program: Program) -> Iterator[Meaning]:
-    """Yield what an import brings: of the program, or of a library."""
+    """Yield the meanings that an import brings: of the program, or of a library."""
     other = program.find_module(target, module)
     if other is not None and not (other is module and not target.startswith(".")):
         yield Meaning(other.source.name, "module", module=other)
@@ -213,10 +213,10 @@ def imported(target: str, module: Module, program: Program) -> Iterator[Meaning]
 
 
 def members(module: Module, name: str, program: Program) -> Iterator[Meaning]:
-    """Yield what a global name of a module of the program is."""
-    found = module.scope.bindings.get(name)
-    if found:
-        for binding in rebound(reaching(found, None, module), name, None, module):
+    """Yield the meanings of a global name of a module of the program."""
+    bindings = module.scope.bindings.get(name)
+    if bindings:
+        for binding in rebound(reaching(bindings, None, module), name, None, module):
             yield from meanings_of_binding(binding, program)
     elif module.stars:
         yield from _from_stars(name, module, program)
@@ -238,7 +238,7 @@ def _of_attribute(node: ast.Attribute, module: Module, program: Program) -> Iter
 def attribute_of(
     base: Meaning, name: str, program: Program, use: ast.AST | None = None
 ) -> Iterator[Meaning]:
-    """Yield what an attribute of something is."""
+    """Yield the meanings of an attribute of something."""
     if base.kind == "module" and base.module is not None:
         yield from members(base.module, name, program)
         return
@@ -246,12 +246,12 @@ def attribute_of(
     if ":" not in base.name:
         yield Meaning(public_names.public_name(f"{base.name}.{name}"), kind)
         return
-    found = program.class_named(base.name)
-    if found is None:
+    owner = program.class_named(base.name)
+    if owner is None:
         yield Meaning(f"{base.name}.{name}", kind)
         return
     known = False
-    for binding in program.attribute_bindings(found, name, use):
+    for binding in program.attribute_bindings(owner, name, use):
         if binding.kind == "function":
             known = True
             yield Meaning(f"{binding.module.source.name}:{binding.module.qualname(binding.node)}")
@@ -260,8 +260,8 @@ def attribute_of(
             known = True
             yield meaning
     if not known:
-        library = program.library_base(found)
-        if library and not program.has_attribute(found, name):
+        library = program.library_base(owner)
+        if library and not program.has_attribute(owner, name):
             yield Meaning(f"{library}.{name}", kind)
-        elif not program.has_attribute(found, name):
+        elif not program.has_attribute(owner, name):
             yield Meaning(f"{base.name}.{name}", kind)

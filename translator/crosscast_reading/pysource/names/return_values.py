@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 def results_of(
     node: ast.Call, module: Module, program: Program, part: int | None = None
 ) -> Iterator[Meaning]:
-    """Yield what a call returns, or one part of the tuple that it returns."""
+    """Yield the meanings of the result of a call, or of one part of the tuple that it returns."""
     function = node.func
-    known = False
     if isinstance(function, ast.Attribute) and function.attr in public_names.SELF_RETURNING:
         receiver = [m for m in meanings_of(function.value, module) if m.kind == "instance"]
         if receiver and part is None:
@@ -29,11 +28,7 @@ def results_of(
         yield from _special(node, function.id, module, program)
         return
     for meaning in meanings_of(function, module):
-        for result in _result(meaning, node, module, program, part):
-            known = True
-            yield result
-    if not known and isinstance(function, ast.Name) and part is None:
-        return
+        yield from _result(meaning, node, module, program, part)
 
 
 def _result(
@@ -62,9 +57,9 @@ def _result(
         yield from _dataclass_part(node, module, program, part)
         return
     if ":" in name:
-        found = program.function_named(name)
-        if found is not None:
-            yield from _returned(found[0], found[1], program, part, name)
+        callee = program.function_named(name)
+        if callee is not None:
+            yield from _returned(callee[0], callee[1], program, part)
             return
         if program.class_named(name) is None and meaning.kind != "instance":
             if part is None:
@@ -102,7 +97,7 @@ def _handed_through(
 
 
 def _returned(
-    module: Module, function: ast.AST, program: Program, part: int | None, name: str
+    module: Module, function: ast.AST, program: Program, part: int | None
 ) -> Iterator[Meaning]:
     scope = module.scopes.get(function)
     if scope is None or scope.generator:

@@ -20,7 +20,7 @@ _DEEPEST = 8
 
 
 def rebound(
-    found: Sequence[Binding], name: str, use: ast.AST | None, module: Module
+    bindings: Sequence[Binding], name: str, use: ast.AST | None, module: Module
 ) -> Sequence[Binding]:
     """Return the bindings of a global name after the star imports that follow them.
 
@@ -29,25 +29,25 @@ def rebound(
     `from paddle_compat import *`. Then nothing is known of the name.
 
     Args:
-        found: what binds the name in the module itself.
+        bindings: what binds the name in the module itself.
         name: the name.
         use: the node that reads it, if it stands in the module's own scope.
         module: the module of the use.
     """
     for star, base in module.star_imports:
-        before = [b for b in found if b.module is module and _line(b.node) < star.lineno]
+        before = [b for b in bindings if b.module is module and _line(b.node) < star.lineno]
         if not before or (use is not None and _line(use) <= star.lineno):
             continue
         given = [*_given(base, name, module, star, before)]
         if given:
             sure = isinstance(module.parent(star), ast.Module)
-            kept = [b for b in found if not (sure and b in before)]
-            found = [
+            kept = [b for b in bindings if not (sure and b in before)]
+            bindings = [
                 *(b for b in kept if b in before),
                 *given,
                 *(b for b in kept if b not in before),
             ]
-    return found
+    return bindings
 
 
 def may_be_rebound(node: ast.expr, module: Module) -> bool:
@@ -78,7 +78,7 @@ def _given(
 
 
 def _exported(base: str, name: str, importer: Module, depth: int) -> Iterator[Binding]:
-    """Yield what a module of the program binds to a name that it hands on."""
+    """Yield the bindings of a name that a module of the program hands on."""
     other = importer.program.find_module(base, importer)
     if other is None or other is importer or not depth or name not in _public(name, other):
         return

@@ -44,16 +44,16 @@ class Call:
         """Every qualified name that may be called, in the order of the text."""
         if self._names is not None:
             return self._names
-        found = tuple(dict.fromkeys(map(_called_name, self.meanings)))
+        names = tuple(dict.fromkeys(map(_called_name, self.meanings)))
         if self.module.program.progress.settled:
-            self._names = found
-        return found
+            self._names = names
+        return names
 
     @property
     def name(self) -> str:
         """Qualified name of what is called, of the first if there are several; empty: unknown."""
-        found = self.names
-        return found[0] if found else ""
+        names = self.names
+        return names[0] if names else ""
 
     @property
     def method(self) -> str:
@@ -106,10 +106,11 @@ class Call:
         """
         if self._bound is None:
             self._bound = {}
-            found = self.meanings
-            for maker in found[0].partial if found else ():
-                self._bind(maker.args[1:], maker.keywords, found[0].module or self.module, 0)
-            done = sum(len(m.args) - 1 for m in found[0].partial) if found else 0
+            meanings, done = self.meanings, 0
+            for maker in meanings[0].partial if meanings else ():
+                module = meanings[0].module or self.module
+                self._bind(maker.args[1:], maker.keywords, module, done)
+                done += len(maker.args) - 1
             self._bind(self.node.args, self.node.keywords, self.module, done)
         return self._bound
 

@@ -72,15 +72,15 @@ class Memo(Generic[_Where, _Result]):
 
     def get(self, node: ast.AST, where: _Where) -> _Result:
         """Return the result for a node; `cut` if it depends on itself."""
-        found = self._kept.get(node)
-        if found is not None:
-            return found
+        answer = self._kept.get(node)
+        if answer is not None:
+            return answer
         busy, progress = self._busy, self._progress
         if progress.depth:
-            found = self._passing.get(node)
-            if found is not None:
+            answer = self._passing.get(node)
+            if answer is not None:
                 progress.cuts += 1
-                return found
+                return answer
             if node in busy or len(busy) > self._deepest:
                 progress.cuts += 1
                 return self._cut(node, where)
@@ -88,15 +88,15 @@ class Memo(Generic[_Where, _Result]):
         progress.begin()
         cuts = progress.cuts
         try:
-            found = self._compute(node, where)
+            answer = self._compute(node, where)
         except RecursionError:
             progress.cuts += 1
-            found = self._cut(node, where)
+            answer = self._cut(node, where)
         finally:
             busy.discard(node)
             progress.end()
         if progress.cuts == cuts or progress.settled:
-            self._kept[node] = found
+            self._kept[node] = answer
         else:
-            self._passing[node] = found
-        return found
+            self._passing[node] = answer
+        return answer

@@ -137,10 +137,10 @@ class Module:
 
     def text(self, node: ast.AST) -> str:
         """Return the source text of a node in one line, blanks collapsed."""
-        found = self._texts.get(node)
-        if found is None:
-            found = self._texts[node] = " ".join(self._raw(node).split())
-        return found
+        text = self._texts.get(node)
+        if text is None:
+            text = self._texts[node] = " ".join(self._raw(node).split())
+        return text
 
     def _raw(self, node: ast.AST) -> str:
         first = getattr(node, "lineno", None)
@@ -195,15 +195,15 @@ class Module:
 
     def function_of(self, node: ast.AST) -> Function | None:
         """Return the `def` around a node."""
-        found = self.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
-        return found if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        function = self.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
+        return function if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else None
 
     def functions_around(self, node: ast.AST) -> list[Function | None]:
         """Return every `def` around a node, inner ones first, and None for the module."""
-        found: list[Function | None] = [self.function_of(node)]
-        while (function := found[-1]) is not None:
-            found.append(self.function_of(function))
-        return found
+        functions: list[Function | None] = [self.function_of(node)]
+        while (function := functions[-1]) is not None:
+            functions.append(self.function_of(function))
+        return functions
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """Return the class around a node."""
@@ -246,8 +246,8 @@ class Module:
 
     def resolve(self, node: ast.expr) -> str:
         """Return the qualified name of an expression, or an empty text: see the module."""
-        found = meanings_of(node, self)
-        return found[0].name if found else ""
+        meanings = meanings_of(node, self)
+        return meanings[0].name if meanings else ""
 
     def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
         """Return every name that an expression may have."""
@@ -261,10 +261,10 @@ class Module:
 
     def call(self, node: ast.Call) -> Call:
         """Return the record of a call."""
-        found = self._by_node.get(node)
-        if found is None:  # within dead code
-            found = self._by_node[node] = Call(node, self)
-        return found
+        call = self._by_node.get(node)
+        if call is None:  # within dead code
+            call = self._by_node[node] = Call(node, self)
+        return call
 
 
 def dotted_name(path: str) -> str:

@@ -25,10 +25,10 @@ def once(look_up: Callable[[_Owner], _Result]) -> Callable[[_Owner], _Result]:
     """
 
     @functools.wraps(look_up)
-    def found(owner: _Owner) -> _Result:
+    def look_up_once(owner: _Owner) -> _Result:
         if look_up not in owner.kept:
             owner.kept[look_up] = look_up(owner)
         result: _Result = owner.kept[look_up]
         return result
 
-    return found
+    return look_up_once

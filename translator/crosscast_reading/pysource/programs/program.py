@@ -77,22 +77,22 @@ class Program(ABC):
             for module in self.modules:
                 yield from module.calls
             return
-        found: dict[Call, None] = {}
+        matches: dict[Call, None] = {}
         index = self._calls_by_name()
         for name in names:
             if not _is_pattern(name):
-                found.update(dict.fromkeys(index.get(public_names.same_name(name), ())))
+                matches.update(dict.fromkeys(index.get(public_names.same_name(name), ())))
                 continue
             start = public_names.same_name(name.rstrip("*")) if name.endswith((".", "*")) else ""
             end = name.lstrip("*") if name.startswith((".", "*")) else ""
             for full, calls in index.items():
                 if (start and full.startswith(start)) or (end and full.endswith(end)):
-                    found.update(dict.fromkeys(calls))
+                    matches.update(dict.fromkeys(calls))
         if len(names) == 1 and not _is_pattern(names[0]):
-            yield from found
+            yield from matches
             return
         place = {module: number for number, module in enumerate(self.modules)}
-        yield from sorted(found, key=lambda c: (place[c.module], *_position(c.node)))
+        yield from sorted(matches, key=lambda c: (place[c.module], *_position(c.node)))
 
     def _calls_by_name(self) -> dict[str, list[Call]]:
         """Return the calls of each name; a call with several names is there several times."""
@@ -110,9 +110,9 @@ class Program(ABC):
     def function(self, call: Call) -> tuple[Module, Function] | None:
         """Return the function of the program that a call runs; `forward` of a model called."""
         for name in call.names:
-            found = self.function_named(name)
-            if found is not None:
-                return found
+            callee = self.function_named(name)
+            if callee is not None:
+                return callee
             if name.endswith(".__call__"):
                 forward = self.function_named(f"{name[: -len('.__call__')]}.forward")
                 if forward is not None:
@@ -168,10 +168,10 @@ class Program(ABC):
 
     def flag_named(self, dest: str, module: Module, owner: str = "") -> Flag | None:
         """Return the flag that a module reads; one of its own first; None if several differ."""
-        found = [f for f in self.all_flags if f.dest == dest]
+        flags = [f for f in self.all_flags if f.dest == dest]
         if owner:
-            found = [f for f in found if f.owner == owner]
-        own = [f for f in found if f.module is module] or found
+            flags = [f for f in flags if f.owner == owner]
+        own = [f for f in flags if f.module is module] or flags
         first = own[0] if own else None
         return first if all(f.default == own[0].default for f in own) else None
 
@@ -195,20 +195,20 @@ class Program(ABC):
 
     @abstractmethod
     def members(self, module: Module, name: str) -> tuple[Meaning, ...]:
-        """Return what a global name of a module is."""
+        """Return the meanings of a global name of a module."""
 
     @abstractmethod
     def attribute_of(
         self, base: Meaning, name: str, use: ast.AST | None = None
     ) -> Iterator[Meaning]:
-        """Yield what an attribute of something is."""
+        """Yield the meanings of an attribute of something."""
 
     def function_named(self, name: str) -> tuple[Module, Function] | None:
         """Return the function that a name `file:qualname` means."""
         file, _, qualname = name.rpartition(":")
         module = self._by_file.get(file)
-        found = module.functions.get(qualname) if module is not None else None
-        return (module, found) if module is not None and found is not None else None
+        function = module.functions.get(qualname) if module is not None else None
+        return (module, function) if module is not None and function is not None else None
 
     def class_named(self, name: str) -> Scope | None:
         """Return the scope of the class that a name `file:qualname` means."""
@@ -239,7 +239,7 @@ class Program(ABC):
     def field_given(
         self, scope: Scope, name: str, call: ast.Call, module: Module
     ) -> Binding | None:
-        """Return what a call gives for a field of a dataclass."""
+        """Return the argument that a call gives for a field of a dataclass."""
 
     @abstractmethod
     def parameters_of(self, name: str) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ class Program(ABC):
 
     @abstractmethod
     def arguments_for(self, binding: Binding) -> Sequence[tuple[ast.expr, Module]]:
-        """Return what the calls of a function give for a parameter; defaults are not among it."""
+        """Return the arguments that calls pass for a parameter; defaults are not among them."""
 
     # ---- what only the rooms above can find
 

@@ -130,11 +130,11 @@ class Scope:
     def bind(self, name: str, binding: Binding) -> None:
         """Note a binding."""
         home = self.outer.get(name, self)
-        found = home.bindings.get(name)
-        if found is None:
+        bindings = home.bindings.get(name)
+        if bindings is None:
             home.bindings[name] = [binding]
         else:
-            found.append(binding)
+            bindings.append(binding)
 
     def lookup(self, name: str) -> Scope | None:
         """Return the scope whose `name` is meant here."""

@@ -38,15 +38,15 @@ _BLOCKS = frozenset(
 
 
 def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    found = tuple(
+    fields = tuple(
         f
         for f in kind._fields
         if (f not in _PLAIN_FIELDS and kind is not ast.MatchSingleton)
         or (kind is ast.arg and f == "annotation")
         or (kind in (ast.keyword,) and f == "value")
     )
-    _FIELDS[kind] = found
-    return found
+    _FIELDS[kind] = fields
+    return fields
 
 
 class Indexer:

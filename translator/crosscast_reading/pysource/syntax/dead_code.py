@@ -12,7 +12,7 @@ _EXITS = frozenset({"sys.exit", "os._exit"})
 
 
 def constant_truth(test: ast.expr) -> bool | None:
-    """Return what a condition is, if its text alone decides that: `False`, `0`, `x and False`."""
+    """Return the truth of a condition if its text alone decides it: `False`, `0`, `x and False`."""
     if isinstance(test, ast.Constant):
         return bool(test.value)
     return of_combination(test, constant_truth) if is_combination(test) else None

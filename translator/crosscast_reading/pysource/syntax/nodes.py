@@ -17,10 +17,10 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes within it, outer ones first."""
-    found = [node]
-    add = found.append
+    nodes = [node]
+    add = nodes.append
     fields_of = _FIELDS
-    for outer in found:  # which grows meanwhile
+    for outer in nodes:  # which grows meanwhile
         kind = outer.__class__
         fields = fields_of.get(kind)
         if fields is None:
@@ -33,7 +33,7 @@ def walk(node: ast.AST) -> list[ast.AST]:
                         add(inner)
             elif isinstance(value, ast.AST):
                 add(value)
-    return found
+    return nodes
 
 
 def identifier(node: ast.expr) -> str:
@@ -58,5 +58,5 @@ def dotted_text(node: ast.expr) -> str:
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return what a call gives under a name."""
+    """Return the argument that a call gives under a name."""
     return next((given.value for given in call.keywords if given.arg == name), None)

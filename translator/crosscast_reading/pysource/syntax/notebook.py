@@ -76,26 +76,26 @@ def _neutral(rows: list[str]) -> list[str]:
     first = next((row.strip() for row in rows if row.strip()), "")
     if first.startswith("%%") and first.split()[0] not in _PYTHON_CELL_MAGICS:
         return [f"# {row}" for row in rows]
-    found: list[str] = []
+    lines: list[str] = []
     going_on = False
     for row in rows:
         bare = row.lstrip()
         indent = row[: len(row) - len(bare)]
         if going_on:
             going_on = row.rstrip().endswith("\\")
-            found.append(f"# {bare}".rstrip("\\"))
+            lines.append(f"# {bare}".rstrip("\\"))
             continue
         magic = bare.startswith(("!", "%", "?")) or _help(bare)
         if magic:
             going_on = row.rstrip().endswith("\\")
             body = f"# {bare}".rstrip("\\")
-            found.append(f"{indent}pass  {body}" if indent and not _open_text(found) else body)
+            lines.append(f"{indent}pass  {body}" if indent and not _open_text(lines) else body)
         elif bare.partition("=")[2].lstrip().startswith(("!", "%")):
             target = bare.partition("=")[0].strip()
-            found.append(f"{indent}{target} = None  # {bare}" if target.isidentifier() else row)
+            lines.append(f"{indent}{target} = None  # {bare}" if target.isidentifier() else row)
         else:
-            found.append(row)
-    return found
+            lines.append(row)
+    return lines
 
 
 def _help(bare: str) -> bool:

@@ -38,7 +38,7 @@ def is_combination(node: ast.expr) -> TypeGuard[ast.BoolOp | ast.UnaryOp]:
 def of_combination(
     node: ast.BoolOp | ast.UnaryOp, answer: Callable[[ast.expr], bool | None]
 ) -> bool | None:
-    """Return what a combination is, from the answers for the conditions it is made of."""
+    """Return the truth of a combination, from the answers for the conditions it is made of."""
     if isinstance(node, ast.UnaryOp):
         return negated(answer(node.operand))
     return joined([answer(part) for part in node.values], decisive=isinstance(node.op, ast.Or))

@@ -188,8 +188,8 @@ def method(
                 raise NoValueError
         case _:
             raise NoValueError
-    found = checked(getattr(held, name), *given, **_named(named, held, name))
-    return list(found) if isinstance(held, dict) and name in ("items", "keys", "values") else found
+    value = checked(getattr(held, name), *given, **_named(named, held, name))
+    return list(value) if isinstance(held, dict) and name in ("items", "keys", "values") else value
 
 
 def _named(named: Mapping[str, object], held: object, name: str) -> Mapping[str, object]:

@@ -54,17 +54,17 @@ def one_of(options: Sequence[tuple[str, Value]]) -> Value:
 
 def names_of(values: Sequence[Value]) -> tuple[str, ...]:
     """Return the flags and attributes behind values."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for value in values:
         if isinstance(value, Known) and value.flag:
-            found[value.flag] = None
+            names[value.flag] = None
         elif isinstance(value, Unknown):
             for name in value.names or ((value.text,) if value.origin == "flag" else ()):
-                found[name] = None
+                names[name] = None
         elif isinstance(value, Choice):
             for name in names_of([value_of_option for _, value_of_option in value.options]):
-                found[name] = None
-    return tuple(found)
+                names[name] = None
+    return tuple(names)
 
 
 def derived(text: str, values: Sequence[Value], compute: Callable[..., object]) -> Value:
@@ -94,20 +94,20 @@ def spread(text: str, values: Sequence[Value], compute: Callable[..., object]) -
         total *= len(option)
     if total > MAX_OPTIONS:
         return Unknown(text[:200], "it depends on conditions", names=names_of(values))
-    found: list[tuple[str, Value]] = []
+    outcomes: list[tuple[str, Value]] = []
     decided = all(v.decided for v in values if isinstance(v, Choice))
     for combination in product(*options):
         conditions = tuple(dict.fromkeys(c for c, _ in combination if c))
         if any(f"not {c}" in conditions or f"not ({c})" in conditions for c in conditions):
-            decided = decided and bool(found)
+            decided = decided and bool(outcomes)
             continue
         result = derived(text, [v for _, v in combination], compute)
-        found.append((" and ".join(conditions), result))
-    if not found:
+        outcomes.append((" and ".join(conditions), result))
+    if not outcomes:
         return Unknown(text[:200], "it depends on conditions", names=names_of(values))
-    if same([v for _, v in found]):
-        return found[0][1]
-    return Choice(tuple(found), decided)
+    if same([v for _, v in outcomes]):
+        return outcomes[0][1]
+    return Choice(tuple(outcomes), decided)
 
 
 def _no_parts(content: object) -> object:

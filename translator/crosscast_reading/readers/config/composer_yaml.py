@@ -43,8 +43,8 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
         return trainer.setting(name) or tree.setting(name)
 
     def section(*names: str) -> Tree:
-        found = (f for t in (trainer, tree) for n in names if (f := t.section(n)).keys)
-        return next(found, Tree(tree.span))
+        sections = (f for t in (trainer, tree) for n in names if (f := t.section(n)).keys)
+        return next(sections, Tree(tree.span))
 
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "composer", get("max_duration"), origin="presence")
@@ -125,17 +125,17 @@ def _schedule(writer: SettingWriter, section: Tree) -> None:
         return
     tell_decay(writer, kind)
     warmup = arguments.section("t_warmup").as_setting("t_warmup")
-    if found := _TIME.fullmatch(warmup.text):
-        writer.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)
-        writer.tell("schedule.has_warmup", "no" if float(found[1]) == 0 else "yes", warmup)
+    if match := _TIME.fullmatch(warmup.text):
+        writer.tell("schedule.warmup", f"{match[1]} {_UNITS.get(match[2], match[2])}", warmup)
+        writer.tell("schedule.has_warmup", "no" if float(match[1]) == 0 else "yes", warmup)
     writer.by_library("schedule.stepped_per", "schedule.on_skip")
 
 
 def _length(writer: SettingWriter, duration: Setting | None) -> None:
-    found = _TIME.fullmatch("" if duration is None else duration.text)
+    match = _TIME.fullmatch("" if duration is None else duration.text)
     fields = {"ba": "schedule.total_steps", "ep": "run.epochs"}
-    if found and (field := fields.get(found[2])):
-        writer.tell(field, int(float(found[1].replace("_", ""))), duration)
+    if match and (field := fields.get(match[2])):
+        writer.tell(field, int(float(match[1].replace("_", ""))), duration)
 
 
 READER = YamlFormat("composer_yaml", _owns, _tell, loader="numbers", references=True)

@@ -74,7 +74,7 @@ def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _switch(tree: Tree, name: str) -> Setting | None:
-    """Return what switches a section on; None if there is no such section."""
+    """Return the setting that switches a section on; None if there is no such section."""
     return tree.setting(name, "enabled") or tree.setting(name)
 
 

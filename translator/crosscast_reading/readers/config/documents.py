@@ -20,7 +20,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def documents_of(sources: Sequence[Source]) -> Documents | None:
-    """Return what gives the content of a file by the name that a program has for it.
+    """Return the function that gives the content of a file by the name that a program has for it.
 
     It takes the name, whether `1e-6` is a number to the loader, and whether Hydra composes the
     file from others. None if there are no such files.
@@ -32,19 +32,19 @@ def documents_of(sources: Sequence[Source]) -> Documents | None:
     @functools.cache
     def content(name: str, numbers: bool, composed: bool) -> Mapping[str, object] | None:
         path = PurePath(name if name.endswith(_SUFFIXES) else f"{name}.yaml")
-        found = [s for own, s in files.items() if own.parts[-len(path.parts) :] == path.parts]
-        if len(found) != 1:
+        candidates = [s for own, s in files.items() if own.parts[-len(path.parts) :] == path.parts]
+        if len(candidates) != 1:
             return None
         # Programs that load no configuration must not load YAML.
         from crosscast_reading.readers.config.foreign_yaml import read_yaml
         from crosscast_reading.readers.config.yaml_format import over_parents, resolve_references
 
         loader: Loader = "numbers" if numbers else "pyyaml"
-        tree = read_yaml(found[0], loader).tree
+        tree = read_yaml(candidates[0], loader).tree
         if tree is None or tree.keys is None:
             return None
         if composed:
-            tree = over_parents(found[0], tree, files, "numbers")
+            tree = over_parents(candidates[0], tree, files, "numbers")
         if numbers:
             resolve_references(tree)
         return _content(tree)
@@ -53,13 +53,13 @@ def documents_of(sources: Sequence[Source]) -> Documents | None:
 
 
 def _content(tree: Tree) -> dict[str, object]:
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, entry in (tree.keys or {}).items():
         if entry.reason:
-            found[name] = Unknown(entry.text[:200], entry.reason, "config")
+            values[name] = Unknown(entry.text[:200], entry.reason, "config")
         elif entry.keys is not None:
-            found[name] = _content(entry)
+            values[name] = _content(entry)
         else:
             shown = entry.shown
-            found[name] = Known(list(shown) if isinstance(shown, tuple) else shown, "config")
-    return found
+            values[name] = Known(list(shown) if isinstance(shown, tuple) else shown, "config")
+    return values

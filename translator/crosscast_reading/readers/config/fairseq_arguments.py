@@ -64,8 +64,8 @@ def _betas(writer: SettingWriter, both: Setting | None) -> None:
 
 def _on(settings: Settings, *names: str) -> Setting | None:
     """Return the first of some switches that is not off; flags without a value are on."""
-    found = (settings.get(name) for name in names)
-    return next((s for s in found if s is not None and s.switch is not False), None)
+    switches = (settings.get(name) for name in names)
+    return next((s for s in switches if s is not None and s.switch is not False), None)
 
 
 def _precision(writer: SettingWriter, settings: Settings) -> None:

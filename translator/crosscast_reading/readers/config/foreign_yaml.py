@@ -120,20 +120,20 @@ class _Builder:
                 raise _TooMuchError(f"the alias *{event.anchor} is not defined")
             return known
         if isinstance(event, MappingStartEvent):
-            found = self.mapping(event, depth)
+            tree = self.mapping(event, depth)
         elif isinstance(event, CollectionStartEvent):
-            found = Tree(self.span(event), items=[])
+            tree = Tree(self.span(event), items=[])
             while not isinstance(item := next(self.events), CollectionEndEvent):
-                assert found.items is not None
-                found.items.append(self.value(item, depth + 1))
+                assert tree.items is not None
+                tree.items.append(self.value(item, depth + 1))
         elif isinstance(event, ScalarEvent):
-            found = self.scalar(event)
+            tree = self.scalar(event)
         else:
             raise _TooMuchError("a value is missing")
-        found.tag = "" if getattr(event, "tag", None) is None else str(event.tag)
+        tree.tag = "" if getattr(event, "tag", None) is None else str(event.tag)
         if event.anchor:
-            self.anchors[str(event.anchor)] = found
-        return found
+            self.anchors[str(event.anchor)] = tree
+        return tree
 
     def mapping(self, start: Event, depth: int) -> Tree:
         keys: dict[str, Tree] = {}
@@ -141,9 +141,9 @@ class _Builder:
         while not isinstance(event := next(self.events), CollectionEndEvent):
             key = self.value(event, depth + 1)
             key_span = self.span(event)
-            found = self.value(next(self.events), depth + 1)
+            tree = self.value(next(self.events), depth + 1)
             if key.plain and key.value == "<<":
-                for mapping in found.items or [found]:
+                for mapping in tree.items or [tree]:
                     merged = {**(mapping.keys or {}), **merged}
                 continue
             name = str(key.value)
@@ -154,7 +154,7 @@ class _Builder:
                         code="CC923", message=message, severity=Severity.WARNING, span=key_span
                     )
                 )
-            keys[name] = replace(found, key=key_span)  # an alias keeps the place of its anchor
+            keys[name] = replace(tree, key=key_span)  # an alias keeps the place of its anchor
         return Tree(self.span(start), keys={**merged, **keys})
 
     def scalar(self, event: ScalarEvent) -> Tree:
@@ -177,7 +177,7 @@ class _Builder:
 
 
 def plain_value(text: str, loader: Loader) -> Plain:
-    """Return what a scalar without quotes means to a loader."""
+    """Return the value that a scalar without quotes has for a loader."""
     if text in _NULLS:
         return None
     if text in _BOOLS:
@@ -186,10 +186,10 @@ def plain_value(text: str, loader: Loader) -> Plain:
         return text
     if _INTEGER.fullmatch(text):
         return int(text.replace("_", ""))
-    if found := _BASED.fullmatch(text):
-        digits = found[2].replace("_", "")
+    if match := _BASED.fullmatch(text):
+        digits = match[2].replace("_", "")
         base = {"0b": 2, "0x": 16}.get(digits[:2], 8)
-        return int(found[1] + digits.removeprefix("0b").removeprefix("0x"), base)
+        return int(match[1] + digits.removeprefix("0b").removeprefix("0x"), base)
     if (_REPAIRED if loader == "numbers" else _FLOAT).fullmatch(text):
         number = float(text.replace("_", ""))
         return number if math.isfinite(number) else text

@@ -20,7 +20,7 @@ def gin_bindings(sources: Iterable[Source]) -> dict[str, Value]:
 
     What is bound in a scope (`eval/train.lr`) holds for some calls only, so it is unknown.
     """
-    found: dict[str, Value] = {}
+    bindings: dict[str, Value] = {}
     macros: dict[str, Value] = {}
     for source in sources:
         if not source.name.endswith(".gin"):
@@ -28,28 +28,28 @@ def gin_bindings(sources: Iterable[Source]) -> dict[str, Value]:
         for scope, name, text in _statements(source.text):
             *_, owner, parameter = ("", *name.split("."))
             if scope:
-                found[f"{owner}.{parameter}"] = Unknown(text[:200], "bound in a scope", "config")
+                bindings[f"{owner}.{parameter}"] = Unknown(text[:200], "bound in a scope", "config")
             elif owner:
-                found[f"{owner}.{parameter}"] = _value(text, macros)
+                bindings[f"{owner}.{parameter}"] = _value(text, macros)
             else:
                 macros[parameter] = _value(text, macros)
-    return found
+    return bindings
 
 
 def _statements(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the scope, name and value of every binding; brackets may span lines."""
     lines = [_without_comment(line).rstrip() for line in text.splitlines()]
     while lines:
-        found = _BINDING.match(lines.pop(0))
-        if found is None:
+        binding = _BINDING.match(lines.pop(0))
+        if binding is None:
             continue
-        value = found["value"]
+        value = binding["value"]
         for _ in range(_MAX_LINES):
             opened = sum(map(value.count, "([{")) - sum(map(value.count, ")]}"))
             if not lines or (opened <= 0 and value and not value.endswith("\\")):
                 break
             value = f"{value.removesuffix(chr(92))} {lines.pop(0).strip()}"
-        yield found["scope"] or "", found["name"], value.strip()
+        yield binding["scope"] or "", binding["name"], value.strip()
 
 
 def _without_comment(line: str) -> str:

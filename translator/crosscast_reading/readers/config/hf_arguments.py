@@ -71,8 +71,8 @@ def tell_smoothing(writer: SettingWriter, settings: Settings) -> None:
 
 
 def _first(settings: Settings) -> tuple[Setting, ...]:
-    found = settings.get(*_BATCH)
-    return () if found is None else (found,)
+    batch = settings.get(*_BATCH)
+    return () if batch is None else (batch,)
 
 
 def _precision(writer: SettingWriter, settings: Settings) -> None:

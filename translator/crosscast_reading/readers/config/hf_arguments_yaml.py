@@ -49,8 +49,8 @@ def _are_arguments(keys: frozenset[str]) -> bool:
 def _sections(text: str) -> Iterator[str]:
     """Yield the names of sections with arguments of the Trainer."""
     for name, entries in _SECTION.findall(text if text.endswith("\n") else f"{text}\n"):
-        found = _ENTRY.findall(entries)
-        if _are_arguments(frozenset(key for margin, key in found if margin == found[0][0])):
+        keys = _ENTRY.findall(entries)
+        if _are_arguments(frozenset(key for margin, key in keys if margin == keys[0][0])):
             yield name
 
 

@@ -41,26 +41,26 @@ class Choice:
 def choices_of(source: Source) -> tuple[Choice, ...]:
     """Return the entries of `defaults`, `_self_` among them; empty if a file has none."""
     block = _BLOCK.search(source.text + "\n")
-    found: list[Choice] = []
+    choices: list[Choice] = []
     for entry in _ENTRY.finditer(block[1] if block else ""):
         group, _, package = (entry["group"] or "").partition("@")
         for name in re.findall(r"[\w./~-]+", entry["name"].strip("\"'")):
             if name not in ("null", "~"):
                 overrides = "override" in (entry["words"] or "")
-                found.append(Choice(group.rstrip("/"), name, package, overrides))
-    return tuple(found)
+                choices.append(Choice(group.rstrip("/"), name, package, overrides))
+    return tuple(choices)
 
 
 def parts_of_tree(source: Source, files: Files) -> tuple[Source, ...]:
     """Return the given files that a configuration of Hydra is composed of, without itself."""
-    found: dict[str, Source] = {}
+    parts: dict[str, Source] = {}
     level = [source]
     for _ in range(MAX_DEPTH):
         named = [_file(member, choice, files) for member in level for choice in choices_of(member)]
         new = {s.name: s for s in named if s is not None and s is not source}
         level = [*new.values()]
-        found |= new
-    return tuple(found.values())
+        parts |= new
+    return tuple(parts.values())
 
 
 def paths_of_choices(source: Source) -> Iterator[PurePath]:
@@ -125,17 +125,17 @@ class _Composition:
     def _part(self, source: Source, choice: Choice) -> Tree | None:
         group = choice.group.strip("/")
         chosen = self.overridden.get(group, choice) if group else choice
-        found = _file(source, chosen, self.files)
+        file = _file(source, chosen, self.files)
         # Looking for the files of a configuration must not load YAML.
         from crosscast_reading.readers.config.foreign_yaml import read_yaml
 
-        if found is None or self.depth > MAX_DEPTH:
+        if file is None or self.depth > MAX_DEPTH:
             return None
-        tree = read_yaml(found, self.loader).tree
+        tree = read_yaml(file, self.loader).tree
         if tree is None or tree.keys is None:
             return None
-        inner = self.compose(found, tree) if choices_of(found) else tree
-        return _under(inner, choice.package or _package(found, group))
+        inner = self.compose(file, tree) if choices_of(file) else tree
+        return _under(inner, choice.package or _package(file, group))
 
 
 def _package(source: Source, group: str) -> str:

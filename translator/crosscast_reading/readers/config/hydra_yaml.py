@@ -73,9 +73,9 @@ def _diffusion_schedule(writer: SettingWriter, tree: Tree) -> None:
 
     def single(name: str) -> float | None:
         """Return a number, or that of a list with one entry."""
-        found = arguments.section(name)
-        items = found.items or []
-        return (items[0] if len(items) == 1 else found).as_setting(name).number
+        section = arguments.section(name)
+        items = section.items or []
+        return (items[0] if len(items) == 1 else section).as_setting(name).number
 
     word = _SCHEDULES.get(made.name.rpartition(".")[2], "")
     low, high = single("f_min"), single("f_max")

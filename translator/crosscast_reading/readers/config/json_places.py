@@ -89,10 +89,10 @@ class _Reader:
         )
 
     def blank(self) -> None:
-        if found := _BLANK.match(self.text, self.at):
-            if found.group().strip():
-                self.odd("a comment", found.end() - len(found.group().lstrip()))
-            self.at = found.end()
+        if match := _BLANK.match(self.text, self.at):
+            if match.group().strip():
+                self.odd("a comment", match.end() - len(match.group().lstrip()))
+            self.at = match.end()
 
     def value(self, depth: int) -> Tree:
         self.nodes += 1
@@ -109,11 +109,11 @@ class _Reader:
         if first in ('"', "'"):
             text = self.string()
             return Tree(self.span(start, self.at), text)
-        found = _WORD.match(self.text, start)
-        if not found:
+        match = _WORD.match(self.text, start)
+        if not match:
             raise _MalformedError(start, "a value is missing" if first else "the text ends early")
-        self.at = found.end()
-        return Tree(self.span(start, self.at), self.scalar(found.group(), start), plain=True)
+        self.at = match.end()
+        return Tree(self.span(start, self.at), self.scalar(match.group(), start), plain=True)
 
     def scalar(self, word: str, start: int) -> Plain:
         if word in _PYTHON:
@@ -130,15 +130,15 @@ class _Reader:
     def string(self) -> str:
         start = self.at
         single = self.text[start] == "'"
-        found = (_SINGLE if single else _TEXT).match(self.text, start)
-        if not found:
+        match = (_SINGLE if single else _TEXT).match(self.text, start)
+        if not match:
             raise _MalformedError(start, "an unterminated string")
-        self.at = found.end()
+        self.at = match.end()
         if single:
             self.odd("single quotes", start)
-            return found.group(1)
+            return match.group(1)
         try:
-            return str(json.loads(found.group(), strict=False))
+            return str(json.loads(match.group(), strict=False))
         except ValueError:
             raise _MalformedError(start, "an escape that JSON does not have") from None
 
@@ -159,9 +159,9 @@ class _Reader:
             self.blank()
             if key in keys:
                 self.repeated(key, key_span)
-            found = self.value(depth + 1)
-            found.key = key_span
-            keys[key] = found
+            tree = self.value(depth + 1)
+            tree.key = key_span
+            keys[key] = tree
         return Tree(self.span(start, self.at), keys=keys)
 
     def repeated(self, key: str, span: Span) -> None:

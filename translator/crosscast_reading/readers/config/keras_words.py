@@ -25,11 +25,11 @@ _VALUES = re.compile(
 
 def tell_tensorflow(writer: SettingWriter, tree: Tree) -> None:
     """Record that TensorFlow trains, if a key or value is a word of its own."""
-    found = next(_words(tree), None)
-    if found is not None:
+    word = next(_words(tree), None)
+    if word is not None:
         before = writer.confidence
         writer.confidence = "likely"
-        writer.tell("framework", "tensorflow", found, origin="presence")
+        writer.tell("framework", "tensorflow", word, origin="presence")
         writer.confidence = before
 
 

@@ -46,8 +46,8 @@ def tell_lightning(writer: SettingWriter, get: Callable[..., Setting | None]) ->
     strategy = get("strategy", "distributed_backend", "accelerator")
     if strategy is not None:
         word = strategy.text.lower().partition("_find")[0]
-        if found := _DEEPSPEED.match(word):
-            zero = f"deepspeed_zero{found[1]}" if found[1] else "deepspeed"
+        if match := _DEEPSPEED.match(word):
+            zero = f"deepspeed_zero{match[1]}" if match[1] else "deepspeed"
             writer.tell("parallel.kind", zero, strategy)
         elif kind_word := KINDS.get(word):
             writer.tell("parallel.kind", kind_word, strategy)

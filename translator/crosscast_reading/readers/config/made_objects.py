@@ -52,18 +52,18 @@ def made_objects(tree: Tree) -> Iterator[Made]:
 
 def tell_objects(writer: SettingWriter, tree: Tree) -> bool:
     """Record Lightning's Trainer, PyTorch's optimizer and its schedule; return if one is there."""
-    found = list(made_objects(tree))
-    trainers = [made for made in found if TRAINER.fullmatch(made.name)]
+    objects = list(made_objects(tree))
+    trainers = [made for made in objects if TRAINER.fullmatch(made.name)]
     for made in trainers[:1]:
         writer.tell("api", "lightning", made.kind, origin="presence")
         tell_lightning(writer, made.arguments.settings().get)
-    optimizers = [made for made in found if is_optimizer(made.name)]
+    optimizers = [made for made in objects if is_optimizer(made.name)]
     if len(optimizers) == 1:
         tell_torch_class(writer, optimizers[0].kind, optimizers[0].arguments)
     elif optimizers:
         kinds = [made.kind for made in optimizers]
         writer.unknown("optimizer.name", "the configuration makes several optimizers", *kinds)
-    schedules = [made for made in found if _SCHEDULE.fullmatch(made.name)]
+    schedules = [made for made in objects if _SCHEDULE.fullmatch(made.name)]
     for made in schedules[:1]:
         tell_decay(writer, made.kind)
     return bool(trainers or optimizers or schedules)

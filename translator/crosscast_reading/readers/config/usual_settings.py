@@ -96,14 +96,14 @@ def _document(source: Source) -> Document:
 
 def _entries(tree: Tree) -> dict[str, Setting]:
     """Return the entries of all sections by name; of different ones with one name none is known."""
-    found: dict[str, Setting] = {}
+    entries: dict[str, Setting] = {}
     for name, setting in _flat(tree, ""):
-        first = found.setdefault(name, setting)
+        first = entries.setdefault(name, setting)
         if first.value != setting.value:
             reason = f"{setting.name} is set in several sections"
             both = (*first.places, *setting.places)
-            found[name] = replace(first, known=False, reason=reason, places=both)
-    return found
+            entries[name] = replace(first, known=False, reason=reason, places=both)
+    return entries
 
 
 def _flat(tree: Tree, section: str) -> Iterator[tuple[str, Setting]]:

@@ -33,13 +33,13 @@ def top_keys(source: Source) -> frozenset[str]:
     if source.name.lower().endswith(_OTHERS) or len(text) > 1 << 20 or "\0" in text[:4096]:
         return frozenset()
     margin: int | None = None
-    found: set[str] = set()
+    keys: set[str] = set()
     for match in _TOP.finditer(text, 0, _MAX_SNIFFED):
         indent = match.start(1) - match.start()
         margin = indent if margin is None or indent < margin else margin
         if indent == margin:
-            found.add(match[2].replace("-", "_"))
-    return frozenset(found)
+            keys.add(match[2].replace("-", "_"))
+    return frozenset(keys)
 
 
 @dataclass(slots=True)
@@ -98,8 +98,8 @@ def resolve_references(root: Tree) -> None:
         target: Tree | None = node
         for _ in range(8):
             assert target is not None
-            found = _REFERENCE.fullmatch(str(target.value))
-            target = _lookup(root, found[1]) if found else None
+            reference = _REFERENCE.fullmatch(str(target.value))
+            target = _lookup(root, reference[1]) if reference else None
             if target is None or not (isinstance(target.value, str) and "${" in target.value):
                 break
         if target is None or (isinstance(target.value, str) and "${" in target.value):
@@ -113,7 +113,7 @@ def _lookup(root: Tree, path: str) -> Tree | None:
     """Return the entry of a path, skipping a leading group name for the file itself."""
     parts = path.split(".")
     for start in range(min(len(parts), 3)):
-        found = root.get(*parts[start:])
-        if found is not None:
-            return found
+        entry = root.get(*parts[start:])
+        if entry is not None:
+            return entry
     return None

@@ -110,7 +110,7 @@ class Script:
             yield self.fact(path, self.constants[name], name, origin="constant")
 
     def imports(self) -> Iterator[tuple[str, str]]:
-        """Yield what is imported: its name here, and `module:function`."""
+        """Yield every import: its name here, and `module:function`."""
         for module in self.modules:
             for statement in module.tree.body:
                 match statement:

@@ -135,8 +135,8 @@ def _half_type(script: Script) -> str:
     if script.constants.get("SETTINGS.half") in HALVES:
         return str(script.constants["SETTINGS.half"])
     for pattern in _CASTS:
-        if found := re.search(pattern, text):
-            return found.group(1) or "float16"
+        if cast := re.search(pattern, text):
+            return cast.group(1) or "float16"
     return ""
 
 

@@ -49,9 +49,9 @@ class Accumulation:
         yield from averages_of(found_steps, NAME)
         for step in found_steps:
             told = [_less_sure(fact, step) for fact in _facts(step)]
-            found = clipped_again(told, program)
-            yield from (fact for fact in found if fact.field not in fields)
-            fields.update(fact.field for fact in found)
+            facts = clipped_again(told, program)
+            yield from (fact for fact in facts if fact.field not in fields)
+            fields.update(fact.field for fact in facts)
 
 
 def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
@@ -153,28 +153,28 @@ def _windows(step: TrainingStep) -> Iterator[Fact]:
 
 
 def _tail(step: TrainingStep) -> Answer | None:
-    """Return what happens to a short last window, and whether it is divided by its own length."""
-    found = windows.tail_of(step)
-    if found is None or found.value != "stepped":
-        return found
+    """Return the handling of a short last window, and whether it is divided by its own length."""
+    tail = windows.tail_of(step)
+    if tail is None or tail.value != "stepped":
+        return tail
     divisors = divisors_of(step, windows.windows_of(step))
     if divisors is None:
-        return found
+        return tail
     if divisors.changes is not None:
         return None  # its micro-batches do not count alike
-    return replace(found, value="renormalized") if divisors.follows else found
+    return replace(tail, value="renormalized") if divisors.follows else tail
 
 
 def _parsed(value: Value, step: TrainingStep) -> Value:
     """Return an unknown length with its origin: a flag, if a parser returned the owner."""
-    found = by_words(value)
-    if not isinstance(found, Unknown) or found.origin != "config":
-        return found
+    length = by_words(value)
+    if not isinstance(length, Unknown) or length.origin != "config":
+        return length
     for event, test in windows.windows_of(step):
         for node in walk(test.node):
-            if isinstance(node, ast.Attribute) and event.module.text(node) == found.text:
-                return replace(found, origin="flag") if is_parsed(node, event.module) else found
-    return found
+            if isinstance(node, ast.Attribute) and event.module.text(node) == length.text:
+                return replace(length, origin="flag") if is_parsed(node, event.module) else length
+    return length
 
 
 def _first(step: TrainingStep) -> tuple[Span, ...]:
@@ -209,10 +209,10 @@ def _passed(value: Value, event: Event) -> Value:
     return value
 
 
-def _said(field: str, found: Answer | None) -> Iterator[Fact]:
-    if found is not None:
+def _said(field: str, answer: Answer | None) -> Iterator[Fact]:
+    if answer is not None:
         yield Fact(
-            field=field, value=found.value, places=found.places, origin="presence", reader=NAME
+            field=field, value=answer.value, places=answer.places, origin="presence", reader=NAME
         )
 
 

@@ -84,19 +84,19 @@ def branches(node: ast.AST, module: Module, *, callers: bool = True) -> list[Con
 
 def _around(node: ast.AST, module: Module, depth: int) -> list[Condition]:
     """Return the conditions around a node, innermost first."""
-    found: list[Condition] = []
+    tests: list[Condition] = []
     child: ast.AST = node
     here = module.parent(node)
     function: Function | None = None
     while here is not None:
-        found += _of_parent(child, here, module)
+        tests += _of_parent(child, here, module)
         if isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
             function = here
             break
         child, here = here, module.parent(here)
     if function is not None and depth < _DEPTH:
-        found += _of_callers(module, function, depth)
-    return found
+        tests += _of_callers(module, function, depth)
+    return tests
 
 
 def _of_parent(child: ast.AST, here: ast.AST, module: Module) -> Iterator[Condition]:
@@ -124,13 +124,13 @@ def _of_callers(module: Module, function: Function, depth: int) -> list[Conditio
     if not sites or len(sites) > _SITES:
         return []
     each = [_around(site.node, site.module, depth + 1) for site in sites]
-    shared = set.intersection(*({condition.text for condition in found} for found in each))
+    shared = set.intersection(*({condition.text for condition in tests} for tests in each))
     return [condition for condition in each[0] if condition.text in shared]
 
 
 def conditions_of(call: Call) -> list[Condition]:
     """Return the conditions of a call, including those of the name it is called by."""
-    found: list[Condition] = []
+    tests: list[Condition] = []
     for name, module in chase(call.node.func, call.module):
         if not isinstance(name, ast.Name | ast.Attribute):
             continue
@@ -138,14 +138,14 @@ def conditions_of(call: Call) -> list[Condition]:
         for binding in others:
             value = binding.value if binding.kind == "assign" else None
             if isinstance(value, ast.IfExp):
-                found = [*_of_arm(value, call.names, binding.module), *found]
+                tests = [*_of_arm(value, call.names, binding.module), *tests]
             elif (
                 len(others) > 1
                 and value is not None
                 and binding.module.resolve(value) in call.names
             ):
-                found = conditions(binding.node, binding.module) + found
-    return found + conditions(call.node, call.module)
+                tests = conditions(binding.node, binding.module) + tests
+    return tests + conditions(call.node, call.module)
 
 
 def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[Condition]:

@@ -173,13 +173,15 @@ def _only_overrides(module: Module) -> bool:
 
 
 def _changed(module: Module, program: Program) -> frozenset[str] | None:
-    """Return what the program of some overrides recomputes: `steps //= processes`; None without."""
+    """Return the names the program of some overrides recomputes: `steps //= processes`; or None."""
     names = module.scope.bindings.keys() & _OVERRIDES
     for other in program.modules:
         bindings = other.scope.bindings
         if other is not module and len(names & bindings.keys()) >= 3:
             return frozenset(
-                n for n, found in bindings.items() if "augment" in [b.kind for b in found]
+                n
+                for n, assignments in bindings.items()
+                if "augment" in [b.kind for b in assignments]
             )
     return None
 

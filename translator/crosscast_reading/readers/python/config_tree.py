@@ -44,20 +44,20 @@ def assigned(module: Module, start: Mapping[str, Tree] | None = None) -> Tree:
     for statement in module.tree.body:
         match statement:
             case ast.Assign(targets=[target], value=value):
-                found = tree_of(value, module)
+                tree = tree_of(value, module)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                found = tree_of(value, module)
+                tree = tree_of(value, module)
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=target, attr="update" | "merge")) as call
             ):
-                found = tree_of(call.args[0], module) if call.args else _called(call, module)
-                before = Tree(found.span, keys=keys).section(*_path(target))
-                found = merged(before, found)
+                tree = tree_of(call.args[0], module) if call.args else _called(call, module)
+                before = Tree(tree.span, keys=keys).section(*_path(target))
+                tree = merged(before, tree)
             case _:
                 continue
-        found.key = module.span(target)
+        tree.key = module.span(target)
         if path := _path(target):
-            _put(keys, path, found)
+            _put(keys, path, tree)
     return Tree(module.span(module.tree.body[0]), keys=keys)
 
 
@@ -77,16 +77,16 @@ def _path(target: ast.expr) -> tuple[str, ...]:
     return (target.id, *reversed(keys))
 
 
-def _put(keys: dict[str, Tree], path: tuple[str, ...], found: Tree) -> None:
+def _put(keys: dict[str, Tree], path: tuple[str, ...], tree: Tree) -> None:
     """Put a value under a path of keys; sections on the way are copied, not changed."""
     name, *rest = path
     if not rest:
-        keys[name] = found
+        keys[name] = tree
         return
     section = keys.get(name)
     inner = dict((section.keys or {}) if section is not None else {})
-    _put(inner, tuple(rest), found)
-    keys[name] = Tree(section.span if section is not None else found.span, keys=inner)
+    _put(inner, tuple(rest), tree)
+    keys[name] = Tree(section.span if section is not None else tree.span, keys=inner)
 
 
 def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
@@ -121,13 +121,13 @@ def _made_lazily(node: ast.Call, module: Module) -> ast.expr | None:
 def _mapping(node: ast.Dict, module: Module, depth: int, span: Span) -> Tree:
     keys: dict[str, Tree] = {}
     for key, value in zip(node.keys, node.values, strict=True):
-        found = tree_of(value, module, depth + 1)
+        tree = tree_of(value, module, depth + 1)
         match key:
             case None:
-                keys |= found.keys or {}
+                keys |= tree.keys or {}
             case ast.Constant(value=name):
-                found.key = module.span(key)
-                keys[str(name)] = found
+                tree.key = module.span(key)
+                keys[str(name)] = tree
     return Tree(span, keys=keys)
 
 
@@ -136,12 +136,12 @@ def _called(node: ast.Call, module: Module, depth: int = 0) -> Tree:
     for argument in node.args[:1]:
         keys |= tree_of(argument, module, depth + 1).keys or {}
     for keyword in node.keywords:
-        found = tree_of(keyword.value, module, depth + 1)
+        tree = tree_of(keyword.value, module, depth + 1)
         if keyword.arg is None:
-            keys |= found.keys or {}
+            keys |= tree.keys or {}
         else:
-            found.key = module.span(keyword)
-            keys[keyword.arg] = found
+            tree.key = module.span(keyword)
+            keys[keyword.arg] = tree
     return Tree(module.span(node), keys=keys)
 
 

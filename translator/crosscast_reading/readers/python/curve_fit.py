@@ -105,9 +105,9 @@ def _curve(rate: _Memory, lengths: list[int]) -> Curve | None:
         return Curve(name="constant", peak=highest) if _stays(rate, highest) else None
     warmups = list(_warmups(rate, highest, lengths))
     for warm in warmups:
-        found = _after(warm, rate, lengths)
-        if found is not None:
-            return found
+        curve = _after(warm, rate, lengths)
+        if curve is not None:
+            return curve
     return _other(rate, warmups[0], highest)
 
 
@@ -150,14 +150,14 @@ def _after(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
         if warm.warmup and _follows(root, [(step + ahead, value) for step, value in later]):
             return replace(root, total=None, late=False)
     for ends in _ends(lengths, _stop(rate)):
-        found = [
+        falls = [
             curve
             for total in ends
             for start in (("warmup_end", "start") if warm.warmup else ("warmup_end",))
             for curve in _falls(replace(warm, total=total, decay_from=start), rate, later)
         ]
-        if found:
-            return max(found, key=lambda curve: _rank(curve, rate, lengths))
+        if falls:
+            return max(falls, key=lambda curve: _rank(curve, rate, lengths))
     return _held(warm, rate, lengths)
 
 
@@ -185,8 +185,8 @@ def _ends(lengths: list[int], stop: int = 0) -> Iterator[list[int]]:
     """Yield the steps at which a fall may end, the more likely ones first."""
     near = {length + shift for length in (*lengths, stop) for shift in (-1, 0, 1)}
     sums = {first + second for first in lengths for second in lengths} - near
-    for found in (near, sums):
-        yield sorted(found)
+    for steps in (near, sums):
+        yield sorted(steps)
 
 
 def _falls(curve: Curve, rate: _Memory, later: list[tuple[int, float]]) -> Iterator[Curve]:
@@ -276,9 +276,9 @@ def _held(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
     after = moved.known()
     for total in next(_ends(shorter)):
         start = Curve(name="", peak=warm.peak, total=total)
-        for found in _falls(start, moved, after):
+        for fall in _falls(start, moved, after):
             hold = last - warm.warmup
-            return replace(found, warmup=warm.warmup, start=warm.start, hold=hold, total=None)
+            return replace(fall, warmup=warm.warmup, start=warm.start, hold=hold, total=None)
     return None
 
 

@@ -111,7 +111,7 @@ def _behind(condition: Condition) -> Iterator[str]:
 
 
 def decide(
-    found: Sequence[Condition],
+    conditions: Sequence[Condition],
     switch: ast.expr | None,
     module: Module,
     wanted: frozenset[str] = PRECISION,
@@ -121,7 +121,7 @@ def decide(
     """Return who decides about something.
 
     Args:
-        found: the conditions around it, outermost first; the innermost is told first.
+        conditions: the conditions around it, outermost first; the innermost is told first.
         switch: what an argument such as `enabled=` gets.
         module: of the switch.
         wanted: words of the conditions that matter.
@@ -129,7 +129,7 @@ def decide(
     """
     tests = [
         test
-        for test in reversed(found)
+        for test in reversed(conditions)
         if is_about(test, wanted) or (unnamed and (_is_about_nothing(test) or _is_place(test)))
     ]
     if switch is not None:

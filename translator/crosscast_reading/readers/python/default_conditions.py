@@ -54,7 +54,7 @@ def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | N
     if is_combination(node):
         return of_combination(node, lambda part: truth_by_default(part, module, depth))
     answers = (answer(node, module, depth) for answer in _ANSWERS)
-    return next((found for found in answers if found is not None), None)
+    return next((value for value in answers if value is not None), None)
 
 
 def _of_flag(node: ast.expr, module: Module, _depth: int) -> bool | None:
@@ -95,12 +95,12 @@ def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
             pass
         case _:
             return None
-    found = list(definitions(name, module))
-    values = [binding.value for binding in found if binding.kind == "assign"]
+    bindings = list(definitions(name, module))
+    values = [binding.value for binding in bindings if binding.kind == "assign"]
     if not all(isinstance(value, ast.Constant) for value in values):
         return None
     never: list[bool] = []
-    for binding in found:
+    for binding in bindings:
         value = binding.value.value if isinstance(binding.value, ast.Constant) else None
         if (value == wanted) if wanted is not None else bool(value):
             around = conditions(binding.node, binding.module, callers=False)
@@ -146,15 +146,15 @@ _ANSWERS = (exists_by_default, _compared, _of_flag, _by_assignment, _of_evaluati
 def _made(node: ast.expr, module: Module, depth: int) -> bool | None:
     if depth >= _HOPS:  # `if scaler is None: scaler = GradScaler()` refers to itself
         return None
-    found = list(definitions(node, module))
-    match found:
+    bindings = list(definitions(node, module))
+    match bindings:
         case [Binding(kind="parameter", node=ast.arg())]:
-            given = module.program.arguments_for(found[0])
+            given = module.program.arguments_for(bindings[0])
             answers = {_made(inner, where, depth + 1) for inner, where in given}
             return answers.pop() if len(answers) == 1 else None
-    made = [binding for binding in found if isinstance(binding.value, ast.Call)]
-    empty = [b for b in found if isinstance(b.value, ast.Constant) and b.value.value is None]
-    if not empty or len(made) + len(empty) < len(found):
+    made = [binding for binding in bindings if isinstance(binding.value, ast.Call)]
+    empty = [b for b in bindings if isinstance(b.value, ast.Constant) and b.value.value is None]
+    if not empty or len(made) + len(empty) < len(bindings):
         return None
     answers = {
         runs_by_default(binding.node, binding.module, callers=False, depth=depth + 1)

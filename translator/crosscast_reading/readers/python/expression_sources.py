@@ -41,7 +41,7 @@ class ExpressionSources:
 
 def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
     """Return the sources of an expression, as far as the given files show them."""
-    found = ExpressionSources()
+    sources = ExpressionSources()
     seen: set[ast.AST] = set()
     queue: list[tuple[ast.AST, Module, int]] = [(node, module, 0)]
     while queue:
@@ -51,16 +51,16 @@ def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
             continue
         seen.add(here)
         if _is_long(here):
-            found.texts.append(getattr(here, "name", ""))
+            sources.texts.append(getattr(here, "name", ""))
             continue
-        found.places.append((here, where))
-        found.texts.append(_code(here, where))
+        sources.places.append((here, where))
+        sources.texts.append(_code(here, where))
         nodes = list(walk(here))
-        found.calls += [where.call(inner) for inner in nodes if isinstance(inner, ast.Call)]
+        sources.calls += [where.call(inner) for inner in nodes if isinstance(inner, ast.Call)]
         if depth < _DEPTH:
             for inner in nodes:
                 queue += [(n, m, depth + 1) for n, m in _behind(inner, where)]
-    return found
+    return sources
 
 
 def _is_long(node: ast.AST) -> bool:
@@ -80,7 +80,7 @@ def _code(node: ast.AST, module: Module) -> str:
 
 
 def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
-    found: list[tuple[ast.AST, Module]] = []
+    places: list[tuple[ast.AST, Module]] = []
     if isinstance(node, ast.Call):
         call = module.call(node)
         function = module.program.function(call)
@@ -101,12 +101,12 @@ def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
             case Binding(kind="assign" | "augment", value=ast.expr() as value):
                 around = branches(value, binding.module, callers=False)
                 if all(c.default is not False or not _chooses(c.node) for c in around):
-                    found.append((value, binding.module))
+                    places.append((value, binding.module))
             case Binding(kind="function" | "class"):
-                found.append((binding.node, binding.module))
+                places.append((binding.node, binding.module))
             case Binding(kind="parameter", node=ast.arg()):
-                found += module.program.arguments_for(binding)
-    return found
+                places += module.program.arguments_for(binding)
+    return places
 
 
 def _chooses(node: ast.expr) -> bool:

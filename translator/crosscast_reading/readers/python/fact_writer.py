@@ -132,7 +132,7 @@ def content(value: Value | None) -> object:
 
 
 def word_of_type(value: object) -> str:
-    """Return what a recipe calls a type, `fp8` for those; empty for any other name."""
+    """Return the word of a recipe for a type, `fp8` for those; empty for any other name."""
     if isinstance(value, Symbol):
         value = last(value.name)
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
@@ -143,24 +143,24 @@ def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
     """Return the types that an expression can be, and the default type (or empty)."""
     module = module.owner_of(node)
     value = evaluate(node, module)
-    found: dict[str, None] = {}
+    dtypes: dict[str, None] = {}
     default = ""
     if isinstance(value, Choice):
         words = [word_of_type(_inner(option)) for _, option in value.options]
-        found.update(dict.fromkeys(filter(None, words)))
+        dtypes.update(dict.fromkeys(filter(None, words)))
         device = any("is_bf16_supported" in condition for condition, _ in value.options)
         default = "bf16_or_fp16" if device else words[0] if _by_flag(value) else ""
     else:
         default = word_of_type(_inner(value))
         if default:
-            found[default] = None
+            dtypes[default] = None
     for dtype in _mentioned(node, module, 0):
-        found.setdefault(dtype)
-    if not default and len(found) == 1:
-        default = next(iter(found))
-    if set(found) >= set(HALVES) and "is_bf16_supported" in _behind(node, module):
+        dtypes.setdefault(dtype)
+    if not default and len(dtypes) == 1:
+        default = next(iter(dtypes))
+    if set(dtypes) >= set(HALVES) and "is_bf16_supported" in _behind(node, module):
         default = "bf16_or_fp16"
-    return tuple(found), default
+    return tuple(dtypes), default
 
 
 def _inner(value: Value) -> object:
@@ -204,8 +204,8 @@ def _behind(node: ast.AST, module: Module, depth: int = 0) -> str:
 
 def _function_text(node: ast.expr, module: Module) -> str:
     """Return the function of the program that a call runs, as text; empty if there is none."""
-    found = module.program.function(module.call(node)) if isinstance(node, ast.Call) else None
-    return found[0].text(found[1]) if found is not None else ""
+    function = module.program.function(module.call(node)) if isinstance(node, ast.Call) else None
+    return function[0].text(function[1]) if function is not None else ""
 
 
 def trains(program: Program) -> bool:

@@ -39,10 +39,10 @@ class FrameworkReader:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the framework, except PyTorch, which has its own readers."""
-        found = weigh(program)
-        if not found:
+        main_framework = weigh(program)
+        if not main_framework:
             return
-        framework, span = found
+        framework, span = main_framework
         if framework != "pytorch" and framework not in _RETIRED:
             yield fact_of("framework", Known(framework, "presence"), span, reader=NAME)
         if framework == "tensorflow":
@@ -63,17 +63,17 @@ def framework_of(program: Program) -> str:
     """Return the framework that a program trains with; empty if it uses none."""
     known = _KNOWN.get(program)
     if known is None:
-        found = weigh(program)
-        known = _KNOWN[program] = found[0] if found else ""
+        main_framework = weigh(program)
+        known = _KNOWN[program] = main_framework[0] if main_framework else ""
     return known
 
 
 def retired(program: Program) -> Diagnostic | None:
     """Return the note (CC913) about a discontinued framework, if the program trains with it."""
-    found = weigh(program)
-    if found is None or found[0] not in _RETIRED:
+    main_framework = weigh(program)
+    if main_framework is None or main_framework[0] not in _RETIRED:
         return None
-    framework, span = found
+    framework, span = main_framework
     name = _RETIRED[framework]
     return Diagnostic(
         code="CC913",

@@ -51,7 +51,7 @@ def tell_fused_clip(writer: FactWriter, program: Program) -> None:
 
 
 def clipped_again(facts: Sequence[Fact], program: Program) -> list[Fact]:
-    """Return what is known of the clips of a loop whose optimizer may clip again.
+    """Return the facts known of the clips of a loop whose optimizer may clip again.
 
     The smaller of two bounds on the same norm counts.
     """
@@ -80,8 +80,8 @@ def _opened(fact: Fact) -> Fact:
 
 
 def _calls(program: Program) -> list[Call]:
-    found = calls_matching(program, _LAMB)
-    return [call for call in found if runs_by_default(call.node, call.module) is not False]
+    calls = calls_matching(program, _LAMB)
+    return [call for call in calls if runs_by_default(call.node, call.module) is not False]
 
 
 def _limit(call: Call) -> float | None:

@@ -77,20 +77,20 @@ class JaxReader:
 
 
 def _optimizers(program: Program) -> Iterator[Fact]:
-    found = []
+    optimizers = []
     for name, call in calls_of(program):
         if _OPTIMIZERS.fullmatch(name):
             shown = "adam" if last(name) in ("scale_by_adam", "amsgrad") else last(name)
-            found.append(optimizer_call(call, name, family_of(shown)))
-    for optimizer in with_subjects(found):
+            optimizers.append(optimizer_call(call, name, family_of(shown)))
+    for optimizer in with_subjects(optimizers):
         call = optimizer.call
         yield from facts_of(optimizer, NAME)
         beta = value_of(call.bound().get("beta"), call.module)
         yield from _told("optimizer.momentum", beta, call, optimizer.subject)
         yield from schedule_facts(optimizer, NAME, stepped="step")
-    if found:
+    if optimizers:
         yield from _given_rates(program)
-        span = found[0].call.module.span(found[0].call.node)
+        span = optimizers[0].call.module.span(optimizers[0].call.node)
         yield fact_of("zero_grad.where", Known("functional"), span, reader=NAME)
 
 

@@ -45,27 +45,27 @@ def canonical(name: str) -> str:
     if name.startswith("tf_keras."):
         return name[len("tf_") :]
     if package_of_name(name) not in TRAINING:  # `horovod.tensorflow.keras` is of Horovod
-        found = _HIDDEN.match(name)
-        if found:
-            return f"{_WHOLE[found.group(1)]}.{name[found.end() :]}"
+        match = _HIDDEN.match(name)
+        if match:
+            return f"{_WHOLE[match.group(1)]}.{name[match.end() :]}"
     return name
 
 
 def calls_of(program: Program) -> tuple[Named, ...]:
     """Return every call with each of its canonical names, in the order of the text."""
-    found = _INDEX.get(program)
-    if found is None:
+    calls = _INDEX.get(program)
+    if calls is None:
         idle = _idle(program)
         by_mode = {m for m in program.modules if "ModeKeys." in m.source.text}
-        found = tuple(
+        calls = tuple(
             (canonical(name), call)
             for call in program.calls()
             if not idle or _top(call.node, call.module) not in idle
             if call.module not in by_mode or not _only_predicts(call)
             for name in call.names or ("",)
         )
-        _INDEX[program] = found
-    return found
+        _INDEX[program] = calls
+    return calls
 
 
 _MODES = (".PREDICT", ".INFER", ".EVAL")

@@ -33,7 +33,7 @@ def batch_facts(program: Program, reader: str) -> Iterator[Fact]:
 
 
 def _cut(program: Program) -> str | None:
-    """Return what a loop over micro-batches cuts a batch into, as text; None if it does not."""
+    """Return the parts that a loop over micro-batches cuts a batch into, as text; None without."""
     overs = [
         loop.over
         for step in training_steps(program)
@@ -63,7 +63,7 @@ def _batch(writer: FactWriter, program: Program) -> None:
 
 
 def _kept(loader: Call) -> str:
-    """Return what a loader says of a short last batch, as it is written."""
+    """Return the argument of a loader about a short last batch, as it is written."""
     said = loader.bound().get("drop_last")
     return loader.module.text(said) if said is not None else "False"
 

@@ -123,7 +123,7 @@ def _of_bindings(value: LossValue) -> Origin:
 
 
 def assigned(binding: Binding, value: LossValue) -> Iterator[LossValue | Updated | None]:
-    """Yield what one of several assignments gives to a name; None if it is not followed."""
+    """Yield the values that one of several assignments gives to a name; None if not followed."""
     module = binding.module
     match binding:
         case Binding(kind="parameter", node=ast.arg() as parameter):
@@ -141,7 +141,7 @@ def assigned(binding: Binding, value: LossValue) -> Iterator[LossValue | Updated
 
 
 def _given(binding: Binding, parameter: ast.arg, value: LossValue) -> Iterator[LossValue | None]:
-    """Yield what the call on the way gives for a parameter, or every call of the function."""
+    """Yield the value of a parameter in the call on the way, or in every call of the function."""
     module = binding.module
     if value.calls:
         call = value.calls[-1]
@@ -188,8 +188,8 @@ def _of_entry(value: LossValue) -> Origin:
 
 def _of_literal(value: LossValue, key: str | int) -> OneOf | None:
     parts = entry(value.node, value.module, key, attribute=False)
-    found = tuple(value.over(value.node, part, where) for part, where in parts)
-    return OneOf(value, found) if found else None
+    values = tuple(value.over(value.node, part, where) for part, where in parts)
+    return OneOf(value, values) if values else None
 
 
 def _entry_assigned(binding: Binding, value: LossValue) -> LossValue | None:
@@ -221,7 +221,7 @@ def is_criterion(call: Call) -> bool:
 
 
 def _operated(value: LossValue, call: Call) -> After | None:
-    """Return what a function or a method is applied to that leaves a loss one, or reduces it."""
+    """Return the operand of a function or a method that leaves a loss one, or reduces it."""
     node, method = call.node, call.method
     names = tuple(map(canonical, call.names))
     data = next((given for name, given in call.bound().items() if name in _DATA), None)
@@ -242,11 +242,11 @@ def _operation(word: str) -> Operation:
 
 
 def _returned_by(call: Call, value: LossValue) -> OneOf | None:
-    """Return what a function of the program returns, the `forward` of a model; not None."""
-    found = _function(call)
-    if found is None:
+    """Return the values that a function of the program returns, a model's `forward`; not None."""
+    definition = _function(call)
+    if definition is None:
         return None
-    module, function = found
+    module, function = definition
     if function in value.functions:  # it calls itself: what else it returns is known
         return OneOf(value, ())
     parts = (value.into(call.node, function, each, module) for each in returns(module, function))
@@ -255,13 +255,13 @@ def _returned_by(call: Call, value: LossValue) -> OneOf | None:
 
 def _function(call: Call) -> tuple[Module, Function] | None:
     program = call.module.program
-    found = program.function(call)
-    if found is None and call.name.endswith(".__call__"):
-        found = program.function_named(f"{_wrapped(call.node.func, call.module)}.forward")
-    if found is None and call.method == "apply" and call.receiver is not None:
+    definition = program.function(call)
+    if definition is None and call.name.endswith(".__call__"):
+        definition = program.function_named(f"{_wrapped(call.node.func, call.module)}.forward")
+    if definition is None and call.method == "apply" and call.receiver is not None:
         made = call.module.resolve(call.receiver)  # a torch.autograd.Function
-        found = program.function_named(f"{made}.forward")
-    return found
+        definition = program.function_named(f"{made}.forward")
+    return definition
 
 
 def _wrapped(node: ast.expr, module: Module) -> str:

@@ -125,8 +125,8 @@ def smoothing_of(maker: Call) -> Value | None:
 
 def _argument_made_by(pattern: re.Pattern[str], maker: Call) -> Call | None:
     """Return the one call that a loss or a function has its labels from, if its name matches."""
-    found = list(_calls_behind(maker.bound().get("label"), maker.module))
-    call = found[0] if len(found) == 1 else None
+    calls = list(_calls_behind(maker.bound().get("label"), maker.module))
+    call = calls[0] if len(calls) == 1 else None
     return call if call is not None and _is_named(pattern, call) else None
 
 

@@ -40,13 +40,13 @@ Seen = dict[tuple[object, ...], list[Found] | None]
 
 
 def sources(node: ast.expr, module: Module) -> list[Found]:
-    """Return what the value of a loss comes from, whichever calls of the program lead to it."""
+    """Return the sources of the value of a loss, whichever calls of the program lead to it."""
     value = LossValue(node, module)
     return _sources(value, {}) or [_itself(value)]
 
 
 def returned_sources(module: Module, function: Function, key: str | int) -> list[Found]:
-    """Return what the losses come from that a function returns, nothing where it returns nothing.
+    """Return the sources of the losses that a function returns, nothing where it returns nothing.
 
     Args:
         module: The module of the function.
@@ -55,9 +55,9 @@ def returned_sources(module: Module, function: Function, key: str | int) -> list
     """
     given = [each for node in returns(module, function) for each in _branches(node)]
     return [
-        found
+        loss
         for node in given
-        for found in _sources(LossValue(node, module, key), {}) or sources(node, module)
+        for loss in _sources(LossValue(node, module, key), {}) or sources(node, module)
     ]
 
 
@@ -71,17 +71,17 @@ def _branches(node: ast.expr) -> list[ast.expr]:
 
 
 def _sources(value: LossValue, seen: Seen) -> list[Found] | None:
-    """Return what a value comes from, nothing if that is known already: a function calls itself.
+    """Return the sources of a value, nothing if they are known already: a function calls itself.
 
     Of an entry of a container that is not followed None is returned, of any other value itself.
     """
     key = (value.node, value.key, value.calls)
     if key not in seen:
         seen[key] = []
-        found = _of_origin(value, origin(value), seen)
-        if found is None and value.key is None:
-            found = [_itself(value)]
-        seen[key] = None if found is None else list(dict.fromkeys(found))
+        losses = _of_origin(value, origin(value), seen)
+        if losses is None and value.key is None:
+            losses = [_itself(value)]
+        seen[key] = None if losses is None else list(dict.fromkeys(losses))
     return seen[key]
 
 
@@ -98,7 +98,7 @@ def _of_origin(value: LossValue, source: Origin, seen: Seen) -> list[Found] | No
         case After(operation="divide" | "cast" | "scale", inner=inner):
             return _sources(inner, seen)
         case After(operation="mean" | "sum", inner=inner):
-            return [_reduced(found, source) for found in _sources(inner, seen) or ()]
+            return [_reduced(inner_loss, source) for inner_loss in _sources(inner, seen) or ()]
         case Criterion(call=call) if (loss := loss_of_call(call)) is not None:
             place = 0 if gives_probabilities(call) else None
             return [loss] if source.value.key == place else None
@@ -106,7 +106,7 @@ def _of_origin(value: LossValue, source: Origin, seen: Seen) -> list[Found] | No
 
 
 def _of_object(value: LossValue) -> list[Found] | None:
-    """Return what an object computes that is called."""
+    """Return the loss that a called object computes."""
     match value:
         case LossValue(node=ast.Call(func=function), key=None):
             made = evaluate(function, value.module)
@@ -116,21 +116,21 @@ def _of_object(value: LossValue) -> list[Found] | None:
 
 
 def _of_parts(source: OneOf, seen: Seen) -> list[Found] | None:
-    """Return what all parts come from; None if one of them is not followed."""
-    found: list[Found] = []
+    """Return the sources of all parts; None if one of them is not followed."""
+    losses: list[Found] = []
     for part in source.parts:
         match part:
             case LossValue() if (known := _sources(part, seen)) is not None:
-                found += known
+                losses += known
             case Updated() if _changes_nothing(part):
                 pass
             case _:
                 return None
-    return found
+    return losses
 
 
 def _of_many(source: OneOf) -> list[Found] | None:
-    """Return what a name with many values comes from: all loops that share it ask for the same."""
+    """Return the sources of a name with many values: all loops that share it ask for the same."""
     known = _kept(source.value.module)
     key = (source.value.calls, tuple((each.node, each.path) for each in source.bindings))
     if key not in known:
@@ -141,7 +141,7 @@ def _of_many(source: OneOf) -> list[Found] | None:
 
 @once
 def _kept(module: Module) -> Seen:
-    """Return what names with many values of a module were found to come from so far."""
+    """Return the sources found so far of the names with many values of a module."""
     return {}
 
 
@@ -156,10 +156,10 @@ def _changes_nothing(update: Updated) -> bool:
     return False
 
 
-def _reduced(found: Found, reduction: After) -> Found:
+def _reduced(loss: Found, reduction: After) -> Found:
     """Return a loss after a reduction."""
-    if not found.by_element:
-        return found
+    if not loss.by_element:
+        return loss
     if reduction.operation == "mean" and reduction.whole:
-        return replace(found, by_element=False)
-    return Found("", found.text, found.place)
+        return replace(loss, by_element=False)
+    return Found("", loss.text, loss.place)

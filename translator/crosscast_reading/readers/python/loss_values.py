@@ -51,7 +51,7 @@ class LossValue:
         return replace(self, node=node, key=key)
 
     def over(self, passed: ast.AST, node: ast.expr, module: Module) -> LossValue:
-        """Return what an assignment gives, which is passed on the way."""
+        """Return the value that an assignment gives, which is passed on the way."""
         followed = self.followed | {(id(passed), self.calls)}
         return replace(self, node=node, module=module, key=None, followed=followed)
 
@@ -60,7 +60,7 @@ class LossValue:
         return (id(assignment), self.calls) in self.followed
 
     def into(self, call: ast.Call, function: Function, node: ast.expr, module: Module) -> LossValue:
-        """Return what the function returns that a call runs."""
+        """Return the value returned by the function that a call runs."""
         return replace(
             self,
             node=node,

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 def losses_of(step: TrainingStep, reader: str) -> Iterator[Fact]:
     """Yield the facts about the loss of the backward passes that run by default."""
     passes = [e for e in step.of("backward") if e.by_default and "functional" not in e.detail]
-    found: list[Found] = []
+    losses: list[Found] = []
     for event in passes:
         loss = differentiated(event)
         if loss is not None:
-            found += sources(loss, event.module)
-    yield from _facts(found, reader)
+            losses += sources(loss, event.module)
+    yield from _facts(losses, reader)
 
 
 def compiled_losses(calls: Iterator[Call], reader: str) -> Iterator[Fact]:
     """Yield the facts about the losses that `compile` of Keras' models is given."""
-    found: list[Found] = []
+    losses: list[Found] = []
     for call in calls:
         node = call.bound().get("loss")
         if node is None or call.method != "compile" or call.receiver is None:
@@ -46,8 +46,8 @@ def compiled_losses(calls: Iterator[Call], reader: str) -> Iterator[Fact]:
         value = evaluate(node, call.module)
         if _is_nothing(value):
             continue
-        found.append(loss_of_value(value, node, call.module))
-    yield from _facts(found, reader)
+        losses.append(loss_of_value(value, node, call.module))
+    yield from _facts(losses, reader)
 
 
 def returned_losses(
@@ -60,23 +60,25 @@ def returned_losses(
         key: The entry with the loss where they return a container.
         reader: The name of the reader.
     """
-    found = [each for module, function in hooks for each in returned_sources(module, function, key)]
-    yield from _facts(found, reader)
+    losses = [
+        each for module, function in hooks for each in returned_sources(module, function, key)
+    ]
+    yield from _facts(losses, reader)
 
 
-def _facts(found: list[Found], reader: str) -> Iterator[Fact]:
-    if not found:
+def _facts(losses: list[Found], reader: str) -> Iterator[Fact]:
+    if not losses:
         return
     writer = FactWriter(reader)
-    places = tuple(dict.fromkeys(loss.place for loss in found))
-    texts = list(dict.fromkeys(loss.text for loss in found))
-    kinds = {"" if loss.by_element else loss.kind for loss in found}
-    makers = {id(loss.maker.node): loss.maker for loss in found if loss.maker is not None}
+    places = tuple(dict.fromkeys(loss.place for loss in losses))
+    texts = list(dict.fromkeys(loss.text for loss in losses))
+    kinds = {"" if loss.by_element else loss.kind for loss in losses}
+    makers = {id(loss.maker.node): loss.maker for loss in losses if loss.maker is not None}
     if "" in kinds or len(kinds) > 1 or len({_settings(maker) for maker in makers.values()}) > 1:
-        own = "a recipe has no such settings" if found[0].is_set else "it is the program's own"
+        own = "a recipe has no such settings" if losses[0].is_set else "it is the program's own"
         reason = "several losses" if len(texts) > 1 else own
         writer.unknown("loss.kind", reason, *places, expression=" and ".join(texts)[:200])
-        named = {loss.named for loss in found}
+        named = {loss.named for loss in losses}
         if len(named) == 1 and "" not in named:
             writer.say("loss.named", named.pop(), *places)
     else:

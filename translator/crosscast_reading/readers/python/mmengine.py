@@ -73,7 +73,7 @@ class MmengineReader:
 def _home(module: Module, tree: Tree) -> tuple[Span, ...]:
     """Return the place of the first setting that a configuration itself assigns."""
     every = (tree.keys or {}).values()
-    own = (found.home for found in every if found.span.file == module.source.name)
+    own = (entry.home for entry in every if entry.span.file == module.source.name)
     return next(own, (module.span(module.tree.body[0]),))
 
 

@@ -93,5 +93,5 @@ def named_loss(name: str, call: Call) -> str:
     arguments = call.node.args[0 if is_class else _VALUES :]
     if call.has_star or (arguments and len(call.bound()) < _count(call)):
         return ""
-    found = (word for pattern, fits, word in _NAMED if re.fullmatch(pattern, name) and fits(call))
-    return next(found, "")
+    words = (word for pattern, fits, word in _NAMED if re.fullmatch(pattern, name) and fits(call))
+    return next(words, "")

@@ -69,10 +69,10 @@ def optimizer_call(call: Call, name: str, family: str, *, coupled: bool = False)
     )
 
 
-def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
+def with_subjects(optimizers: Sequence[OptimizerCall]) -> list[OptimizerCall]:
     """Return the calls with subjects: one per variable, or one for each family that it can be."""
     groups: dict[tuple[str, str], list[OptimizerCall]] = {}
-    for place, optimizer in enumerate(found):
+    for place, optimizer in enumerate(optimizers):
         entry = _table_of(optimizer)
         key = (optimizer.where, entry or optimizer.variable or str(place))
         if not entry and any(_same_block(optimizer, other) for other in groups.get(key, ())):
@@ -97,13 +97,13 @@ def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
     return result
 
 
-def called(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
+def called(optimizers: Sequence[OptimizerCall]) -> list[OptimizerCall]:
     """Return the optimizers without those of functions of a script that nothing mentions.
 
     If that leaves none, other files may call these functions, and all of them are returned.
     """
-    used = [optimizer for optimizer in found if not _is_idle(optimizer.call)]
-    return used or list(found)
+    used = [optimizer for optimizer in optimizers if not _is_idle(optimizer.call)]
+    return used or list(optimizers)
 
 
 def _is_idle(call: Call) -> bool:
@@ -140,11 +140,11 @@ def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:
 def rate_of(call: Call) -> ast.expr | None:
     """Return the learning rate argument of an optimizer."""
     bound = call.bound()
-    found = next((bound[name] for name in _WORDS[_RATE] if name in bound), None)
-    if found is None and not call.parameters() and len(call.node.args) == 1:
+    rate = next((bound[name] for name in _WORDS[_RATE] if name in bound), None)
+    if rate is None and not call.parameters() and len(call.node.args) == 1:
         first = call.node.args[0]  # the rate comes first if the signature is unknown
         return None if isinstance(first, ast.Starred) else first
-    return found
+    return rate
 
 
 def facts_of(
@@ -200,11 +200,11 @@ def number(
     )
 
 
-def only_under(optimizer: OptimizerCall, found: Sequence[OptimizerCall]) -> tuple[str, ...]:
+def only_under(optimizer: OptimizerCall, optimizers: Sequence[OptimizerCall]) -> tuple[str, ...]:
     """Return the conditions of an optimizer with a schedule that is made without one elsewhere."""
     others = [
         other
-        for other in found
+        for other in optimizers
         if other is not optimizer
         and (other.where, other.variable) == (optimizer.where, optimizer.variable)
     ]

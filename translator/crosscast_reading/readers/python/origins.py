@@ -67,8 +67,8 @@ def root_of(node: ast.expr) -> str:
 
 def origin(node: ast.expr, module: Module, depth: int = 0) -> Who:
     """Return flag, config or caller; `always` if the value is fixed in the source."""
-    found = {_leaf(leaf, module, depth) for leaf in leaves(node)}
-    return next((who for who in _ORDER if who in found), "always")
+    origins = {_leaf(leaf, module, depth) for leaf in leaves(node)}
+    return next((who for who in _ORDER if who in origins), "always")
 
 
 @overload
@@ -152,8 +152,8 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
     own = isinstance(node, ast.Attribute) and module.text(node.value) == "self"
     if own and isinstance(value, Unknown) and not bindings:
         return "config"  # what a base class in another file sets
-    found = {who for binding in bindings for who in _of_binding(binding, node, depth)}
-    return next((who for who in _ORDER if who in found), "always")
+    origins = {who for binding in bindings for who in _of_binding(binding, node, depth)}
+    return next((who for who in _ORDER if who in origins), "always")
 
 
 def _is_nested(node: ast.expr) -> bool:
@@ -190,23 +190,23 @@ def _of_binding(binding: Binding, use: ast.expr, depth: int) -> list[Who]:
             return _of_parameter(binding, name, depth)
         case Binding(kind="assign" | "with", value=ast.expr() as value):
             deeper = depth + 1 if _is_transparent(value, binding.module) else _DEPTH
-            found = [origin(value, binding.module, deeper)]
+            origins = [origin(value, binding.module, deeper)]
             for test in tests_around(binding.node, binding.module):
                 if not _within(use, test):
-                    found.append(origin(test, binding.module, depth + 1))
-            return found
+                    origins.append(origin(test, binding.module, depth + 1))
+            return origins
     return []
 
 
 def tests_around(node: ast.AST, module: Module) -> list[ast.expr]:
     """Return the tests of the branches that a node stands in within its function."""
-    found = []
+    tests = []
     here = module.parent(node)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(here, ast.If):
-            found.append(here.test)
+            tests.append(here.test)
         here = module.parent(here)
-    return found
+    return tests
 
 
 def _is_transparent(node: ast.expr, module: Module) -> bool:

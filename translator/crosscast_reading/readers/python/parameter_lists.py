@@ -40,8 +40,8 @@ def _all_of(node: ast.expr, module: Module, depth: int) -> bool:
                 one.iter, module, depth + 1
             )
         case ast.Name():
-            found = [place for place in chase(node, module) if place[0] is not node]
-            values = [place for place in found if not isinstance(place[0], ast.Name)]
+            places = [place for place in chase(node, module) if place[0] is not node]
+            values = [place for place in places if not isinstance(place[0], ast.Name)]
             return bool(values) and all(_all_of(n, m, depth + 1) for n, m in values)
     return False
 

@@ -54,8 +54,8 @@ def _restoring(module: Module) -> Iterator[Function | None]:
         match node.func:
             case ast.Attribute(value=target, attr=what) if what in _MOVES:
                 if what == "backward" or (node.args and is_weight(target, module)):
-                    found = by_function.setdefault(module.function_of(node), [])
-                    found.append((node.lineno, what, module.text(target)))
+                    moves = by_function.setdefault(module.function_of(node), [])
+                    moves.append((node.lineno, what, module.text(target)))
     for function, calls in by_function.items():
         passes = [line for line, what, _ in calls if what == "backward"]
         moved = [(line, on) for line, what, on in calls if what == "add_"]

@@ -85,8 +85,8 @@ def site(
         also: further conditions, under which `chosen` names the type.
         wanted: words of the conditions that matter.
     """
-    found = list(dict.fromkeys((*branches(node, module), *also)))
-    decision = decide(found, switch, module, wanted, unnamed=True)
+    conditions = list(dict.fromkeys((*branches(node, module), *also)))
+    decision = decide(conditions, switch, module, wanted, unnamed=True)
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))
         if who != "always":
@@ -102,9 +102,9 @@ def site(
         mode=mode,
         default=default,
         switch=shown,
-        around=tuple(c.module.span(c.node) for c in found if c.text in decision.under)
+        around=tuple(c.module.span(c.node) for c in conditions if c.text in decision.under)
         + reached_by(node, module),
-        possible=decision.who != "never" and all(test.certain is not False for test in found),
+        possible=decision.who != "never" and all(test.certain is not False for test in conditions),
         argument=switch,
     )
 
@@ -118,10 +118,10 @@ def types_in(value: Value | None) -> tuple[str, ...]:
         case Symbol(name=name):
             words.append(last(name))
         case Choice(options=options):
-            found = [dtype for _, option in options for dtype in types_in(option)]
-            return tuple(dict.fromkeys(found))
-    found = [next((kind for kind, form in _FORMS if form.search(word)), "") for word in words]
-    return tuple(filter(None, found))
+            dtypes = [dtype for _, option in options for dtype in types_in(option)]
+            return tuple(dict.fromkeys(dtypes))
+    dtypes = [next((kind for kind, form in _FORMS if form.search(word)), "") for word in words]
+    return tuple(filter(None, dtypes))
 
 
 def precision_facts(

@@ -155,7 +155,7 @@ def _computed(compute: Compute, stand_ins: StandIns) -> _Computed | None:
 def _limits(rate: Callable[[int], float], world: RateWorld, *, by_epoch: bool) -> set[float]:
     """Return the numbers that a rate is computed with at several steps, and their epochs' ends."""
     seen: set[float] = set()
-    found: set[float] = set()
+    limits: set[float] = set()
     waiting, tried = [0.0], set[float]()
     for _ in range(_ROUNDS):
         for step in waiting:
@@ -164,9 +164,9 @@ def _limits(rate: Callable[[int], float], world: RateWorld, *, by_epoch: bool) -
             seen |= here | world.limits
         per_epoch = 0 if by_epoch else world.stand_ins.per_epoch
         in_epochs = any(counted.unit == "epoch" for counted in world.progress)
-        found = seen | {n * per_epoch for n in seen if in_epochs and n < _LONG}
-        waiting = sorted(found - tried)[:_MOST_LIMITS]
-    return found
+        limits = seen | {n * per_epoch for n in seen if in_epochs and n < _LONG}
+        waiting = sorted(limits - tried)[:_MOST_LIMITS]
+    return limits
 
 
 def _seen(rate: Callable[[int], float], world: RateWorld, step: int) -> set[float]:
@@ -179,7 +179,7 @@ def _seen(rate: Callable[[int], float], world: RateWorld, step: int) -> set[floa
 
 
 def _certain(one: _Computed, other: _Computed) -> RateCurve:
-    """Return what two curves for different stand-ins agree in."""
+    """Return the curve of all that two curves for different stand-ins agree in."""
     (first, world, by_epoch), (second, elsewhere, _) = one, other
     epochs = (world.stand_ins.per_epoch, elsewhere.stand_ins.per_epoch)
 

@@ -106,7 +106,7 @@ class RateWorld:
         return self.stand_ins.per_epoch
 
     def read(self, node: ast.expr, module: Module) -> object:
-        """Return what a name, attribute or entry is at this step of the run."""
+        """Return the value of a name, attribute or entry at this step of the run."""
         if node in self._kept:
             return self._kept[node]
         if node in self._busy:
@@ -137,9 +137,9 @@ class RateWorld:
             return known[0]
         if parts_of(_name(node)) >= {"per", "epoch"}:
             return self.steps_of_epoch()
-        found = [] if isinstance(node, ast.Call) else list(definitions(node, module))
+        bindings = [] if isinstance(node, ast.Call) else list(definitions(node, module))
         try:
-            return self._defined(found, node, module)
+            return self._defined(bindings, node, module)
         except NoValueError:
             return self._stand_in(node)
 
@@ -153,10 +153,10 @@ class RateWorld:
             return self.position // per_epoch + counted.first
         return self.position % per_epoch + counted.first
 
-    def _defined(self, found: Sequence[Binding], use: ast.expr, module: Module) -> object:
+    def _defined(self, bindings: Sequence[Binding], use: ast.expr, module: Module) -> object:
         """Return the value of one of several assignments."""
         chosen: Binding | None = None
-        for binding in found:
+        for binding in bindings:
             here = use if binding.scope is module.scope_of(use) else None
             condition = condition_of(binding, here, binding.module)
             if condition is not None:
@@ -185,7 +185,7 @@ class RateWorld:
         raise NoValueError
 
     def _argument(self, binding: Binding, node: ast.arg) -> object:
-        """Return what the calls of a function give for a parameter, if all give the same."""
+        """Return the value that all calls of a function give for a parameter, if it is the same."""
         given = binding.module.program.arguments_for(binding)
         default = default_of(binding)
         if not given and default is not None:
@@ -240,8 +240,8 @@ def _known(value: Value, module: Module) -> tuple[object] | None:
         case Choice(options=((_, Known(value=content, flag=flag)), *_)) if flag:
             pass
         case Symbol(name=name):
-            found = module.program.function_named(name)
-            return (Closure(found[1], found[0]),) if found is not None else None
+            function = module.program.function_named(name)
+            return (Closure(function[1], function[0]),) if function is not None else None
         case _:
             return None
     return (content,) if _is_plain(content) else None

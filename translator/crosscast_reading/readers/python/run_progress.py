@@ -42,14 +42,16 @@ class Progress:
 
 
 def progress_of(node: ast.expr, module: Module) -> Progress | None:
-    """Return what a name counts; None if it is no counter."""
+    """Return the progress that a name counts; None if it is no counter."""
     if not isinstance(node, ast.Name | ast.Attribute):
         return None
-    found = _everywhere(node, module)
+    bindings = _everywhere(node, module)
     name = identifier(node)
-    if found or isinstance(node, ast.Name):
-        counted = next((p for b in found if (p := _of_binding(b, node, found)) is not None), None)
-        by_epoch = parts_of(name) & _EPOCHS and _is_left_to_callers(found)
+    if bindings or isinstance(node, ast.Name):
+        counted = next(
+            (p for b in bindings if (p := _of_binding(b, node, bindings)) is not None), None
+        )
+        by_epoch = parts_of(name) & _EPOCHS and _is_left_to_callers(bindings)
         return Progress("epoch") if counted is None and by_epoch else counted
     return Progress("run", 1 if name == "_step_count" else 0) if name in _STEPS else None
 
@@ -59,7 +61,7 @@ def _everywhere(node: ast.Name | ast.Attribute, module: Module) -> list[Binding]
 
     An attribute is also raised by other methods of its class.
     """
-    found = list(definitions(node, module))
+    bindings = list(definitions(node, module))
     if isinstance(node, ast.Attribute):
         text, owner = module.text(node), module.class_of(node)
         raised = [
@@ -67,24 +69,24 @@ def _everywhere(node: ast.Name | ast.Attribute, module: Module) -> list[Binding]
             for each in module.every(ast.AugAssign)
             if module.text(each.target) == text and module.class_of(each) is owner
         ]
-        return [*found, *raised]
-    homes = [binding.scope.home(node.id) for binding in found[:1]]
-    return [each for home in homes for each in home.bindings.get(node.id, found)]
+        return [*bindings, *raised]
+    homes = [binding.scope.home(node.id) for binding in bindings[:1]]
+    return [each for home in homes for each in home.bindings.get(node.id, bindings)]
 
 
-def _is_left_to_callers(found: list[Binding]) -> bool:
+def _is_left_to_callers(bindings: list[Binding]) -> bool:
     """Whether a name is a parameter of functions that the files given do not call."""
-    for binding in found:
+    for binding in bindings:
         match binding:
             case Binding(kind="parameter", node=ast.arg()):
                 if binding.module.program.arguments_for(binding):
                     return False
             case _:
                 return False
-    return bool(found)
+    return bool(bindings)
 
 
-def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progress | None:
+def _of_binding(binding: Binding, use: ast.expr, bindings: list[Binding]) -> Progress | None:
     if binding.kind == "loop":
         return _of_loop(binding)
     first = _counted_variable(binding, use)
@@ -95,10 +97,10 @@ def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progre
     rounds = _loop_around(binding.node, module) or module.function_of(binding.node)
     if not added or rounds is None:
         return None
-    first = _first_value(found) + (added if _is_before(binding, use, rounds) else 0)
+    first = _first_value(bindings) + (added if _is_before(binding, use, rounds) else 0)
     if parts_of(identifier(use)) & _EPOCHS:
         return Progress("epoch", first)
-    return Progress("within" if _is_reset(rounds, module, found) else "run", first)
+    return Progress("within" if _is_reset(rounds, module, bindings) else "run", first)
 
 
 def _counted_variable(binding: Binding, use: ast.expr) -> int | None:
@@ -124,7 +126,7 @@ def _counted_variable(binding: Binding, use: ast.expr) -> int | None:
 
 
 def _of_loop(binding: Binding) -> Progress | None:
-    """Return what the variable of a loop counts: of `range`, or the number of `enumerate`."""
+    """Return the progress that a loop variable counts: of `range`, or the number of `enumerate`."""
     iterated, module = binding.value, binding.module
     calls = [n for n in walk(iterated) if isinstance(n, ast.Call)] if iterated is not None else []
     words = {identifier(call.func): call for call in calls}
@@ -159,8 +161,8 @@ def _added(binding: Binding) -> int:
     return 0
 
 
-def _first_value(found: list[Binding]) -> int:
-    for binding in found:
+def _first_value(bindings: list[Binding]) -> int:
+    for binding in bindings:
         match binding:
             case Binding(kind="assign", value=ast.expr() as value) if not _added(binding):
                 return _number(value, binding.module)
@@ -184,9 +186,9 @@ def _is_before(binding: Binding, use: ast.expr, rounds: ast.AST) -> bool:
     return inside and getattr(binding.node, "lineno", 0) < use.lineno
 
 
-def _is_reset(loop: ast.AST, module: Module, found: list[Binding]) -> bool:
+def _is_reset(loop: ast.AST, module: Module, bindings: list[Binding]) -> bool:
     """Whether a counter of a loop starts anew in every round of a loop around it."""
-    for binding in found:
+    for binding in bindings:
         if binding.kind == "assign" and not _added(binding):
             return any(outer is not loop for outer in _loops_around(binding.node, module))
     return False

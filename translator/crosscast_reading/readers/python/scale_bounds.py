@@ -47,18 +47,18 @@ def own_bounds(program: Program, reader: str) -> Iterator[Fact]:
 
 
 def _facts(node: ast.AST, scale: ast.expr, module: Module, reader: str) -> Iterator[Fact]:
-    """Yield what a statement or call that sets a scale says of its bounds."""
+    """Yield the facts about the bounds of a scale that a statement or call sets."""
     place, condition = module.span(node), _condition(node, module)
-    if condition is not None and (found := _guarded(condition, scale, module)):
+    if condition is not None and (bounds := _guarded(condition, scale, module)):
         condition = _condition(condition, module)
     else:
-        found = _bounds(scale, module)
-    if found is None:
+        bounds = _bounds(scale, module)
+    if bounds is None:
         value = Unknown(module.text(node), "the program sets the scale itself")
         yield fact_of(_LOWEST, value, place, reader=reader, confidence="likely")
         return
     sure: Confidence = "certain" if condition is None else "likely"
-    for path, limit in found:
+    for path, limit in bounds:
         known = evaluate(limit, module.owner_of(limit))
         if known != Known(None):
             yield fact_of(path, known, place, reader=reader, confidence=sure)
@@ -122,9 +122,9 @@ def _bounds(node: ast.expr, module: Module, hops: int = 4) -> Bounds | None:
     if _is_scale(node):
         return []
     if isinstance(node, ast.Name) and hops:
-        found = definitions(node, module)
-        value = found[0].value if len(found) == 1 and not found[0].path else None
-        return None if value is None else _bounds(value, found[0].module, hops - 1)
+        bindings = definitions(node, module)
+        value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        return None if value is None else _bounds(value, bindings[0].module, hops - 1)
     if not isinstance(node, ast.Call):
         return None
     name = identifier(node.func).rstrip("_")
@@ -155,8 +155,8 @@ def _is_scale(node: ast.expr) -> bool:
 
 def _condition(node: ast.AST, module: Module) -> ast.If | None:
     """Return the innermost `if` around a node, in the same function."""
-    found = module.enclosing(node, ast.If, ast.FunctionDef, ast.AsyncFunctionDef)
-    return found if isinstance(found, ast.If) else None
+    statement = module.enclosing(node, ast.If, ast.FunctionDef, ast.AsyncFunctionDef)
+    return statement if isinstance(statement, ast.If) else None
 
 
 def _guarded(condition: ast.If, scale: ast.expr, module: Module) -> Bounds | None:

@@ -32,20 +32,20 @@ def tell_idle_scalers(
         scalers: the calls that create them, each with what the switch of the call gets.
         reader: name of the reader.
     """
-    found = list(scalers)
-    if found and all(_is_idle(conditions_of(call), switch, call.module) for call, switch in found):
-        places = [call.module.span(call.node) for call, _ in found]
+    calls = list(scalers)
+    if calls and all(_is_idle(conditions_of(call), switch, call.module) for call, switch in calls):
+        places = [call.module.span(call.node) for call, _ in calls]
         yield fact_of("loss_scaling.with_bfloat16", Known("no"), *places, reader=reader)
 
 
-def _is_idle(found: Sequence[Condition], switch: ast.expr | None, module: Module) -> bool:
+def _is_idle(conditions: Sequence[Condition], switch: ast.expr | None, module: Module) -> bool:
     """Whether a scaler is off with bfloat16, or with the defaults of flags."""
-    tests = list(found)
+    tests = list(conditions)
     if switch is not None:
         tests.append(Condition(switch, True, module.owner_of(switch)))
     if any(is_met(_with_bfloat16(t.node, t.module, 0), t.holds) is False for t in tests):
         return True
-    return decide(found, switch, module).by_default is False
+    return decide(conditions, switch, module).by_default is False
 
 
 def _with_bfloat16(node: ast.expr, module: Module, hops: int) -> bool | None:

@@ -115,12 +115,12 @@ def part_of_curve(
 
 def _length(field: str, length: int | str, places: tuple[Span, ...]) -> Fact:
     """Return the fact of a length in steps; one in epochs is not known in steps."""
-    found = Fact(field=field, places=places, origin="derived", reader="")
+    fact = Fact(field=field, places=places, origin="derived", reader="")
     if isinstance(length, int):
-        return replace(found, value=length)
+        return replace(fact, value=length)
     if field == "schedule.warmup":
-        return replace(found, value=length)
-    return replace(found, known=False, expression=length, reason="it counts epochs")
+        return replace(fact, value=length)
+    return replace(fact, known=False, expression=length, reason="it counts epochs")
 
 
 def _tell_curve(writer: FactWriter, part: SchedulePart, curve: RateCurve) -> None:

@@ -91,14 +91,14 @@ class Course:
 
 def course_of(rate: ast.expr, module: Module) -> Course | None:
     """Return the schedule behind a learning rate; None if it is a plain number or unknown."""
-    found = sources_of(rate, module)
+    sources = sources_of(rate, module)
     decays: dict[str, None] = {}
     places: dict[Span, None] = {}
     lengths: list[str] = []
     base: tuple[ast.expr, Module] | None = None
     total: Value | None = None
     details: list[tuple[tuple[str, float | str], ...]] = []
-    for call, name in _library_calls(found):
+    for call, name in _library_calls(sources):
         word = _word(call, name)
         if word and word != "warmup":
             decays[word] = None
@@ -113,7 +113,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         base = _base(call) or of_values(call, name) or base
         total = total or _total(call)
     by_library = bool(decays)
-    for node, where in found.places:
+    for node, where in sources.places:
         name = getattr(node, "name", "")
         by_name = decay_of(name)
         word = by_name or _decay_of_text(node, where)
@@ -122,16 +122,16 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
             decays[word] = None
             places[where.span(node)] = None
     unseen = ""
-    for call in found.calls:
+    for call in sources.calls:
         if not lengths and any(keyword.arg in _WARMUPS for keyword in call.node.keywords):
             unseen = "" if _is_here(call) else _behind(call)
             lengths.append(_length(call))
             places[call.module.span(call.node)] = None
-    if not lengths and _WARM.search(found.text) and (decays or _compares_warmup(found)):
-        lengths.append(_named_length(found))
+    if not lengths and _WARM.search(sources.text) and (decays or _compares_warmup(sources)):
+        lengths.append(_named_length(sources))
     if not decays and not lengths:
         return None
-    base = base or of_own(found.calls)
+    base = base or of_own(sources.calls)
     if base is None and decays.keys() == {"polynomial"} and not by_library:
         base = of_formula(rate, module)
     decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "constant")
@@ -241,8 +241,8 @@ def _is_here(call: Call) -> bool:
     return program.function(call) is not None or any(shown in m.classes for m in program.modules)
 
 
-def _library_calls(found: ExpressionSources) -> Iterator[tuple[Call, str]]:
-    for call in found.calls:
+def _library_calls(sources: ExpressionSources) -> Iterator[tuple[Call, str]]:
+    for call in sources.calls:
         for name in call.names:
             name = canonical(name)
             shown = last(name)
@@ -324,21 +324,21 @@ def _shown(value: Value | None, text: str) -> str:
     return text[:200]
 
 
-def _compares_warmup(found: ExpressionSources) -> bool:
+def _compares_warmup(sources: ExpressionSources) -> bool:
     """Whether a comparison uses the length of a warm-up."""
     return any(
         isinstance(node, ast.Compare)
         or last(canonical(module.call(node).name)) in ("where", "cond", "less", "minimum")
-        for node, module in _nodes(found)
+        for node, module in _nodes(sources)
         if isinstance(node, ast.Compare | ast.Call) and _WARM.search(module.text(node))
     )
 
 
-def _named_length(found: ExpressionSources) -> str:
+def _named_length(sources: ExpressionSources) -> str:
     """Return the first name of a length of a warm-up, else the first name of a warm-up."""
     texts = [
         module.text(node)[:200]
-        for node, module in _nodes(found)
+        for node, module in _nodes(sources)
         if (isinstance(node, ast.Name | ast.Attribute) and _WARM.search(module.text(node)))
         or (isinstance(node, ast.Subscript) and _WARM.search(module.text(node.slice)))
     ]
@@ -346,5 +346,5 @@ def _named_length(found: ExpressionSources) -> str:
     return next(filter(_LENGTH.search, texts), texts[0] if texts else "")
 
 
-def _nodes(found: ExpressionSources) -> Iterator[tuple[ast.AST, Module]]:
-    return ((node, module) for place, module in found.places for node in walk(place))
+def _nodes(sources: ExpressionSources) -> Iterator[tuple[ast.AST, Module]]:
+    return ((node, module) for place, module in sources.places for node in walk(place))

@@ -75,14 +75,14 @@ def _has_numbers(node: ast.expr, module: Module) -> bool:
 
 def _is_own(node: ast.Call, module: Module) -> bool:
     """Whether a class of the program has `__getitem__`, or an ancestor of it in the program."""
-    found = module.program.class_named(module.call(node).name)
-    return found is not None and any(
+    class_scope = module.program.class_named(module.call(node).name)
+    return class_scope is not None and any(
         isinstance(scope.node, ast.ClassDef)
         and any(
             isinstance(part, ast.FunctionDef) and part.name == "__getitem__"
             for part in scope.node.body
         )
-        for scope in classes.lineage(module.program, found)
+        for scope in classes.lineage(module.program, class_scope)
     )
 
 

@@ -51,12 +51,12 @@ def tell_of_loader(writer: FactWriter, call: Call) -> None:
     if data is not None and shuffles(data, call.module):
         writer.say(FIELD, "yes", place)
     elif sampler is not None and not _is_none(sampler, call):
-        found = _of_ways(sampler, call)
-        if found is None:
+        is_random = _of_ways(sampler, call)
+        if is_random is None:
             text = call.module.text(sampler)
             writer.unknown(FIELD, "a sampler draws the rows", place, expression=text)
         else:
-            writer.say(FIELD, "yes" if found else "no", place)
+            writer.say(FIELD, "yes" if is_random else "no", place)
     elif "shuffle" in bound:
         _say(writer, call, call.argument("shuffle"), call.module.text(bound["shuffle"]))
     elif data is not None and is_by_index(data, call.module):
@@ -125,11 +125,11 @@ def _say(writer: FactWriter, call: Call, value: Value | None, text: str) -> None
 
 def _of_ways(sampler: ast.expr, call: Call) -> bool | None:
     """Return whether rows are drawn at random in all cases, or in none, with a sampler or None."""
-    found = {
+    answers = {
         _without_sampler(call) if _is_nothing(way) else _of_sampler(evaluate(way, where))
         for way, where in _ways(sampler, call.module, _HOPS)
     }
-    return found.pop() if len(found) == 1 else None
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _ways(node: ast.expr, module: Module, hops: int) -> Iterator[tuple[ast.expr, Module]]:
@@ -138,11 +138,11 @@ def _ways(node: ast.expr, module: Module, hops: int) -> Iterator[tuple[ast.expr,
         yield from _ways(node.body, module, hops)
         yield from _ways(node.orelse, module, hops)
         return
-    found = definitions(node, module) if hops and isinstance(node, ast.Name) else ()
-    if not found or any(binding.assigned is None for binding in found):
+    bindings = definitions(node, module) if hops and isinstance(node, ast.Name) else ()
+    if not bindings or any(binding.assigned is None for binding in bindings):
         yield node, module
         return
-    for binding in found:
+    for binding in bindings:
         if binding.assigned is not None:
             yield from _ways(binding.assigned, binding.module, hops - 1)
 
@@ -152,7 +152,7 @@ def _is_nothing(node: ast.expr) -> bool:
 
 
 def _without_sampler(call: Call) -> bool | None:
-    """Return what `shuffle` is if the sampler is None: true for `shuffle=sampler is None`."""
+    """Return the value of `shuffle` if the sampler is None: true for `shuffle=sampler is None`."""
     bound = call.bound()
     given, sampler = bound.get("shuffle"), bound.get("sampler")
     match given:

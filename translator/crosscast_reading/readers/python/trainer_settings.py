@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 def from_call(call: Call) -> Settings:
     """Return the arguments of a call as settings."""
-    found = Settings()
+    settings = Settings()
     for name, node in call.bound().items():
         module = call.module.owner_of(node)
         value = call.argument(name)
         if value is not None:
-            found.add(setting_of(name, value, node, call))
+            settings.add(setting_of(name, value, node, call))
         match name, node:
             case "lr_scheduler_kwargs", ast.Dict(keys=keys, values=values):
                 for key, inner in zip(keys, values, strict=True):
                     match key:
                         case ast.Constant(value=str(word)):
-                            found.add(setting_of(word, evaluate(inner, module), inner, call))
-    return found
+                            settings.add(setting_of(word, evaluate(inner, module), inner, call))
+    return settings
 
 
 def setting_of(name: str, value: Value, node: ast.expr, call: Call) -> Setting:
@@ -53,13 +53,15 @@ def setting_of(name: str, value: Value, node: ast.expr, call: Call) -> Setting:
 
 def from_flags(flags: Mapping[str, Flag]) -> Settings:
     """Return the fields of a dataclass that the command line fills."""
-    found = Settings()
+    settings = Settings()
     for name, flag in flags.items():
         match flag.value:
             case Known(value=value):
                 places = (flag.span,)
-                found.add(Setting(name=name, value=plain_of(value), places=places, origin="flag"))
-    return found
+                settings.add(
+                    Setting(name=name, value=plain_of(value), places=places, origin="flag")
+                )
+    return settings
 
 
 def plain_of(value: object) -> PlainValue:

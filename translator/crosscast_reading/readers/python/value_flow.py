@@ -33,21 +33,21 @@ def flow_of(node: ast.expr, module: Module, enters: Enters | None = None) -> lis
         module: its module.
         enters: whether the arguments of a call belong to the flow; all do by default.
     """
-    found: list[Part] = []
+    parts: list[Part] = []
     seen: set[ast.AST] = set()
     queue: list[tuple[ast.AST, Module, int]] = [(node, module, 0)]
-    while queue and len(found) < _MOST:
+    while queue and len(parts) < _MOST:
         here, where, hops = queue.pop()
         if here in seen:
             continue
         seen.add(here)
-        found.append((here, where))
+        parts.append((here, where))
         if isinstance(here, ast.Call) and enters is not None and not enters(here, where):
             continue
         queue += [(inner, where, hops) for inner in _children(here)]
         if hops < _HOPS:
             queue += [(n, m, hops + 1) for n, m in _behind(here, where)]
-    return found
+    return parts
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
@@ -98,7 +98,7 @@ def _is_empty(value: ast.expr) -> bool:
 def _put_into(
     node: ast.Name | ast.Attribute, binding: Binding
 ) -> Iterator[tuple[ast.expr, Module]]:
-    """Yield what is added to a list: `items.append(item)`."""
+    """Yield the values that are added to a list: `items.append(item)`."""
     module = binding.module
     text = module.text(node)
     for call in module.calls:
@@ -110,7 +110,7 @@ def _put_into(
 
 
 def _dependencies(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module]]:
-    """Yield what an operation without a value waits for: `with tf.control_dependencies(x):`."""
+    """Yield the inputs an operation with no value waits for: `with tf.control_dependencies(x):`."""
     around = module.enclosing(node, ast.With)
     while isinstance(around, ast.With):
         for item in around.items:

@@ -69,10 +69,10 @@ def _atom(tokens: list[str], lookup: Callable[[str], int | None]) -> tuple[int, 
     if _NUMBER.fullmatch(first):
         return int(first), rest
     name = _NAME.fullmatch(first)
-    found = lookup(name[1]) if name else None
-    if found is None:
+    number = lookup(name[1]) if name else None
+    if number is None:
         raise _UnknownError
-    return found, rest
+    return number, rest
 
 
 def _apply(operator: str, left: int, right: int) -> int:

@@ -63,9 +63,9 @@ class DockerfileReader:
 
 def _pairs(text: str) -> list[tuple[str, str]]:
     body = re.sub(r"\\\r?\n", " ", text).strip()
-    found = [(m[1], _bare(m[2])) for m in _PAIR.finditer(body)]
+    pairs = [(m[1], _bare(m[2])) for m in _PAIR.finditer(body)]
     if "=" in "".join(body.split()[:1]):
-        return found
+        return pairs
     old = _OLD.fullmatch(body)
     return [(old[1], _bare(old[2].strip()))] if old else []
 

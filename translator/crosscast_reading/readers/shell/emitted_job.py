@@ -59,8 +59,8 @@ def _job(body: str, starts: re.Match[str]) -> Iterator[tuple[str, int | str, re.
     directives = {directive[1]: directive for directive in _DIRECTIVE.finditer(body, 0, end)}
 
     def given(option: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = directives.get(option)
-        return None if found is None else pattern.fullmatch(found[2] or "")
+        directive = directives.get(option)
+        return None if directive is None else pattern.fullmatch(directive[2] or "")
 
     for option, field in (("time", "time_limit_minutes"), ("gpus-per-node", "gpus_per_node")):
         if count := given(option, _COUNT):

@@ -39,10 +39,10 @@ def tell_environment(
     launches: Sequence[Launch] = (),
 ) -> None:
     """Record the effect of exported and prefixed variables on the precision."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for name, word, under in exported:
         text = text_of(word)
-        found[name] = Setting(
+        settings[name] = Setting(
             name=name,
             value=text,
             known=text is not None,
@@ -52,7 +52,7 @@ def tell_environment(
         )
     for launch in launches:
         for fact in launch.command.environment:
-            found.setdefault(
+            settings.setdefault(
                 fact.expression,
                 Setting(
                     name=fact.expression,
@@ -64,7 +64,7 @@ def tell_environment(
                 ),
             )
     inner = SettingWriter(writer.reader, Layer.ENVIRONMENT)
-    for setting in found.values():
+    for setting in settings.values():
         tell_variable(inner, setting)
     writer.facts += inner.facts
     writer.diagnostics += inner.diagnostics

@@ -58,8 +58,8 @@ class Scope:
 
     def word(self, name: str) -> Word | None:
         """Return the value of a variable, None if it has none or is an array."""
-        found = self.variables.get(name, self.given.get(name))
-        return None if isinstance(found, Array) else found
+        value = self.variables.get(name, self.given.get(name))
+        return None if isinstance(value, Array) else value
 
     def number(self, name: str) -> int | None:
         """Return the whole number that a variable holds, without leading zeros."""
@@ -81,14 +81,14 @@ class Expander:
     def words(self, node: Node) -> list[Word]:
         """Return the words that a node of a command becomes."""
         inner = node.children[1] if node.type == "string" and node.child_count == 3 else node
-        found = self._all_of(inner)
-        if found is not None:
+        elements = self._all_of(inner)
+        if elements is not None:
             place = self.text.place(node)
             if node.type == "string" and "*" in self.text.of(inner):
-                return [used(joined(found, place), place, quoted=True)]
+                return [used(joined(elements, place), place, quoted=True)]
             if node.type == "string":
-                return [used(word, place, quoted=True) for word in found]
-            return [f for w in found for f in split_fields(used(w, place, quoted=False))]
+                return [used(word, place, quoted=True) for word in elements]
+            return [f for w in elements for f in split_fields(used(w, place, quoted=False))]
         return split_fields(self.word(node)) or [()] * (node.type in _QUOTED)
 
     def _all_of(self, node: Node) -> tuple[Word, ...] | None:
@@ -99,10 +99,10 @@ class Expander:
         name = match[1].rstrip("[@*]")
         if not name:
             return self.scope.arguments
-        found = self.scope.variables.get(name)
-        if isinstance(found, Array):
-            return tuple(found.words)
-        return None if found is None else (found,)
+        value = self.scope.variables.get(name)
+        if isinstance(value, Array):
+            return tuple(value.words)
+        return None if value is None else (value,)
 
     def word(self, node: Node, *, quoted: bool = False) -> Word:
         """Return a node as one word before field splitting."""
@@ -126,9 +126,9 @@ class Expander:
             case "arithmetic_expansion":
                 return self.arithmetic(node)
             case "command_substitution":
-                found = self.output(node, self)
-                if found is not None:
-                    return used(found, text.place(node), quoted=quoted)
+                substitution = self.output(node, self)
+                if substitution is not None:
+                    return used(substitution, text.place(node), quoted=quoted)
                 return self.unknown(node, "the output of a command", quoted)
             case "brace_expression":
                 return self.unknown(node, "a brace expansion")
@@ -173,14 +173,14 @@ class Expander:
         return self._inside(node, node.start_byte, node.end_byte)
 
     def _variable(self, name: str, place: Span, shown: str, quoted: bool) -> Word:
-        found = self._value(name)
-        match found:
+        value = self._value(name)
+        match value:
             case Array(words) if name in ("@", "*"):
-                found = joined(words, place)
+                value = joined(words, place)
             case Array(words):
-                found = next(iter(words), ())
-        if found is not None:
-            return used(found, place, quoted=quoted)
+                value = next(iter(words), ())
+        if value is not None:
+            return used(value, place, quoted=quoted)
         if name.isdigit() or name in "@*#":
             reason = "given to the script when it is started"
         else:
@@ -229,10 +229,10 @@ class Expander:
                 return self._variable(name, place, shown, quoted)
             case sign:
                 if value is None or (empty_counts and text == ""):
-                    found = used(other, place, quoted=quoted)
+                    word = used(other, place, quoted=quoted)
                     if sign == "=":
-                        self.scope.variables[name] = found
-                    return found
+                        self.scope.variables[name] = word
+                    return word
                 return used(value, place, quoted=quoted)
 
     def _default(self, node: Node, quoted: bool) -> Word:
@@ -273,9 +273,9 @@ class Expander:
                 return used(joined(value.words, place), place, quoted=quoted)
             position = calculate(index or "0", self.scope.number)
             numbered = enumerate(value.words * 2, -len(value.words))
-            found = next((word for number, word in numbered if number == position), None)
-            if found is not None:
-                return used(found, place, quoted=quoted)
+            element = next((word for number, word in numbered if number == position), None)
+            if element is not None:
+                return used(element, place, quoted=quoted)
         return self.unknown(node, "an element that is not known", quoted)
 
     def _edited(self, node: Node, value: Word | None, rest: str, quoted: bool) -> Word:

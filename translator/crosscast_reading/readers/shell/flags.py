@@ -105,11 +105,11 @@ def _optional(option: str, word: Word, started: Started) -> Fact:
 
 def united(*words: Word) -> tuple[Span, ...]:
     """Return the places of words, one per line."""
-    found: dict[int, Span] = {}
+    places: dict[int, Span] = {}
     for word in words:
         for span in places_of(word):
-            found.setdefault(span.line, span)
-    return tuple(found.values())
+            places.setdefault(span.line, span)
+    return tuple(places.values())
 
 
 def flag_fact(name: str, word: Word, started: Started) -> Fact:

@@ -140,9 +140,9 @@ def _mentions(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     if launch.command.program.endswith(".py"):
         writer.mention(launch.command.program)
     options = Settings({normal(k): _of_fact(k, f) for k, f in launch.options.items()})
-    for found in (settings, options):
+    for flags in (settings, options):
         for name in _CONFIGS:
-            setting = found.get(name)
+            setting = flags.get(name)
             value = None if setting is None else setting.value
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, str) and item.endswith(_FILES):

@@ -132,7 +132,7 @@ def _ernie(writer: SettingWriter, settings: Settings) -> None:
 
 def _precision(writer: SettingWriter, settings: Settings) -> bool | None:
     """Record the precision; return whether half precision is in use, None if unknown."""
-    switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
+    switch = next((setting for name in _SWITCHES if (setting := settings.get(name))), None)
     if switch is None:
         writer.default("precision.enabled", "never")
         writer.default("precision.compute_dtype", "float32")
@@ -185,7 +185,7 @@ def _parallel(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     many = launch.command.processes
     several = many is not None and many.known and many.value != 1
     distributed = settings.get("is_distributed")
-    degrees = [found for name in _DEGREES if (found := settings.get(name))]
+    degrees = [setting for name in _DEGREES if (setting := settings.get(name))]
     if fleet is not None and fleet.switch:
         writer.tell("parallel.kind", "fleet", fleet)
     elif len(degrees) >= 2 and any(

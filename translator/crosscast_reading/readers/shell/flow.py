@@ -108,19 +108,19 @@ def short(text: ShellText, node: Node) -> str:
 
 def assigned_in(node: Node, text: ShellText) -> set[str]:
     """Return the variables that are assigned anywhere in a statement."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [node]
     while waiting:
         inner = waiting.pop()
         match inner.type, inner.children:
             case "variable_assignment", [name, *_]:
-                found.add(text.of(name).partition("[")[0])
+                names.add(text.of(name).partition("[")[0])
             case "command", [*children]:
                 words = [child for child in children if child.type != "variable_assignment"]
-                found.update(names_set([text.of(word).strip("\"'") for word in words]))
+                names.update(names_set([text.of(word).strip("\"'") for word in words]))
             case (("compound_statement" | "arithmetic_expansion"), [opening, *_]) if (
                 opening.type != "{"
             ):
-                found.update(changed_in(text.of(inner)))
+                names.update(changed_in(text.of(inner)))
         waiting += inner.children
-    return found
+    return names

@@ -90,10 +90,10 @@ def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
         if text.endswith(".py"):
             return _nested(search, at)
         if is_python(text):
-            found = _after_python(search, at + 1)
-            if not isinstance(found, int):
-                return found
-            at = found
+            location = _after_python(search, at + 1)
+            if not isinstance(location, int):
+                return location
+            at = location
         elif name in LAUNCHERS:
             if name in ("accelerate", "fabric", "lightning", "colossalai") and not any(
                 word in ("launch", "run") for word in texts[at + 1 : at + 3]
@@ -103,10 +103,10 @@ def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
             at += 1
             while search.text(at) in ("launch", "run", "model"):
                 at += 1
-            found = _options(search, at)
-            if not isinstance(found, int):
-                return found
-            at = found
+            location = _options(search, at)
+            if not isinstance(location, int):
+                return location
+            at = location
         elif name == "tune" and search.text(at + 1) == "run":
             search.launcher = "torchrun"
             match _options(search, at + 2):

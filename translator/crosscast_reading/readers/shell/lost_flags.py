@@ -41,7 +41,7 @@ class Lost:
 
 def lost_flags(root: Node, text: ShellText) -> list[Lost]:
     """Return the groups of flags in the position of a command."""
-    found: list[Lost] = []
+    groups: list[Lost] = []
     waiting: list[Node] = [root]
     while waiting:
         node = waiting.pop()
@@ -53,9 +53,9 @@ def lost_flags(root: Node, text: ShellText) -> list[Lost]:
             while last + 1 < len(statements) and _is_flag(statements[last + 1], text):
                 last += 1
             if last > index:
-                found.append(_lost(statements[index : last + 1], text))
+                groups.append(_lost(statements[index : last + 1], text))
             index = last + 1
-    return sorted(found, key=lambda lost: lost.start_byte)
+    return sorted(groups, key=lambda lost: lost.start_byte)
 
 
 def lost_diagnostics(
@@ -78,7 +78,7 @@ def lost_diagnostics(
 
 def glued_diagnostics(root: Node, text: ShellText) -> list[Diagnostic]:
     """Return warnings for words that a line continuation joins without a blank."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     waiting: list[Node] = [root]
     while waiting:
         node = waiting.pop()
@@ -89,7 +89,7 @@ def glued_diagnostics(root: Node, text: ShellText) -> list[Diagnostic]:
             gap = text.slice(child.end_byte, other.start_byte)
             if gap == "\\\n" and text.of(other).startswith("-"):
                 glued = f"{text.of(child)}{text.of(other)}"
-                found.append(
+                diagnostics.append(
                     Diagnostic(
                         code="CC931",
                         message=f"bash joins the lines without a blank: it passes {glued}",
@@ -98,7 +98,7 @@ def glued_diagnostics(root: Node, text: ShellText) -> list[Diagnostic]:
                         hint=f"write a blank before the backslash: {text.of(child)} \\",
                     )
                 )
-    return found
+    return diagnostics
 
 
 def _is_flag(node: Node, text: ShellText) -> bool:

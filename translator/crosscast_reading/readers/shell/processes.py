@@ -18,10 +18,10 @@ _TOTAL = {"mpirun": ("np", "n", "c"), "horovodrun": ("np", "num_proc"), "srun": 
 
 def with_processes(launch: Launch, slurm: dict[str, Piece]) -> Launch:
     """Return the launch with its numbers of processes and machines, as far as known."""
-    found = _processes(launch, slurm)
-    if found is None:
+    processes = _processes(launch, slurm)
+    if processes is None:
         return launch
-    command = replace(launch.command, processes=found, nodes=_nodes(launch, slurm))
+    command = replace(launch.command, processes=processes, nodes=_nodes(launch, slurm))
     return replace(launch, command=command)
 
 

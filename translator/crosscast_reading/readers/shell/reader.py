@@ -86,12 +86,12 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
     text = ShellText(body, source.name)
     try:
         root = _parse(text.bytes)
-        found = directives(text)
+        requests = directives(text)
         runner = Runner(source.name, _parse)
         runner.scope = scope or Scope()
-        runner.scope.given |= variables(found)
+        runner.scope.given |= variables(requests)
         runner.statement(root, text)
-        launches = _launches(runner, found)
+        launches = _launches(runner, requests)
         lost = [
             *lost_diagnostics(root, text, lambda joined: bool(_PROGRAM.search(joined))),
             *glued_diagnostics(root, text),
@@ -176,12 +176,12 @@ def root_of(source: Source) -> tuple[Node, ShellText]:
     return _parse(text.bytes), text
 
 
-def _launches(runner: Runner, found: dict[str, Piece]) -> list[Launch]:
+def _launches(runner: Runner, requests: dict[str, Piece]) -> list[Launch]:
     launches: list[Launch] = []
     for started in runner.started:
         launch = launch_of(started)
         if launch is not None:
-            launches.append(with_processes(launch, found))
+            launches.append(with_processes(launch, requests))
         if len(launches) >= MAX_COMMANDS:
             break
     unique = {(launch.command.program, launch.command.flags): launch for launch in launches}

@@ -87,12 +87,12 @@ class Commands(ABC):
     def _assign(self, node: Node, text: ShellText) -> str:
         name, element, _ = text.of(text.part(node, "name")).partition("[")
         place = text.place(node)
-        found = self._value(node.child_by_field_name("value"), text)
+        value = self._value(node.child_by_field_name("value"), text)
         if element:
-            found = not_known(name, place, "an element of it is changed")
+            value = not_known(name, place, "an element of it is changed")
         elif any(child.type == "+=" for child in node.children):
-            found = appended_to(self.scope.variables.get(name), found, place)
-        self.assign(name, found, place)
+            value = appended_to(self.scope.variables.get(name), value, place)
+        self.assign(name, value, place)
         return name
 
     def _value(self, value: Node | None, text: ShellText) -> Variable:
@@ -138,9 +138,9 @@ class Commands(ABC):
         end: int | None = None
         for child in node.children:
             if child.type == "variable_assignment":
-                found = self._value(child.child_by_field_name("value"), text)
+                value = self._value(child.child_by_field_name("value"), text)
                 name = text.of(text.part(child, "name"))
-                prefixed[name] = () if isinstance(found, Array) else found
+                prefixed[name] = () if isinstance(value, Array) else value
                 continue
             if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
                 continue

@@ -22,7 +22,7 @@ def directives(text: ShellText) -> dict[str, Piece]:
     Numbers only; `--gres=gpu:a100:4` counts as `gpus-per-node`. SLURM stops reading them at the
     first command.
     """
-    found: dict[str, Piece] = {}
+    requests: dict[str, Piece] = {}
     end = re.search(rb"^[ \t]*[^#\s]", text.bytes, re.M)
     for match in _LINE.finditer(text.bytes[: min(end.start() if end else _TOP, _TOP)]):
         name = match[1].decode("ascii", "replace")
@@ -35,16 +35,16 @@ def directives(text: ShellText) -> dict[str, Piece]:
         value = number[1] if number else ""
         if re.fullmatch(r"\d{1,6}", value):
             span = text.span(match.start(), match.end())
-            found[name] = Piece(text=value, span=span)
-    return found
+            requests[name] = Piece(text=value, span=span)
+    return requests
 
 
-def variables(found: dict[str, Piece]) -> dict[str, Word]:
+def variables(requests: dict[str, Piece]) -> dict[str, Word]:
     """Return the variables that SLURM sets in the script, as far as the lines determine them."""
     result: dict[str, Word] = {}
-    nodes = found.get("nodes")
-    per_node = found.get("ntasks-per-node")
-    tasks = found.get("ntasks")
+    nodes = requests.get("nodes")
+    per_node = requests.get("ntasks-per-node")
+    tasks = requests.get("ntasks")
     if nodes is not None:
         for name in ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"):
             result[name] = (nodes,)
@@ -56,9 +56,9 @@ def variables(found: dict[str, Piece]) -> dict[str, Word]:
     if tasks is not None:
         for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
             result[name] = (tasks,)
-    if (gpus := found.get("gpus-per-node")) is not None:
+    if (gpus := requests.get("gpus-per-node")) is not None:
         for name in ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"):
             result[name] = (gpus,)
-    if (cpus := found.get("cpus-per-task")) is not None:
+    if (cpus := requests.get("cpus-per-task")) is not None:
         result["SLURM_CPUS_PER_TASK"] = (cpus,)
     return result

@@ -93,9 +93,9 @@ class ShellText:
 
     def part(self, node: Node, name: str) -> Node:
         """Return a part that every node of this type has."""
-        found = node.child_by_field_name(name)
-        assert found is not None
-        return found
+        child = node.child_by_field_name(name)
+        assert child is not None
+        return child
 
     def place(self, node: Node) -> Span:
         """Return the place of a node."""
@@ -140,13 +140,13 @@ def reason_of(word: Word) -> str:
 
 def places_of(word: Word) -> tuple[Span, ...]:
     """Return the places of a word: of the text first, then of the variables that passed it on."""
-    found: dict[int, Span] = {}
+    places: dict[int, Span] = {}
     for piece in word:
-        found.setdefault(piece.span.line, piece.span)
+        places.setdefault(piece.span.line, piece.span)
     for piece in word:
         for span in piece.via:
-            found.setdefault(span.line, span)
-    return tuple(found.values())
+            places.setdefault(span.line, span)
+    return tuple(places.values())
 
 
 def split_fields(word: Word) -> list[Word]:

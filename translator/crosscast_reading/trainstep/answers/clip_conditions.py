@@ -34,10 +34,12 @@ def unknown_conditions(clips: Sequence[Event], step: TrainingStep) -> tuple[str,
     There are none if one of several clips happens anyway, or if two are branches of one condition.
     """
     shared = _shared(step)
-    found = [_unknown_of(clip, shared) for clip in clips]
-    if not all(found) or any(one.excludes(other) for one, other in combinations(clips, 2)):
+    unknown_settings = [_unknown_of(clip, shared) for clip in clips]
+    if not all(unknown_settings) or any(
+        one.excludes(other) for one, other in combinations(clips, 2)
+    ):
         return ()
-    return found[0]
+    return unknown_settings[0]
 
 
 def _unknown_of(clip: Event, shared: set[int]) -> tuple[str, ...]:
@@ -88,8 +90,8 @@ def _changes(guard: Guard, clip: Event) -> bool:
     for part in walk(guard.node):
         if isinstance(part, ast.Name):
             names = [(n, where) for n, where in chase(part, clip.module) if isinstance(n, ast.Name)]
-            found = [binding for name, where in names for binding in definitions(name, where)]
-            if any(id(b.node) in inside and b.kind in ("augment", "loop") for b in found):
+            bindings = [binding for name, where in names for binding in definitions(name, where)]
+            if any(id(b.node) in inside and b.kind in ("augment", "loop") for b in bindings):
                 return True
         elif isinstance(part, ast.Attribute) and part.attr in _counted(clip.module):
             return True

@@ -62,7 +62,7 @@ def division_of(step: TrainingStep) -> Answer | None:
         plain = [e for e in plain if in_micro_loop(e)] or plain
     backward = default_events(with_windows(step, plain))
     passes = [_divided(e, tests, divisions, step) for e in backward]
-    yes = [e for found in passes for e in found[1]]
+    yes = [e for loss_pass in passes for e in loss_pass[1]]
     words = {word[0] for word in passes}
     computed = divisors_of(step, windows_of(step)) if "yes" not in words else None
     if computed is not None and computed.averages:
@@ -138,8 +138,8 @@ def _slices(backward: Event) -> list[ast.expr]:
     As `loss * rows / batch_size` in `for start in range(0, batch_size, rows)`.
     """
     factors = getattr(backward.detail.get("multiplied"), "value", ())
-    found = (_strides(loop) for loop in backward.loops if loop.role == "micro")
-    return next((s for s in found if s and backward.module.text(s[2]) in factors), [])
+    strides = (_strides(loop) for loop in backward.loops if loop.role == "micro")
+    return next((s for s in strides if s and backward.module.text(s[2]) in factors), [])
 
 
 def _strides(loop: Loop) -> list[ast.expr]:

@@ -75,7 +75,7 @@ class _UnknownError(Exception):
 
 
 def divisors_of(step: TrainingStep, tests: list[tuple[Event, WindowTest]]) -> Divisors | None:
-    """Return what losses are divided by; None if that is not known of every round."""
+    """Return the divisors of losses; None if they are not known of every round."""
     if step.loop is None or len({test.key for _, test in tests}) != 1:
         return None
     test = tests[0][1]
@@ -98,7 +98,7 @@ def divisors_of(step: TrainingStep, tests: list[tuple[Event, WindowTest]]) -> Di
 
 
 def divisor(node: ast.AST) -> ast.expr | None:
-    """Return what a division divides by."""
+    """Return the divisor of a division."""
     match node:
         case ast.BinOp(op=ast.Div(), right=by) | ast.AugAssign(op=ast.Div(), value=by):
             return by
@@ -116,7 +116,7 @@ def _computed(
         last = length if flushed else length - length % steps
         for start in range(0, last, steps):
             window = range(start, min(start + steps, length))
-            found = tuple(
+            divisors = tuple(
                 _number(
                     by,
                     event.module,
@@ -132,10 +132,10 @@ def _computed(
                 )
                 for number in window
             )
-            if len(set(found)) > 1 and changes is None:
-                changes = (length, found)
-            follows = follows and set(found) == {len(window)}
-            averages = averages and (start > 0 or set(found) == {steps})
+            if len(set(divisors)) > 1 and changes is None:
+                changes = (length, divisors)
+            follows = follows and set(divisors) == {len(window)}
+            averages = averages and (start > 0 or set(divisors) == {steps})
     return Divisors(event=event, changes=changes, follows=follows, averages=averages)
 
 
@@ -164,8 +164,8 @@ def _number(node: ast.expr, module: Module, at: _Round, depth: int = 0) -> float
             values = (_number(side, module, at, inner) for side in (left, right))
             return _COMPARED[type(sign)](*values)
         case ast.BoolOp(op=sign, values=parts):
-            found = [bool(_number(part, module, at, inner)) for part in parts]
-            return all(found) if isinstance(sign, ast.And) else any(found)
+            truths = [bool(_number(part, module, at, inner)) for part in parts]
+            return all(truths) if isinstance(sign, ast.And) else any(truths)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             chosen = body if _number(test, module, at, inner) else orelse
             return _number(chosen, module, at, inner)
@@ -178,16 +178,16 @@ def _number(node: ast.expr, module: Module, at: _Round, depth: int = 0) -> float
 
 def _named(node: ast.Name, module: Module, at: _Round, depth: int) -> float:
     """Return a variable that is assigned before, maybe under conditions."""
-    found: float | None = None
+    value: float | None = None
     bindings = sorted(definitions(node, module), key=lambda each: getattr(each.node, "lineno", 0))
     for binding in bindings:
         if binding.assigned is None or binding.module is not module:
             raise _UnknownError
         if _holds(binding.node, module, at, depth):
-            found = _number(binding.assigned, module, at, depth)
-    if found is None:
+            value = _number(binding.assigned, module, at, depth)
+    if value is None:
         raise _UnknownError
-    return found
+    return value
 
 
 def _holds(node: ast.AST, module: Module, at: _Round, depth: int) -> bool:

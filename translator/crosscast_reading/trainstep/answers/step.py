@@ -53,8 +53,8 @@ def cleared(step: TrainingStep) -> Answer | None:
     events = default_events(with_windows(step, own))
     if "tensorflow" in who and not step.of("accumulate"):
         return None
-    found = [(_where(e, step), e) for e in events]
-    for where, event in found:
+    clearings = [(_where(e, step), e) for e in events]
+    for where, event in clearings:
         if where:
             return answer(where, event)
     return None
@@ -131,15 +131,15 @@ def _has_loss(zero: Event, step: TrainingStep) -> bool:
 
 def clips(step: TrainingStep) -> list[Event]:
     """Return the clipping of gradients that can happen at all."""
-    found = []
+    clip_events = []
     for event in step.inside("clip"):
         if event.library == "tensorflow" and not _applied(event, step):
             continue
         limit = event.detail.get("max")
         if isinstance(limit, Known) and limit.value is None and not _is_a_setting(event):
             continue
-        found.append(event)
-    return with_conditions(found, step)
+        clip_events.append(event)
+    return with_conditions(clip_events, step)
 
 
 def _is_a_setting(clip: Event) -> bool:
@@ -187,12 +187,12 @@ def _word(value: Value | None) -> str:
 
 def clip_unscaled(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
     """Return whether the loss scale is gone when gradients are clipped."""
-    found = {_unscaled(step, e) for e in events} - {""}
-    if not found:
+    words = {_unscaled(step, e) for e in events} - {""}
+    if not words:
         return None
-    if found == {"amp_master_params", "yes"}:
-        found = {"amp_master_params"}
-    return answer(found.pop() if len(found) == 1 else "mixed", *events)
+    if words == {"amp_master_params", "yes"}:
+        words = {"amp_master_params"}
+    return answer(words.pop() if len(words) == 1 else "mixed", *events)
 
 
 def _unscaled(step: TrainingStep, clip: Event) -> str:
@@ -315,7 +315,7 @@ _SKIP = re.compile(r"skip|overflow|get_scale|found_inf|is_fin|scale_before|old_s
 
 
 def rate_stepped(step: TrainingStep) -> Answer | None:
-    """Return what moves the learning rate on."""
+    """Return the pace at which the learning rate moves on."""
     inside = default_events(without_warmups(step, step.inside("schedule")))
     around = [e for e in step.around("schedule") if e.loops]
     if step.loop is None and not inside:
@@ -335,7 +335,7 @@ def rate_stepped(step: TrainingStep) -> Answer | None:
 
 
 def unclear_rates(step: TrainingStep) -> list[Event]:
-    """Return what moves the learning rate on at an unknown pace: a function that steps decides."""
+    """Return the events that move the rate on at an unknown pace: a function that steps decides."""
     return [event for event in step.inside("schedule") if _unclear(event, step)]
 
 

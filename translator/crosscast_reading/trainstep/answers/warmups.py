@@ -17,7 +17,7 @@ def warms_by_hand(step: TrainingStep) -> list[Event]:
 
 
 def without_warmups(step: TrainingStep, events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """Return what moves a schedule: warm-ups by hand count only where there is nothing else."""
+    """Return the events of a schedule: warm-ups by hand count only where there is nothing else."""
     warms = warms_by_hand(step)
     others = [event for event in step.of("schedule") if event not in warms]
     return tuple(event for event in events if event not in warms) if others else events

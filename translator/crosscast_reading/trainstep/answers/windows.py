@@ -42,8 +42,8 @@ def answer(value: str, *events: Event) -> Answer:
 
 def windows_of(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     """Return the optimizer steps that stand under a window test, usual ones first."""
-    found = [(e, e.window) for e in step.of("step") if e.window is not None]
-    return sorted(found, key=lambda pair: not pair[0].by_default)
+    tests = [(e, e.window) for e in step.of("step") if e.window is not None]
+    return sorted(tests, key=lambda pair: not pair[0].by_default)
 
 
 def default_events(events: Iterable[Event]) -> list[Event]:
@@ -56,8 +56,8 @@ def with_windows(step: TrainingStep, events: Iterable[Event]) -> list[Event]:
     """Return the events that can happen where there are windows; all, if that leaves none."""
     every = list(events)
     ends = [event for event, _ in windows_of(step)]
-    found = [e for e in every if any(not e.excludes(end) for end in ends)]
-    return found or every
+    possible_events = [e for e in every if any(not e.excludes(end) for end in ends)]
+    return possible_events or every
 
 
 def in_micro_loop(event: Event) -> bool:
@@ -114,7 +114,7 @@ def _by_library(step: TrainingStep) -> Value | None:
 
 
 def _by_division(step: TrainingStep) -> Value | None:
-    """Return what losses are divided by in a loop over micro-batches of unknown length."""
+    """Return the divisor of losses in a loop over micro-batches of unknown length."""
     for event in step.of("divide_loss"):
         if in_micro_loop(event) or step.of("accumulate"):
             by = event.detail.get("by")
@@ -202,7 +202,7 @@ def _by_flag(event: Event, context: Context | None) -> bool:
 
 
 def tail_of(step: TrainingStep) -> Answer | None:
-    """Return what happens to a short last window."""
+    """Return the fate of a short last window."""
     if not step.by_hand:
         return answer("library", *step.of("step")[:1])
     tests = windows_of(step)
@@ -292,15 +292,15 @@ def _cut(text: str, step: TrainingStep) -> bool:
 
 def _meanings(node: ast.expr, module: Module) -> list[str]:
     """Return the texts that the names of an expression were given."""
-    found: list[str] = []
+    texts: list[str] = []
     for name in walk(node):
         if not isinstance(name, ast.Name):
             continue
         home = module.scope_of(name).lookup(name.id)
         for binding in home.bindings.get(name.id, ()) if home is not None else ():
             if binding.kind == "assign" and binding.value is not None:
-                found.append(module.text(binding.value))
-    return found
+                texts.append(module.text(binding.value))
+    return texts
 
 
 def _counts_windows(node: ast.expr, module: Module, test: WindowTest) -> bool:

@@ -16,8 +16,8 @@ def bind(inner: CallFrame, call: ast.Call, function: Function, frame: CallFrame)
     place = 1 if names and _is_method(inner, function, names[0]) else 0
     defaults(inner, function)
     record = frame.module.call(call)
-    found = record.meanings
-    for maker in found[0].partial if found else ():
+    meanings = record.meanings
+    for maker in meanings[0].partial if meanings else ():
         place = _positional(inner, names, place, maker.args[1:], frame)
         for keyword in maker.keywords:
             if keyword.arg is not None:

@@ -23,9 +23,9 @@ def key_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> str:
         return frame.module.text(node)
     match node:
         case ast.Name(id=name):
-            found = frame.find(name)
-            if found is not None and _follow(found, name, frame):
-                return key_of(found.node, found.frame, depth + 1)
+            reference = frame.find(name)
+            if reference is not None and _follow(reference, name, frame):
+                return key_of(reference.node, reference.frame, depth + 1)
             return canonical(node, frame, depth)
         case ast.Attribute(value=value, attr=attr):
             return f"{key_of(value, frame, depth + 1)}.{attr}"
@@ -51,10 +51,10 @@ _SIGNS: dict[type[ast.operator], str] = {
 }
 
 
-def _follow(found: Reference, name: str, frame: CallFrame) -> bool:
+def _follow(reference: Reference, name: str, frame: CallFrame) -> bool:
     """Whether the value of a name is more informative than the name."""
-    if found.frame is frame and name in {
-        node.id for node in walk(found.node) if isinstance(node, ast.Name)
+    if reference.frame is frame and name in {
+        node.id for node in walk(reference.node) if isinstance(node, ast.Name)
     }:
         return False
-    return is_path(found.node) or isinstance(found.node, ast.Constant | ast.BinOp)
+    return is_path(reference.node) or isinstance(reference.node, ast.Constant | ast.BinOp)

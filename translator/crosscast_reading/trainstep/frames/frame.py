@@ -87,9 +87,9 @@ class CallFrame:
 
     def find(self, name: str) -> Reference | None:
         """Return the value of a name: last assignment, argument, or that of the outer scope."""
-        found = self.latest.get(name) or self.bound.get(name)
-        if found is not None:
-            return found
+        reference = self.latest.get(name) or self.bound.get(name)
+        if reference is not None:
+            return reference
         if self.outer is not None and name not in self.scope.bindings:
             return self.outer.find(name)
         home = self.scope.lookup(name)
@@ -104,9 +104,9 @@ class CallFrame:
 
     def all(self, name: str) -> list[Reference]:
         """Return everything that a name may stand for here."""
-        found = self.choices.get(name)
-        if found:
-            return found
+        choices = self.choices.get(name)
+        if choices:
+            return choices
         reference = self.find(name)
         return [reference] if reference is not None else []
 

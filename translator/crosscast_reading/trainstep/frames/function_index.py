@@ -123,7 +123,7 @@ def _aliases(
     modules: dict[Module, ModuleIndex], named: dict[str, list[tuple[Module, Function]]]
 ) -> dict[str, str]:
     """Return the variables that get `partial(function, ...)`, by name."""
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for index in modules.values():
         for around, calls in index.by_statement.items():
             if not isinstance(around, ast.Assign) or len(around.targets) != 1:
@@ -132,8 +132,8 @@ def _aliases(
             if not (isinstance(call, ast.Call) and call in calls and call.args):
                 continue
             if last_name(call.func) == "partial" and last_name(call.args[0]) in named:
-                found[last_name(around.targets[0])] = last_name(call.args[0])
-    return found
+                aliases[last_name(around.targets[0])] = last_name(call.args[0])
+    return aliases
 
 
 def _index(module: Module, models: set[str]) -> ModuleIndex:
@@ -201,8 +201,8 @@ def _averaging(module: Module, owners: dict[ast.AST, Owner | None]) -> Iterator[
     """Yield the functions that keep a moving average of the weights."""
     for kind in (ast.Expr, ast.Assign, ast.AugAssign):
         for node in module.every(kind):
-            found = average_of(node, module)
-            if found is not None and (found.decay is not None or found.share is not None):
+            average = average_of(node, module)
+            if average is not None and (average.decay is not None or average.share is not None):
                 owner = _owner(node, module, owners)
                 if owner is not None:
                     yield owner
@@ -239,23 +239,23 @@ def _owner(node: ast.AST, module: Module, known: dict[ast.AST, Owner | None]) ->
     """Return the function around a node; None within the backward of an autograd function."""
     passed: list[ast.AST] = []
     here = node
-    found: Owner | None = module.tree
+    owner: Owner | None = module.tree
     while True:
         parent = module.parents.get(here)
         if parent is None:
             break
         if parent in known:
-            found = known[parent]
+            owner = known[parent]
             break
         if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
             first = parent.args.args[0].arg if parent.args.args else ""
-            found = None if parent.name == "backward" and first == "ctx" else parent
+            owner = None if parent.name == "backward" and first == "ctx" else parent
             break
         passed.append(parent)
         here = parent
     for ancestor in passed:
-        known[ancestor] = found
-    return found
+        known[ancestor] = owner
+    return owner
 
 
 def _assignments(module: Module) -> Iterator[ast.Assign | ast.AugAssign]:

@@ -33,11 +33,11 @@ def _steps(made: Call, text: str) -> Value:
 
 
 def given_steps(node: ast.expr, frame: CallFrame) -> Value | None:
-    """Return what an Accelerator was given as its number of micro-batches, known or not."""
+    """Return the number of micro-batches that an Accelerator was given, known or not."""
     makers = makers_of(node, frame)
     given = [(c, _given(made) if made.name.endswith("Accelerator") else None) for c, made in makers]
-    found = [(condition, value) for condition, value in given if value is not None]
-    return one_of(found) if found and len(found) == len(makers) else None
+    steps = [(condition, value) for condition, value in given if value is not None]
+    return one_of(steps) if steps and len(steps) == len(makers) else None
 
 
 def _given(made: Call) -> Value | None:
@@ -63,8 +63,8 @@ def makers_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> list[tuple[st
     """
     if isinstance(node, ast.Name) and depth < 8:
         if node.id in frame.bound and node.id not in frame.latest:
-            found = frame.bound[node.id]
-            return makers_of(found.node, found.frame, depth + 1)
+            reference = frame.bound[node.id]
+            return makers_of(reference.node, reference.frame, depth + 1)
         if frame.outer is not None and node.id not in frame.scope.bindings:
             return makers_of(node, frame.outer, depth + 1)
     value = settled(frame.value(node))

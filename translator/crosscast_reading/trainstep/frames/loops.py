@@ -138,16 +138,16 @@ def _counters(target: ast.expr, iterable: ast.expr, frame: CallFrame) -> list[Co
         return _counters(target, arguments[0], frame)
     if name == "enumerate" and arguments and isinstance(target, ast.Tuple) and target.elts:
         start = arguments[1] if len(arguments) > 1 else keyword(iterable, "start")
-        found = _counters(target.elts[1], arguments[0], frame) if len(target.elts) > 1 else []
+        counters = _counters(target.elts[1], arguments[0], frame) if len(target.elts) > 1 else []
         if isinstance(target.elts[0], ast.Name):
             first = 0 if start is None else _integer(start, frame)
-            return [Counter(target.elts[0].id, first), *found]
-        return found
+            return [Counter(target.elts[0].id, first), *counters]
+        return counters
     if name == "zip" and isinstance(target, ast.Tuple):
-        found = []
+        counters = []
         for part, source in zip(target.elts, arguments, strict=False):
-            found += _counters(part, source, frame)
-        return found
+            counters += _counters(part, source, frame)
+        return counters
     if name == "islice" and arguments:
         return _counters(target, arguments[0], frame)
     if isinstance(target, ast.Name):
@@ -158,11 +158,15 @@ def _counters(target: ast.expr, iterable: ast.expr, frame: CallFrame) -> list[Co
 def _of_variable(target: ast.expr, iterable: ast.expr, frame: CallFrame) -> list[Counter]:
     """Follow `bar = tqdm(enumerate(loader))`."""
     if isinstance(iterable, ast.Name):
-        found = frame.find(iterable.id)
-        if found is not None and isinstance(found.node, ast.Call) and found.frame is frame:
-            text = frame.module.text(found.node)
+        reference = frame.find(iterable.id)
+        if (
+            reference is not None
+            and isinstance(reference.node, ast.Call)
+            and reference.frame is frame
+        ):
+            text = frame.module.text(reference.node)
             if "enumerate" in text or "range" in text:
-                return _counters(target, found.node, frame)
+                return _counters(target, reference.node, frame)
     return []
 
 

@@ -36,7 +36,7 @@ class Loss:
         return bool(self.scaler or self.divisions or self.multiplied)
 
     def join(self, other: Loss) -> Loss:
-        """Return what holds of a value made of both."""
+        """Return the facts that hold of a value made of both."""
         if not other:
             return self
         if not self:
@@ -65,7 +65,7 @@ SCALES = frozenset({"scale", "get_scaled_loss", "scale_loss"})
 
 
 def loss_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> Loss:
-    """Return what is known of the value of an expression as a loss."""
+    """Return the facts known of the value of an expression as a loss."""
     if depth > 10:
         return PLAIN
     match node:
@@ -98,9 +98,9 @@ def loss_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> Loss:
 
 
 def frame_loss(frame: CallFrame, name: str) -> Loss:
-    """Return what is known of a variable."""
-    found = frame.losses.get(name)
-    return found if isinstance(found, Loss) else PLAIN
+    """Return the facts known of a variable."""
+    loss = frame.losses.get(name)
+    return loss if isinstance(loss, Loss) else PLAIN
 
 
 def _of_name(name: str, frame: CallFrame) -> Loss:
@@ -115,7 +115,7 @@ def _of_name(name: str, frame: CallFrame) -> Loss:
 
 
 def _of_path(node: ast.Attribute | ast.Subscript, frame: CallFrame) -> Loss:
-    """Return what is known of `out.loss`, `out["loss"]`, or an entry of what holds losses alone."""
+    """Return the facts of `out.loss`, `out["loss"]`, or an entry of what holds losses alone."""
     name = canonical(node, frame)
     root: ast.expr = node
     while isinstance(root, ast.Attribute | ast.Subscript):
@@ -174,10 +174,14 @@ def _multiplied(
 def _share(node: ast.expr, frame: CallFrame) -> tuple[ast.expr, ast.expr | None] | None:
     """Return n and a of a factor `a / n` (None for 1)."""
     if isinstance(node, ast.Name):
-        found = frame.find(node.id)
-        if found is None or not isinstance(found.node, ast.BinOp) or found.frame is not frame:
+        reference = frame.find(node.id)
+        if (
+            reference is None
+            or not isinstance(reference.node, ast.BinOp)
+            or reference.frame is not frame
+        ):
             return None
-        node = found.node
+        node = reference.node
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
         return None
     if _holds_loss(node.left, frame) or _holds_loss(node.right, frame):
@@ -230,7 +234,7 @@ def _merge(first: tuple[Division, ...], second: tuple[Division, ...]) -> tuple[D
 
 
 def join(first: object, second: object) -> object:
-    """Return what holds of a loss that has come two ways."""
+    """Return the facts that hold of a loss that has come two ways."""
     if isinstance(first, Loss) and isinstance(second, Loss):
         return first.join(second)
     return second

@@ -114,7 +114,7 @@ def called_name(call: ast.Call) -> str:
 
 @lru_cache(maxsize=4096)
 def kind_by_name(name: str) -> Kind:
-    """Return what a variable of this name usually is."""
+    """Return the kind of object that a variable of this name usually is."""
     for pattern, kind in _BY_NAME:
         if pattern.search(name):
             return kind
@@ -123,7 +123,7 @@ def kind_by_name(name: str) -> Kind:
 
 @lru_cache(maxsize=4096)
 def kind_of_maker(made_by: str) -> Kind:
-    """Return what a class or function of this qualified name makes."""
+    """Return the kind of object that a class or function of this qualified name makes."""
     shown = made_by.rpartition(":")[2]
     for pattern, kind in _BY_PATH:
         if pattern.search(shown):

@@ -63,16 +63,16 @@ def average_of(node: ast.stmt, module: Module) -> WeightAverage | None:
 
     `decay` and `share` are None if weights are mixed into something in a way that was not read.
     """
-    found: WeightAverage | None = None
+    average: WeightAverage | None = None
     match node:
         case ast.Expr(value=ast.Call() as call) if identifier(call.func) in _METHODS:
-            found = _called(call, node, module)
+            average = _called(call, node, module)
         case ast.Assign(targets=[target], value=value):
-            found = _set(target, value, module)
+            average = _set(target, value, module)
         case ast.AugAssign(target=target, op=ast.Add() | ast.Sub(), value=value):
             before = _multiplied_before(node, target, module)
-            found = _added(target, value, None, before, isinstance(node.op, ast.Sub), module)
-    return None if found is None or is_gradient_like(found.target, module) else found
+            average = _added(target, value, None, before, isinstance(node.op, ast.Sub), module)
+    return None if average is None or is_gradient_like(average.target, module) else average
 
 
 def _called(call: ast.Call, node: ast.stmt, module: Module) -> WeightAverage | None:
@@ -115,8 +115,8 @@ def _set(target: ast.expr, value: ast.expr, module: Module) -> WeightAverage | N
         value, roles = mapped
     if isinstance(value, ast.Call) and identifier(value.func) in _LERPS and len(value.args) > 2:
         first, second, share = value.args[:3]
-        found = roles.average(first) and roles.weight(second)
-        return WeightAverage(target, share=share) if found else None
+        is_mix = roles.average(first) and roles.weight(second)
+        return WeightAverage(target, share=share) if is_mix else None
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add | ast.Sub):
         return None
     return _mixed(target, value, roles)
@@ -140,7 +140,7 @@ def _mixed(target: ast.expr, value: ast.BinOp, roles: _Roles) -> WeightAverage |
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield what a sum or product is computed from, arguments of functions left out."""
+    """Yield the operands a sum or product is computed from, arguments of functions left out."""
     node = plain(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
         yield from _terms(node.left)
@@ -191,7 +191,7 @@ def _difference(
 
 
 def _factor(node: ast.expr, wanted: _Is) -> ast.expr | None:
-    """Return what an expression is multiplied by: `d` of `d * average`."""
+    """Return the factor that an expression is multiplied by: `d` of `d * average`."""
     match plain(node):
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             if wanted(right):
@@ -241,7 +241,7 @@ def _roles(target: ast.expr, module: Module) -> _Roles:
 
 
 def _element(target: ast.expr, value: ast.expr, module: Module) -> tuple[ast.expr, _Roles]:
-    """Return what a comprehension computes of each weight; the average is known by its name."""
+    """Return the term a comprehension computes of each weight; the average is known by its name."""
     assert isinstance(value, COMPREHENSIONS)
     element = value.value if isinstance(value, ast.DictComp) else value.elt
     name = module.text(target)
@@ -256,7 +256,7 @@ def _element(target: ast.expr, value: ast.expr, module: Module) -> tuple[ast.exp
 
 
 def _mapped(target: ast.expr, value: ast.Call, module: Module) -> tuple[ast.expr, _Roles] | None:
-    """Return what `tree_map(lambda a, w: …, average, weights)` computes of each weight."""
+    """Return the term that `tree_map(lambda a, w: …, average, weights)` computes of each weight."""
     match value.args:
         case [ast.Lambda(args=ast.arguments(args=[*names]), body=body), *trees]:
             pass
@@ -288,5 +288,5 @@ def decay_of_function(node: ast.Lambda, module: Module) -> ast.expr | None:
     def named(name: str) -> _Is:
         return lambda inner: isinstance(plain(inner), ast.Name) and module.text(inner) == name
 
-    found = _mixed(body, body, _Roles(named(names[0]), named(names[1])))
-    return found.decay if found is not None else None
+    average = _mixed(body, body, _Roles(named(names[0]), named(names[1])))
+    return average.decay if average is not None else None

@@ -136,7 +136,7 @@ def _elements(node: ast.Name, module: Module) -> list[tuple[ast.expr, Module]]:
 
 
 def _iterated(iterable: ast.expr, path: tuple[int, ...]) -> ast.expr:
-    """Return what an element comes from: `weights` of `for a, w in zip(averages, weights)`."""
+    """Return the source of an element: `weights` of `for a, w in zip(averages, weights)`."""
     match iterable:
         case ast.Call(func=ast.Name(id="zip"), args=given) if path and path[0] < len(given):
             return _iterated(given[path[0]], path[1:])
@@ -146,7 +146,7 @@ def _iterated(iterable: ast.expr, path: tuple[int, ...]) -> ast.expr:
 
 
 def owner_of(node: ast.expr, module: Module) -> str:
-    """Return what an element is taken from, as text: `average` of `average[name]`."""
+    """Return the collection an element is taken from, as text: `average` of `average[name]`."""
     collection, where = _collection_of(node, module)
     return where.text(collection)
 
@@ -166,8 +166,8 @@ def model_of(node: ast.expr, module: Module) -> ast.expr:
 
 def is_of_layer(node: ast.expr, module: Module) -> bool:
     """Whether an expression is one weight of a layer by its name: `model.fc.bias`."""
-    found = (plain(here) for here, _ in chase(plain(node), module))
-    return any(isinstance(here, ast.Attribute) and here.attr in _OF_LAYERS for here in found)
+    expressions = (plain(here) for here, _ in chase(plain(node), module))
+    return any(isinstance(here, ast.Attribute) and here.attr in _OF_LAYERS for here in expressions)
 
 
 def starts_filled(collection: ast.expr, module: Module) -> bool:
@@ -229,7 +229,7 @@ def holds_gradients(node: ast.expr, module: Module) -> bool:
 
 
 def _appended(node: ast.Name, module: Module) -> Sequence[ast.expr]:
-    """Return what is appended to a list that begins empty in the same function."""
+    """Return the elements that are appended to a list that begins empty in the same function."""
     if not any(isinstance(b.value, ast.List) for b in definitions(node, module)):
         return ()
     return _appends(module).get((module.function_of(node), node.id), ())
@@ -237,13 +237,13 @@ def _appended(node: ast.Name, module: Module) -> Sequence[ast.expr]:
 
 @once
 def _appends(module: Module) -> Mapping[tuple[Function | None, str], Sequence[ast.expr]]:
-    """Return what is appended to lists, by function and name."""
-    found: dict[tuple[Function | None, str], list[ast.expr]] = {}
+    """Return the elements that are appended to lists, by function and name."""
+    elements: dict[tuple[Function | None, str], list[ast.expr]] = {}
     for call in module.every(ast.Call):
         match call:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[e]):
-                found.setdefault((module.function_of(call), name), []).append(e)
-    return found
+                elements.setdefault((module.function_of(call), name), []).append(e)
+    return elements
 
 
 def _lists_gradients(node: ast.expr, module: Module, depth: int = 0) -> bool:

@@ -38,7 +38,7 @@ def steps_of(walker: Walker, module: Module, function: str) -> list[TrainingStep
     """Return the training steps among the events of one walk."""
     events = walker.events
     loops = _update_loops(events, walker.periods)
-    found: list[TrainingStep] = []
+    steps: list[TrainingStep] = []
     taken: set[int] = set()
     within, beside = _by_loops(events)
     for loop in loops:
@@ -54,11 +54,11 @@ def steps_of(walker: Walker, module: Module, function: str) -> list[TrainingStep
                 if depth == len(here) or e.kind in _ANYWHERE
             ]
             together = sorted((*inside, *around), key=lambda e: e.order)
-            found.append(_step(walker, module, function, together, loop))
+            steps.append(_step(walker, module, function, together, loop))
     rest = _together([e for e in events if id(e) not in taken])
     if any(e.kind == "backward" for e in rest):
-        found.append(_step(walker, module, function, rest, None))
-    return found
+        steps.append(_step(walker, module, function, rest, None))
+    return steps
 
 
 def _by_loops(
@@ -238,5 +238,5 @@ def _of_library(walker: Walker, node: object, event: Event) -> Value:
 
 
 def _length(walker: Walker, loop: Loop) -> Value:
-    found = walker.lengths.get(id(loop))
-    return found if found is not None else Unknown(loop.over, "the loop runs over data")
+    length = walker.lengths.get(id(loop))
+    return length if length is not None else Unknown(loop.over, "the loop runs over data")

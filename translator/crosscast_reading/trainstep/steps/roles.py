@@ -14,7 +14,7 @@ def micro_loops(events: Sequence[Event], loop: Loop | None) -> dict[int, Loop]:
     stepped = {id(loop) for e in events if e.kind == "step" and not e.window for loop in e.loops}
     running = {id(loop) for e in events if e.kind == "forward" for loop in e.loops}
     clearing = {id(loop) for e in events if _clears_most(e) for loop in e.loops[-1:]}
-    found: dict[int, Loop] = {}
+    micro: dict[int, Loop] = {}
     last = max((e.order for e in events if e.kind == "step"), default=-1)
     for event in events:
         if event.kind != "backward" or event.order > last:
@@ -24,9 +24,9 @@ def micro_loops(events: Sequence[Event], loop: Loop | None) -> dict[int, Loop]:
             if id(around) in clearing:  # an attack on the inputs: its last pass alone counts
                 continue
             if below and id(around) not in stepped and _is_micro(around, id(around) in running):
-                found[id(around)] = around
+                micro[id(around)] = around
             below = below or around is loop
-    return found
+    return micro
 
 
 def _clears_most(event: Event) -> bool:
@@ -70,12 +70,12 @@ def _is_tower(loop: Loop) -> bool:
 
 def roles(events: Sequence[Event], loop: Loop | None, micro: dict[int, Loop]) -> dict[int, Loop]:
     """Return every loop under the role it turned out to have."""
-    found: dict[int, Loop] = {}
+    loops: dict[int, Loop] = {}
     inside = [e for e in events if any(around is loop for around in e.loops)]
     for event in (*inside, *events):
         seen = False
         for place, around in enumerate(event.loops):
-            if id(around) in found:
+            if id(around) in loops:
                 seen = seen or around is loop
                 continue
             role: LoopRole = "other"
@@ -86,8 +86,8 @@ def roles(events: Sequence[Event], loop: Loop | None, micro: dict[int, Loop]) ->
             elif not seen and loop is not None:
                 direct = place + 1 < len(event.loops) and event.loops[place + 1] is loop
                 role = "epoch" if direct or around.role == "epoch" else "other"
-            found[id(around)] = replace(around, role=role) if around.role != role else around
-    return found
+            loops[id(around)] = replace(around, role=role) if around.role != role else around
+    return loops
 
 
 def with_roles(event: Event, named: dict[int, Loop]) -> Event:

@@ -109,8 +109,8 @@ def _roots(program: Program, index: Index) -> list[tuple[Module, Owner]]:
         for module, owner, call in _sites(names, several, function, core[function]):
             if owner is function:
                 continue
-            found = program.function(module.call(call))
-            if found is None or found[1] is not function:
+            target = program.function(module.call(call))
+            if target is None or target[1] is not function:
                 continue
             called.add(function)
             if owner not in core:
@@ -127,10 +127,10 @@ def _sites(
     names: dict[str, list[Site]], several: Sequence[Site], function: Function, module: Module
 ) -> list[Site]:
     """Return the calls that may run a function, by their names."""
-    found = names.get(function.name, [])[:_MOST_SITES]
+    sites = names.get(function.name, [])[:_MOST_SITES]
     if function.name in ("__call__", "forward") and module.class_of(function) is not None:
-        found += several
-    return found[:_MOST_SITES]
+        sites += several
+    return sites[:_MOST_SITES]
 
 
 def _with_several_arguments(names: dict[str, list[Site]]) -> list[Site]:
@@ -146,15 +146,15 @@ _COMMON = frozenset(
 
 def _closures(index: Index) -> dict[str, dict[Owner, Module]]:
     """Return the names that calls of `step` are given, with the functions of these calls."""
-    found: dict[str, dict[Owner, Module]] = {}
+    closures: dict[str, dict[Owner, Module]] = {}
     for module_index in index.modules.values():
         for owner, calls in module_index.by_owner.items():
             for call in calls:
                 if last_name(call.func) == "step" and call.args:
                     for node in walk(call.args[0]):
                         if isinstance(node, ast.Name | ast.Attribute):
-                            found.setdefault(last_name(node), {})[owner] = module_index.module
-    return found
+                            closures.setdefault(last_name(node), {})[owner] = module_index.module
+    return closures
 
 
 def _as_closure(

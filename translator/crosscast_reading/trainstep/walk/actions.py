@@ -42,10 +42,10 @@ def act(walker: Walker, call: ast.Call, frame: CallFrame) -> None:
     name = called_name(call)
     if _is_operator(name, call, frame) and updates.closure_step(walker, call, frame):
         return
-    found = inline.target_of(walker, call, frame)
-    if found is not None:
+    target = inline.target_of(walker, call, frame)
+    if target is not None:
         before = len(walker.events)
-        inline.follow(walker, call, *found, frame)
+        inline.follow(walker, call, *target, frame)
         if len(walker.events) == before:
             _empty(walker, call, name, frame)
         return
@@ -192,8 +192,8 @@ def _append(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
 
 
 def _outlives(walker: Walker, name: str, frame: CallFrame) -> bool:
-    found = frame.latest.get(name)
-    return found is None or found.depth < len(walker.heads)
+    reference = frame.latest.get(name)
+    return reference is None or reference.depth < len(walker.heads)
 
 
 def _divide(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:

@@ -207,13 +207,13 @@ def _stays(walker: Walker, node: ast.stmt, frame: CallFrame) -> bool:
     value = getattr(node, "value", None)
     if not isinstance(node, ast.Assign) or not isinstance(value, ast.Name):
         return False
-    found = frame.scope.bindings.get(value.id, [])
+    bindings = frame.scope.bindings.get(value.id, [])
     loops = [set(map(id, walk(head.loop.node))) for head in walker.heads]
-    return bool(found) and all(
+    return bool(bindings) and all(
         binding.kind == "assign"
         and isinstance(binding.value, ast.Name | ast.Attribute | ast.Constant)
         and not any(id(binding.node) in inside for inside in loops)
-        for binding in found
+        for binding in bindings
     )
 
 

@@ -21,37 +21,37 @@ def averaged(walker: Walker, node: ast.stmt, frame: CallFrame) -> bool:
     """Note that a statement updates an average of the weights; False if it does not."""
     if not walker.heads and not walker.calls:
         return False
-    found = average_of(node, frame.module)
-    if found is None:
+    average = average_of(node, frame.module)
+    if average is None:
         return False
-    model = canonical(model_of(found.target, frame.module), frame)
+    model = canonical(model_of(average.target, frame.module), frame)
     detail: dict[str, Value] = {"by_hand": Known(True), "of": Known(model)}
-    decay = _decay(found, frame)
+    decay = _decay(average, frame)
     if decay is not None:
         detail["decay"] = decay
     walker.emit(
-        "average_weights", node, frame, subject=canonical(found.target, frame), detail=detail
+        "average_weights", node, frame, subject=canonical(average.target, frame), detail=detail
     )
     return True
 
 
-def _decay(found: WeightAverage, frame: CallFrame) -> Value | None:
+def _decay(average: WeightAverage, frame: CallFrame) -> Value | None:
     """Return how much of the average stays; None if its shares do not add up to 1."""
-    if found.share is None:
-        return frame.value(found.decay) if found.decay is not None else None
-    rest = _rest_of(found.share, frame)
-    if found.decay is None:
+    if average.share is None:
+        return frame.value(average.decay) if average.decay is not None else None
+    rest = _rest_of(average.share, frame)
+    if average.decay is None:
         return rest
-    decay = frame.value(found.decay)
+    decay = frame.value(average.decay)
     match decay, rest:
         case Known(value=int() | float() as one), Known(value=int() | float() as other):
             return decay if abs(one - other) <= _TOLERANCE else None
     text = frame.module.text
-    match found.share:
-        case ast.BinOp(op=ast.Sub(), right=right) if text(right) == text(found.decay):
+    match average.share:
+        case ast.BinOp(op=ast.Sub(), right=right) if text(right) == text(average.decay):
             return decay
-    match found.decay:
-        case ast.BinOp(op=ast.Sub(), right=right) if text(right) == text(found.share):
+    match average.decay:
+        case ast.BinOp(op=ast.Sub(), right=right) if text(right) == text(average.share):
             return rest
     return None
 

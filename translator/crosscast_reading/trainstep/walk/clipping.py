@@ -60,11 +60,11 @@ def _masters(node: ast.expr, frame: CallFrame) -> bool:
         if isinstance(part, ast.Call) and last_name(part.func) == "master_params":
             return True
     if isinstance(node, ast.Name):
-        found = frame.find(node.id)
+        reference = frame.find(node.id)
         return (
-            found is not None
-            and found.node is not node
-            and "master_params" in (found.frame.module.text(found.node))
+            reference is not None
+            and reference.node is not node
+            and "master_params" in (reference.frame.module.text(reference.node))
         )
     return False
 

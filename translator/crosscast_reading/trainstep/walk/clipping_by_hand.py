@@ -43,10 +43,10 @@ def written(walker: Walker, node: ast.stmt, frame: CallFrame) -> bool:
             return holds_gradients(augmented, module) and scaled(walker, node, factor, frame)
         case ast.AugAssign(target=augmented, op=ast.Div(), value=divisor):
             return holds_gradients(augmented, module) and divided(walker, node, divisor, frame)
-    found = _target_and_value(node)
-    if found is None:
+    write = _target_and_value(node)
+    if write is None:
         return False
-    target, value = found
+    target, value = write
     for part in _computed(value):
         whole = target if isinstance(target, ast.Attribute) else None
         match part:
@@ -72,7 +72,7 @@ def written(walker: Walker, node: ast.stmt, frame: CallFrame) -> bool:
 
 
 def _target_and_value(node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
-    """Return what a statement writes to as a whole, and what it writes."""
+    """Return the target that a statement writes to as a whole, and the value that it writes."""
     match node:
         case ast.Assign(targets=[target], value=value):
             return target, value
@@ -86,7 +86,7 @@ def _target_and_value(node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _computed(value: ast.expr) -> Iterator[ast.expr]:
-    """Yield what is computed of a gradient, or of each of a list of gradients."""
+    """Yield the expressions computed of a gradient, or of each of a list of gradients."""
     match plain(value):
         case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
             yield from _computed(element)
@@ -185,11 +185,11 @@ def _limited(
     norms = [part for part in parts if is_norm(part)]
     if not norms:
         return False
-    found = _limit(parts, module, inverse=inverse)
+    quotient = _limit(parts, module, inverse=inverse)
     detail: dict[str, Value] = {}
     bounds = _BOUNDS_OF_DIVISORS if inverse else _BOUNDS
-    if found is not None and _is_bounded(node, parts, found[0], module, bounds):
-        limit, norm = found
+    if quotient is not None and _is_bounded(node, parts, quotient[0], module, bounds):
+        limit, norm = quotient
         kind = "per_param_norm" if _of_one(within, norms, module) else "global_norm"
         for each in norms:
             kind = kind and clip_limits.kind_of_norm(
@@ -208,20 +208,20 @@ def _limited(
 
 
 def _target_of(node: ast.AST) -> ast.expr | None:
-    """Return what a call or statement changes."""
+    """Return the target that a call or statement changes."""
     match node:
         case ast.AugAssign(target=target):
             return target
         case ast.Assign() | ast.Expr():
-            found = _target_and_value(node)
-            return found[0] if found is not None else None
+            write = _target_and_value(node)
+            return write[0] if write is not None else None
         case ast.Call(func=ast.Attribute(value=target, attr=name), args=given):
             return given[0] if name.startswith("_foreach") and given else target
     return None
 
 
 def _epsilon(norm: ast.expr, frame: CallFrame) -> Value:
-    """Return what is added to a norm before it divides: `1e-6` of `norm + 1e-6`."""
+    """Return the term that is added to a norm before it divides: `1e-6` of `norm + 1e-6`."""
     match norm:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             for added, rest in ((right, left), (left, right)):
@@ -240,7 +240,7 @@ def _epsilon(norm: ast.expr, frame: CallFrame) -> Value:
 def _limit(
     parts: list[ast.AST], module: Module, *, inverse: bool
 ) -> tuple[ast.expr, ast.expr] | None:
-    """Return what is divided by a norm, and that norm; the other way round in a divisor."""
+    """Return the limit divided by a norm, and that norm; the other way round in a divisor."""
     for part in parts:
         if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Div):
             continue

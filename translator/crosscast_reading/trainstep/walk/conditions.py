@@ -94,13 +94,15 @@ def flags_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> Iterator[str]:
                 yield value.text
             yield from (name for name in value.names if name != value.text)
         if isinstance(node, ast.Name) and depth < 4:
-            found = frame.find(node.id)
-            if found is not None and isinstance(found.node, ast.BoolOp | ast.Compare | ast.UnaryOp):
-                yield from flags_of(found.node, found.frame, depth + 1)
+            reference = frame.find(node.id)
+            if reference is not None and isinstance(
+                reference.node, ast.BoolOp | ast.Compare | ast.UnaryOp
+            ):
+                yield from flags_of(reference.node, reference.frame, depth + 1)
 
 
 def truth_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> bool | None:
-    """Return what a condition is with the defaults of the flags, if that is known."""
+    """Return the truth of a condition with the defaults of the flags, if that is known."""
     if depth > 8:
         return None
     if is_combination(node):
@@ -116,11 +118,11 @@ def truth_of(node: ast.expr, frame: CallFrame, depth: int = 0) -> bool | None:
     if isinstance(value, Known):
         return bool(value.value)
     if isinstance(node, ast.Name):
-        found = frame.find(node.id)
-        if found is None or len(frame.all(node.id)) != 1:
+        reference = frame.find(node.id)
+        if reference is None or len(frame.all(node.id)) != 1:
             return None
-        if isinstance(found.node, ast.BoolOp | ast.Compare | ast.UnaryOp):
-            return truth_of(found.node, found.frame, depth + 1)
+        if isinstance(reference.node, ast.BoolOp | ast.Compare | ast.UnaryOp):
+            return truth_of(reference.node, reference.frame, depth + 1)
     return None
 
 
@@ -150,7 +152,7 @@ def _of_object(node: ast.Compare, right: Value) -> bool | None:
 
 
 def settled(node: ast.expr, frame: CallFrame) -> bool | None:
-    """Return what a condition is if literals alone decide it, given by the call that led here."""
+    """Return a condition's truth if literals alone decide it, given by the call that led here."""
     if is_combination(node):
         return of_combination(node, lambda part: settled(part, frame))
     if isinstance(node, ast.Constant):

@@ -43,7 +43,7 @@ _EMPTY = frozenset({"nullcontext", "suppress", "null_context", "empty_context", 
 def contexts_of(
     node: ast.expr, frame: CallFrame, heads: Sequence[LoopHead], depth: int = 0
 ) -> list[Context]:
-    """Return what an entered expression may be; several if a condition decides."""
+    """Return the contexts that an entered expression may be; several if a condition decides."""
     if depth > 6:
         return []
     if isinstance(node, ast.IfExp):
@@ -67,12 +67,12 @@ def contexts_of(
                     return inner
         return []
     if isinstance(node, ast.Name):
-        found: list[Context] = []
+        contexts: list[Context] = []
         for reference in frame.all(node.id):
             if reference.node is not node:
                 inner = contexts_of(reference.node, reference.frame, heads, depth + 1)
-                found += [_under(c, reference) for c in inner]
-        return found
+                contexts += [_under(c, reference) for c in inner]
+        return contexts
     if isinstance(node, ast.Attribute):
         kind = context_kind(node.attr)
         if kind is not None:
@@ -99,10 +99,10 @@ def _called(
     if isinstance(function, ast.IfExp):
         return _either(function, frame, heads, depth)
     if isinstance(function, ast.Name):
-        found: list[Context] = []
+        contexts: list[Context] = []
         for reference in frame.all(function.id):
-            found += [_under(c, reference) for c in _made_from(reference, heads, depth)]
-        return found
+            contexts += [_under(c, reference) for c in _made_from(reference, heads, depth)]
+        return contexts
     return []
 
 
@@ -127,15 +127,15 @@ def _made_from(reference: Reference, heads: Sequence[LoopHead], depth: int) -> l
 def _either(
     node: ast.IfExp, frame: CallFrame, heads: Sequence[LoopHead], depth: int
 ) -> list[Context]:
-    found: list[Context] = []
+    contexts: list[Context] = []
     for branch, holds in ((node.body, True), (node.orelse, False)):
         inner = contexts_of(branch, frame, heads, depth + 1)
         if not inner and isinstance(branch, ast.Name | ast.Attribute):
             kind = context_kind(last_name(branch))
             inner = [_made(branch, kind, frame, heads)] if kind is not None else []
         guard = PathCondition(node.test, holds, frame, heads).guard() if inner else None
-        found += [replace(c, guards=(guard, *c.guards)) for c in inner if guard is not None]
-    return found
+        contexts += [replace(c, guards=(guard, *c.guards)) for c in inner if guard is not None]
+    return contexts
 
 
 def _switch(node: ast.expr, frame: CallFrame, heads: Sequence[LoopHead]) -> tuple[Guard, ...]:

@@ -21,7 +21,7 @@ def is_main(test: ast.expr) -> bool:
 
 
 def joined(first: dict[str, object], second: dict[str, object]) -> dict[str, object]:
-    """Return what is known of losses where two branches meet."""
+    """Return the facts known of losses where two branches meet."""
     if first is second or not first:
         return second
     both = dict(second)
@@ -54,7 +54,7 @@ def short_circuits(
     call: ast.Call, around: ast.AST, frame: CallFrame, heads: Iterable[LoopHead]
 ) -> list[PathCondition]:
     """Return the conditions within an expression: `scheduler and scheduler.step()`."""
-    found: list[PathCondition] = []
+    conditions: list[PathCondition] = []
     parents = frame.module.parents
     child: ast.AST = call
     here = parents.get(call)
@@ -64,9 +64,9 @@ def short_circuits(
             for operand in here.values:
                 if operand is child:
                     break
-                found.append(PathCondition(operand, holds, frame, tuple(heads)))
+                conditions.append(PathCondition(operand, holds, frame, tuple(heads)))
         elif isinstance(here, ast.IfExp) and child is not here.test:
-            found.append(PathCondition(here.test, child is here.body, frame, tuple(heads)))
+            conditions.append(PathCondition(here.test, child is here.body, frame, tuple(heads)))
         child, here = here, parents.get(here)
-    found.reverse()
-    return found
+    conditions.reverse()
+    return conditions

@@ -32,22 +32,22 @@ def target_of(walker: Walker, call: ast.Call, frame: CallFrame) -> tuple[Module,
     if not direct and not _may_be(call, name, walker):
         return None
     record = frame.module.call(call)
-    found = walker.program.function(record)
-    if found is None:
-        found = _by_argument(walker, call, frame)
-    if found is None:
+    target = walker.program.function(record)
+    if target is None:
+        target = _by_argument(walker, call, frame)
+    if target is None:
         return None
-    module, function = found = _overridden(walker, *found)
+    module, function = target = _overridden(walker, *target)
     if function in walker.running or len(walker.calls) >= MAX_DEPTH or _is_model(module, function):
         return None
     if function not in index.reaching and _NO_TRAINING.search(function.name):
         return None
     if index.is_hot(module, function):
-        return found
+        return target
     short = (function.end_lineno or 0) - function.lineno <= MAX_BODY
     telling = _PART_OF_STEP.search(name) or _PART_OF_STEP.search(function.name)
     nested = module.function_of(function) in walker.running
-    return found if short and (telling or nested) else None
+    return target if short and (telling or nested) else None
 
 
 _PART_OF_STEP = re.compile(r"loss|forward|criterion|train|compute|objective|micro|batch_step", re.I)
@@ -195,10 +195,10 @@ def closure(walker: Walker, node: ast.expr, frame: CallFrame) -> None:
     if not name and isinstance(node, ast.Name) and node.id in frame.bound:
         reference = frame.bound[node.id]
         name = reference.frame.module.resolve(reference.node)
-    found = walker.program.function_named(name) if name else None
-    if found is None or found[1] in walker.running or len(walker.calls) >= MAX_DEPTH:
+    target = walker.program.function_named(name) if name else None
+    if target is None or target[1] in walker.running or len(walker.calls) >= MAX_DEPTH:
         return
-    module, function = found
+    module, function = target
     call = ast.Call(func=node, args=[], keywords=[])
     ast.copy_location(call, node)
     inner = CallFrame(
@@ -221,10 +221,10 @@ def generator(walker: Walker, node: ast.AST, frame: CallFrame) -> None:
     """Enter the contexts that a generator of the program holds open while it yields."""
     if not isinstance(node, ast.For | ast.AsyncFor) or not isinstance(node.iter, ast.Call):
         return
-    found = walker.program.function(frame.module.call(node.iter))
-    if found is None or not found[0].scopes[found[1]].generator:
+    target = walker.program.function(frame.module.call(node.iter))
+    if target is None or not target[0].scopes[target[1]].generator:
         return
-    module, function = found
+    module, function = target
     inner = CallFrame(module, function, caller=frame, call=node.iter)
     bind(inner, node.iter, function, frame)
     for part in walk(function):

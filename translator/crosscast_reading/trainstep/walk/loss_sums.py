@@ -66,8 +66,8 @@ def live_loss(node: ast.expr, frame: CallFrame) -> bool | None:
             inner = live_loss(first, frame)
             return None if inner is None else (inner and name not in _SETTLED)
         case ast.BinOp(left=left, right=right):
-            found = [live_loss(side, frame) for side in (left, right)]
-            return None if found == [None, None] else any(found)
+            sides = [live_loss(side, frame) for side in (left, right)]
+            return None if sides == [None, None] else any(sides)
         case ast.Subscript(slice=ast.Constant(value=str(key))):
             return True if is_loss_name(key) else None
         case ast.Call(func=function):
@@ -76,7 +76,7 @@ def live_loss(node: ast.expr, frame: CallFrame) -> bool | None:
 
 
 def liveness(name: str, value: ast.expr, frame: CallFrame) -> bool | None:
-    """Return what a variable of this name holds after an assignment, as `live_loss` does."""
+    """Return the liveness of a variable of this name after an assignment, as `live_loss` does."""
     live = live_loss(value, frame)
     if live is not None or not is_loss_name(name):
         return live

@@ -61,9 +61,9 @@ def note(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> None:
             return
     if hasattr(builtins, name) or _HARMLESS.search(name) or NOT_RUN.search(name):
         return
-    found = walker.program.function(frame.module.call(call))
-    if found is not None:
-        touched = next(_changes(found[1], found[0]), None)
+    target = walker.program.function(frame.module.call(call))
+    if target is not None:
+        touched = next(_changes(target[1], target[0]), None)
         if touched is not None:
             _record(walker, call, frame, touched)
         return
@@ -100,7 +100,7 @@ def _record(walker: Walker, node: ast.AST, frame: CallFrame, touched: Touched) -
 
 
 def _touched(node: ast.expr, walker: Walker, frame: CallFrame) -> Touched | None:
-    """Return what an argument is of what is trained; None if it is nothing of that."""
+    """Return the kind of trained object that an argument is; None if it is none."""
     if isinstance(node, ast.Call):
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         return "weights" if method in ("parameters", "named_parameters") else None
@@ -115,7 +115,7 @@ def _touched(node: ast.expr, walker: Walker, frame: CallFrame) -> Touched | None
 
 
 def _changes(function: ast.AST, module: Module) -> Iterator[Touched]:
-    """Yield what a function of the program changes in place that is trained."""
+    """Yield the kinds of trained objects that a function of the program changes in place."""
     for node in walk(function):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             changed = _changed_in_place(node.func, node.func.attr, module)
@@ -126,7 +126,7 @@ def _changes(function: ast.AST, module: Module) -> Iterator[Touched]:
 
 
 def _changed_in_place(function: ast.Attribute, name: str, module: Module) -> Touched | None:
-    """Return what a method changes: an element of a list of gradients is a gradient."""
+    """Return the kind of object a method changes: an element of a gradient list is a gradient."""
     if name in _CLEARS or not (_IN_PLACE.search(name) or name == "set_value"):
         return None
     text = module.text(function.value)

@@ -167,11 +167,11 @@ class ProgramWalker(Walker):
         before = len(self.contexts)
         self.blocks.append(len(self.conditions))
         for item in node.items:
-            found = contexts_of(item.context_expr, frame, self.heads)
-            self.contexts += found
-            entered += found
-            self.frame_of.update((context.node, frame) for context in found)
-            assignments.entered(item, found, frame)
+            contexts = contexts_of(item.context_expr, frame, self.heads)
+            self.contexts += contexts
+            entered += contexts
+            self.frame_of.update((context.node, frame) for context in contexts)
+            assignments.entered(item, contexts, frame)
         self.block(node.body, frame)
         self.blocks.pop()
         del self.contexts[before:]

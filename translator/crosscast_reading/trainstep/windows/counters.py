@@ -37,7 +37,7 @@ class Life:
 
 
 def life_of(text: str, loop: AnyLoop, frame: CallFrame) -> Life:
-    """Return what happens to a counter (`step`, `self.global_step`) within and before a loop."""
+    """Return the life of a counter (`step`, `self.global_step`) within and before a loop."""
     changes = _changes(text, frame)
     inside = [c for c in changes if _within(c.node, loop) or _in_method(c.node, loop, frame)]
     before = [c for c in changes if c.add is None and c not in inside and _is_before(c, loop)]
@@ -80,7 +80,7 @@ def _is_around(outer: ast.AST | None, inner: ast.AST, frame: CallFrame) -> bool:
 
 def _changes(text: str, frame: CallFrame) -> list[Change]:
     """Return every statement of the function (and those around it) that changes a counter."""
-    found: list[Change] = []
+    changes: list[Change] = []
     scope = frame.scope
     if "." in text:
         root, _, attribute = text.rpartition(".")
@@ -98,10 +98,10 @@ def _changes(text: str, frame: CallFrame) -> list[Change]:
             sign = 1 if isinstance(node.op, ast.Add) else -1
             by = node.value
             step = by.value if isinstance(by, ast.Constant) and isinstance(by.value, int) else 1
-            found.append(Change(node, add=sign * step))
+            changes.append(Change(node, add=sign * step))
         elif binding.kind == "assign" and isinstance(node, ast.Assign | ast.AnnAssign):
-            found.append(_assigned(text, node, binding.value, binding.path, frame))
-    return sorted(found, key=lambda c: (c.node.lineno, c.node.col_offset))
+            changes.append(_assigned(text, node, binding.value, binding.path, frame))
+    return sorted(changes, key=lambda c: (c.node.lineno, c.node.col_offset))
 
 
 def _assigned(

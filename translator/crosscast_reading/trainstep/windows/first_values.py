@@ -49,9 +49,9 @@ def start_of(
             restarts=None if "epoch" not in frame.module.text(counter.core) else False
         )
     for head in reversed(heads):
-        found = head.counter(name)
-        if found is not None:
-            return found.start, Facts(restarts=not head.endless)
+        loop_counter = head.counter(name)
+        if loop_counter is not None:
+            return loop_counter.start, Facts(restarts=not head.endless)
     argument = frame.bound.get(name)
     if argument is not None and name not in frame.latest:
         linear_name = counter_path(argument.node)
@@ -122,14 +122,14 @@ _MOST_CALLS = 4
 
 def _places(test: ast.expr, frame: CallFrame) -> dict[tuple[Module, ast.AST | None], ast.AST]:
     """Return where a test is reached in each function that leads to it: by itself, or a call."""
-    found: dict[tuple[Module, ast.AST | None], ast.AST] = {}
+    places: dict[tuple[Module, ast.AST | None], ast.AST] = {}
     place: ast.AST = test
     here: CallFrame | None = frame
     while here is not None:
-        found[here.module, here.function] = place
+        places[here.module, here.function] = place
         place = here.call or place
         here = here.caller
-    return found
+    return places
 
 
 def _position(node: ast.AST) -> tuple[int, int]:
@@ -158,7 +158,7 @@ def _under(change: Change, test: ast.expr, frame: CallFrame) -> bool:
 
 def _names_of(test: ast.expr, frame: CallFrame) -> frozenset[str]:
     """Return the names that a condition was given."""
-    return frozenset(name for name, found in frame.latest.items() if found.node is test)
+    return frozenset(name for name, reference in frame.latest.items() if reference.node is test)
 
 
 def _inside(node: ast.AST, around: ast.stmt) -> bool:

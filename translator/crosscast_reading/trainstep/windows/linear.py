@@ -98,7 +98,7 @@ def _whole(node: ast.expr) -> int | None:
 
 
 def take_apart(node: ast.expr) -> Remainder | Comparison | None:
-    """Return what a condition without `not`, `and`, `or` tests."""
+    """Return the remainder or comparison that a condition without `not`, `and`, `or` tests."""
     node = bare(node)
     if isinstance(node, ast.Call) and len(node.args) == 2 and isinstance(node.func, ast.Attribute):
         if node.func.attr in ("equal", "not_equal"):  # tf.equal(step % n, 0)

@@ -62,7 +62,7 @@ def _asked(node: ast.expr, module: Module) -> tuple[ast.Call | None, bool]:
 
 
 def _answer_of(place: int, end: Event) -> bool | None:
-    """Return what a call returns exactly where a step happens in it; None if that is not known.
+    """Return the answer of a call exactly where a step happens in it; None if that is not known.
 
     Args:
         place: position of the call in `end.calls`.
@@ -112,7 +112,7 @@ def _nodes(statements: Sequence[ast.stmt]) -> frozenset[int]:
 
 
 def _answers(function: Function, module: Module) -> Iterator[tuple[ast.expr | None, ast.AST]]:
-    """Yield what a function returns, with the place that decides on it."""
+    """Yield the values that a function returns, with the place that decides on each."""
     scope = module.scopes.get(function)
     for returned in scope.returns if scope is not None else ():
         values = definitions(returned.value, module) if isinstance(returned.value, ast.Name) else ()

@@ -45,8 +45,8 @@ def window_of(
     if depth > 8:
         return None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        found = window_of(node.operand, not holds, frame, heads, depth + 1)
-        return replace(found, node=node, positive=not found.positive) if found else None
+        test = window_of(node.operand, not holds, frame, heads, depth + 1)
+        return replace(test, node=node, positive=not test.positive) if test else None
     if isinstance(node, ast.BoolOp):
         return _combined(node, holds, frame, heads, depth)
     if isinstance(node, ast.Compare | ast.BinOp):
@@ -68,16 +68,16 @@ def _combined(
     """`A and W`, `W or the last batch`."""
     every = isinstance(node.op, ast.And) == holds
     for place, operand in enumerate(node.values):
-        found = window_of(operand, holds, frame, heads, depth + 1)
-        if found is None:
+        test = window_of(operand, holds, frame, heads, depth + 1)
+        if test is None:
             continue
         if every:
-            return replace(found, node=node)
+            return replace(test, node=node)
         rest = [o for i, o in enumerate(node.values) if i != place]
-        at_end = found.positive == holds
+        at_end = test.positive == holds
         last = any(_is_last(o, frame) for o in rest)
         if at_end and (last or holds):
-            return replace(found, node=node, last=found.last or last)
+            return replace(test, node=node, last=test.last or last)
     return None
 
 
@@ -90,9 +90,9 @@ def _is_last(node: ast.expr, frame: CallFrame) -> bool:
     if _LAST.search(text):
         return True
     if isinstance(node, ast.Name):
-        found = frame.find(node.id)
-        return found is not None and (
-            isinstance(found.node, ast.Compare) and _is_last(found.node, found.frame)
+        reference = frame.find(node.id)
+        return reference is not None and (
+            isinstance(reference.node, ast.Compare) and _is_last(reference.node, reference.frame)
         )
     sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
     found_sides = [frame.find(side.id) for side in sides if isinstance(side, ast.Name)]
@@ -112,24 +112,24 @@ def _against_truth(
         case ast.Compare(
             left=inner, ops=[ast.Eq() | ast.Is()], comparators=[ast.Constant(value=bool(truth))]
         ):
-            found = window_of(inner, holds == truth, frame, heads, depth + 1)
-            if found is None:
+            test = window_of(inner, holds == truth, frame, heads, depth + 1)
+            if test is None:
                 return None
-            return found if truth else replace(found, node=node, positive=not found.positive)
+            return test if truth else replace(test, node=node, positive=not test.positive)
     return None
 
 
 def _named(
     node: ast.Name, holds: bool, frame: CallFrame, heads: Sequence[LoopHead], depth: int
 ) -> WindowTest | None:
-    found = frame.find(node.id)
-    if found is not None:
-        if isinstance(found.node, ast.Name | ast.Constant) and found.frame is frame:
+    reference = frame.find(node.id)
+    if reference is not None:
+        if isinstance(reference.node, ast.Name | ast.Constant) and reference.frame is frame:
             return None
-        test = window_of(found.node, holds, found.frame, heads, depth + 1)
+        test = window_of(reference.node, holds, reference.frame, heads, depth + 1)
         if test is not None:
             return replace(test, node=node)
-        if not (isinstance(found.node, ast.Name) or _is_default(node.id, frame)):
+        if not (isinstance(reference.node, ast.Name) or _is_default(node.id, frame)):
             return None
     if _BY_CALLER.search(node.id) and _is_parameter(node.id, frame):
         return _caller_decides(node, node.id)
@@ -172,8 +172,8 @@ def _attribute(
     tests = [v for v in values if not isinstance(v, ast.Constant)]
     if len(tests) != 1 or not isinstance(tests[0], ast.Compare | ast.BoolOp | ast.UnaryOp):
         return None
-    found = window_of(tests[0], holds, frame, heads, depth + 1)
-    return replace(found, node=node) if found else None
+    test = window_of(tests[0], holds, frame, heads, depth + 1)
+    return replace(test, node=node) if test else None
 
 
 def _library(node: ast.expr, frame: CallFrame) -> WindowTest | None:

@@ -39,16 +39,16 @@ _Group = tuple[WindowTest, bool, list[tuple[Event, bool]]]
 
 def _by_guard(events: Iterable[Event]) -> list[_Group]:
     """Return every window test with the events under it, and whether they are at its end."""
-    found: dict[int, _Group] = {}
+    groups: dict[int, _Group] = {}
     for event in events:
         for guard in event.guards:
-            group = found.get(id(guard.node))
+            group = groups.get(id(guard.node))
             if group is None:
                 if guard.window is None:
                     continue
-                group = found[id(guard.node)] = (guard.window, guard.window.positive, [])
+                group = groups[id(guard.node)] = (guard.window, guard.window.positive, [])
             group[2].append((event, guard.holds == group[1]))
-    return list(found.values())
+    return list(groups.values())
 
 
 def _key(test: WindowTest) -> _Key:
@@ -133,13 +133,13 @@ def _checked(
         return known
     key = _key(window)
     if key not in keys and not (window.opens and any(k[1] == key[1] for k in keys)):
-        found = replace(guard, window=None)
+        checked_guard = replace(guard, window=None)
     elif key in opening and window.first == 1 and not window.opens and _clears(guard.node, groups):
-        found = replace(guard, window=replace(window, opens=True))
+        checked_guard = replace(guard, window=replace(window, opens=True))
     else:
-        found = guard
-    memo[id(guard)] = found
-    return found
+        checked_guard = guard
+    memo[id(guard)] = checked_guard
+    return checked_guard
 
 
 def _clears(node: ast.expr, groups: Sequence[_Group]) -> bool:
