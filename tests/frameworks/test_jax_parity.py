@@ -14,7 +14,7 @@ from tiers import exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.jax]
 
-GPT = Path(__file__).parents[2] / "examples" / "gpt"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 BERT = """\
 version: 2
 name: tiny
@@ -56,14 +56,19 @@ def test_the_shipped_bert_is_equivalent(name: str, tmp_path: Path) -> None:
     assert "jax against torch: EQUIVALENT" in output, output
 
 
-@exhaustive("comparisons of whole trainings; `make test` has test_observed_jax")
-def test_an_own_model_is_equivalent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in GPT.glob("*.py"):
+@exhaustive("comparisons of whole trainings; `make test` has test_observed_jax and test_jax_types")
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("example", ["gpt", "lstm-forecast", "resnet-cifar"])
+def test_an_own_model_is_equivalent(
+    example: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (EXAMPLES / example).glob("*.py"):
         shutil.copy(module, tmp_path)
-    text = (GPT / "recipe.yaml").read_text().replace('build_model"', 'build_tiny"')
-    lines = [line for line in text.splitlines() if not line.startswith("loss_scaling")]
-    recipe = "\n".join(lines).replace("{mode: mixed, compute_dtype: float16}", "{mode: none}")
-    (tmp_path / "recipe.yaml").write_text(recipe)
+    text = (EXAMPLES / example / "recipe.yaml").read_text().replace('build_model"', 'build_tiny"')
+    lines = [line for line in text.splitlines() if not line.startswith(("precision", "loss_sc"))]
+    precision, scaling = TYPES[name]
+    lines += [f"precision: {precision}", f"loss_scaling: {{mode: {scaling}}}"]
+    (tmp_path / "recipe.yaml").write_text("\n".join(lines))
     monkeypatch.chdir(tmp_path)
     output = verdict(tmp_path, "--windows", "24")
     assert "jax against torch: EQUIVALENT" in output, output

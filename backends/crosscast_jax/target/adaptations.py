@@ -8,6 +8,7 @@ from enum import StrEnum
 class JaxAdaptation(StrEnum):
     """Names of adaptations: a row that is picked has its name in `Plan.adapted`."""
 
+    LAYER_TYPES = "jax types of layers"
     HALF_COPIES = "jax half copies of weights"
     RECOMPUTED_ATTENTION = "jax attention computed again"
     RECOMPUTATION = "jax layers computed again"

@@ -9,9 +9,9 @@ CODES = (
         "CC410",
         "no autocast",
         "JAX has no autocast: a layer computes in its `dtype`. The emitted model names the type of "
-        "every layer; your own model gets half copies of its weights and of float inputs, and "
-        "layers with a `dtype` of their own keep it. A loss function of your own gets the rows as "
-        "they are.",
+        "every layer. In your own model the script sets it for layers of Flax that have none: "
+        "those that multiply matrices compute in half, normalizations and tables as "
+        "`precision.ops` says. Other operations follow the types of what they get.",
     ),
     Code(
         "CC411",

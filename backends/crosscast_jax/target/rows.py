@@ -47,11 +47,11 @@ ROWS = (
     Row(
         path="precision",
         verdict=_ADAPTED,
-        how="no autocast: your model gets half copies of its weights",
+        how="no autocast: the script sets the types of your model's layers",
         code="CC410",
         probe="jax/test_types.py::test_layers_follow_their_weights",
         when=own_half_model,
-        adapt=Adapt.HALF_COPIES,
+        adapt=Adapt.LAYER_TYPES,
     ),
     Row(
         path="precision",

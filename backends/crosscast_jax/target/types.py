@@ -34,6 +34,12 @@ class TypesView:
     """Whether normalizations keep their float32 weights."""
     recomputed_attention: bool
     """Whether the backward pass computes attention again."""
+    layered: bool = False
+    """Whether the script sets the types of layers of the user's model."""
+    half_rows: bool = False
+    """Whether rows of its tables are half."""
+    half_norm: bool = False
+    """Whether normalizations return half."""
     dense: str = ""
     """Argument of dense layers."""
     norm: str = ""
@@ -68,11 +74,6 @@ class TypesView:
     """What it is computed in."""
 
     @property
-    def halves_rows(self) -> bool:
-        """Whether the model of the user gets float inputs in half, too."""
-        return self.copies and not self.model_half
-
-    @property
     def logits(self) -> str:
         """The cast of logits."""
         return ".astype(HALF)" if self.loss_computes == "half" else ".astype(jnp.float32)"
@@ -105,15 +106,19 @@ def types_view(plan: Plan, frame: Frame) -> TypesView:
     half, has = predicates.half_type(plan), plan.adapted.__contains__
     copies, typed = has(JaxAdaptation.HALF_COPIES), half and isinstance(frame.model, BertModel)
     attention = has(JaxAdaptation.RECOMPUTED_ATTENTION)
+    kinds = frame.op_types
     if not typed:
+        layered = has(JaxAdaptation.LAYER_TYPES)
         return TypesView(
             half=half,
             model_half=False,
             copies=copies,
-            spared=False,
+            spared=copies,
             recomputed_attention=attention,
+            layered=layered,
+            half_rows=copies or (layered and _stores(kinds.embeddings) == "half"),
+            half_norm=layered and _stores(kinds.reductions) == "half",
         )
-    kinds = frame.op_types
     dense, norm = _stores(kinds.matmul), _stores(kinds.reductions)
     point, residual = _stores(kinds.pointwise), _stores(kinds.residual)
     computes = _computes(kinds.pointwise)
@@ -130,6 +135,7 @@ def types_view(plan: Plan, frame: Frame) -> TypesView:
         recomputed_attention=attention,
         dense=f", dtype={_NAMES[_computes(kinds.matmul)]}",
         norm=f", dtype={_NAMES[norm]}",
+        half_norm=norm == "half",
         looked_up=_cast(table, _computes(kinds.embeddings)),
         embedded=_cast(_computes(kinds.embeddings), _stores(kinds.embeddings)),
         product=_cast(_computes(kinds.matmul), dense),

@@ -109,8 +109,8 @@ class OpTypes(Section):
     `half`: the operation gets and returns `precision.compute_dtype`; what it computes in is up to
     the framework's kernel. `float32`: it gets and returns float32. `float32_stored_half`: it
     computes in float32 and rounds its result once, to `precision.compute_dtype`. With a model of
-    your own the script does not act on them: they say what your model stores in half, and a
-    comparison holds it to that."""
+    your own they say what your model stores in half, and a comparison holds it to that; the script
+    does not act on them, but for JAX, where it sets the types of layers (CC410)."""
 
     matmul: OpType = "half"
     """Dense layers and the two matrix products of attention."""

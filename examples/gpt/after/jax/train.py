@@ -44,6 +44,18 @@ BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 100  # clean steps before the scale grows
 MIN_SCALE = 1.0
 HALF = jnp.float16
+HALF_LAYERS = (
+    nnx.Conv,
+    nnx.ConvTranspose,
+    nnx.Einsum,
+    nnx.GRUCell,
+    nnx.Linear,
+    nnx.LinearGeneral,
+    nnx.LoRA,
+    nnx.LSTMCell,
+    nnx.MultiHeadAttention,
+    nnx.OptimizedLSTMCell,
+)
 SETTINGS = Settings(
     recipe="57302b084b55a191",
     made_for="JAX 0.10 or newer (Flax NNX)",
@@ -69,11 +81,6 @@ def row_losses(
 ) -> tuple[jax.Array, jax.Array]:
     """Cross-entropy of every label, in float32, and whether the answer is right."""
     inputs = {name: array for name, array in batch.items() if name != "labels"}
-    # One float32 number would make float32 numbers of all that follows (CC410).
-    inputs = {
-        name: array.astype(HALF) if array.dtype == jnp.float32 else array
-        for name, array in inputs.items()
-    }
     logits = model(**inputs).astype(jnp.float32)
     labels = batch["labels"].astype(jnp.int32)
     known = labels != -100
@@ -251,18 +258,28 @@ def make_optimizer(model: nnx.Module) -> optax.GradientTransformation:
     )
 
 
+def half_products(arrays: tuple[jax.Array, ...], **types: Any) -> tuple[jax.Array, ...]:
+    """Numbers of a table: half for a product, as they are to be looked up."""
+    return tuple(a.astype(HALF) for a in arrays) if len(arrays) > 1 else arrays
+
+
+def set_types(model: nnx.Module) -> None:
+    """Give layers a type that have none: JAX has no autocast (CC410)."""
+    for _, layer in nnx.iter_modules(model):
+        if isinstance(layer, HALF_LAYERS) and layer.dtype is None:
+            layer.dtype = HALF
+        if isinstance(layer, nnx.Embed) and layer.dtype == layer.param_dtype:
+            layer.promote_dtype = half_products
+
+
 def start(model: nnx.Module) -> TrainState:
     """Take a model apart into what is compiled once and what changes."""
     model.train()
+    set_types(model)
     optimizer = make_optimizer(model)
     graph, weights, rest = nnx.split(model, nnx.Param, ...)
     arrays = Arrays(weights, rest, optimizer.init(weights))
     return TrainState(graph, optimizer, arrays)
-
-
-def half_copies(graph: nnx.GraphDef, arrays: Arrays) -> nnx.State:
-    """Weights as the model gets them: in half."""
-    return jax.tree.map(lambda weight: weight.astype(HALF), arrays.weights)
 
 
 def micro_step(
@@ -285,9 +302,7 @@ def micro_step(
 
     gradients, (loss, rest) = jax.grad(forward, has_aux=True)(weights)
     # Not optax.MultiSteps, which multiplies by 0 what it leaves out: 0 * inf is nan.
-    totals = jax.tree.map(
-        lambda total, g: total + g.astype(jnp.float32), totals, gradients
-    )
+    totals = jax.tree.map(jnp.add, totals, gradients)
     return rest, totals, window_loss + loss
 
 
@@ -338,7 +353,7 @@ def full_window(
     numbers: dict[str, jax.Array],
 ) -> tuple[Arrays, dict[str, jax.Array]]:
     """Do all that a full window does in one call, from its micro-batches stacked."""
-    weights = half_copies(graph, arrays)  # once for all micro-batches
+    weights = arrays.weights
 
     def add(
         sums: tuple[nnx.State, nnx.State, jax.Array], batch: dict[str, jax.Array]
@@ -353,7 +368,6 @@ def full_window(
 begin_window = jax.jit(empty_sums, static_argnums=0)
 add_micro_batch = jax.jit(micro_step, static_argnums=(0, 1), donate_argnums=3)
 end_window = jax.jit(window_step, static_argnums=(0, 1), donate_argnums=2)
-copy_weights = jax.jit(half_copies, static_argnums=0)
 
 
 def train_window(
@@ -379,7 +393,7 @@ def train_window(
         )
     else:
         sums = begin_window(state.graph, state.arrays, numbers)
-        weights = copy_weights(state.graph, state.arrays)
+        weights = state.arrays.weights
         for batch in micro_batches:
             sums = add_micro_batch(state.graph, loss_fn, weights, sums, batch, numbers)
         state.arrays, result = end_window(
@@ -405,7 +419,7 @@ def evaluate_batch(
     graph: nnx.GraphDef, arrays: Arrays, batch: dict[str, jax.Array]
 ) -> tuple[jax.Array, ...]:
     """Summed loss and number of right answers."""
-    model = nnx.merge(graph, half_copies(graph, arrays), arrays.rest)
+    model = nnx.merge(graph, arrays.weights, arrays.rest)
     model.eval()
     losses, right = row_losses(model, batch)
     return losses.sum(), jnp.count_nonzero(right)
