@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast_reading.lint.rules.distributed._wrapper_names import NAMES
+from crosscast_reading.lint.rules.distributed.behind_wrapper import NAMES
 from frameworks.subprocesses import require, run_python
 
 PACKAGES = [

@@ -145,6 +145,29 @@ def test_what_several_topics_share_is_private_to_none() -> None:
     assert found > 10
 
 
+MOST_LINES = 250
+"""Lines of a rule's module, up to which it keeps what only it asks."""
+
+
+def test_what_one_rule_alone_asks_stands_in_it() -> None:
+    """A private module with one importer exists only where both together would be too long."""
+    texts = {path: path.read_text() for home in HOMES for path in sorted(home.rglob("*.py"))}
+    private = re.compile(r"^from (crosscast_\w+(?:\.\w+)*\._\w+) import ", re.M)
+    importers: dict[Path, set[Path]] = {}
+    for path, text in texts.items():
+        for module in private.findall(text):
+            importers.setdefault(ROOT.joinpath(*_folder(module)).with_suffix(".py"), set()).add(
+                path
+            )
+    helpers = {path for path in texts if re.match(r"_[a-z]", path.name)}
+    assert importers.keys() == helpers
+    alone = {path: by for path, by in importers.items() if len(by) == 1}
+    assert alone
+    for path, by in alone.items():
+        lines = [len(texts[each].splitlines()) for each in (path, *by)]
+        assert sum(lines) > MOST_LINES, path
+
+
 def _folder(package: str) -> tuple[str, ...]:
     root = "translator" if package.startswith("crosscast_reading.") else "backends"
     return (root, *package.split("."))

@@ -7,14 +7,20 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crosscast.messages.diagnostics import Severity
-from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies, known_word
-from crosscast_reading.lint.answers.windows import ACCUMULATES, modules_of
+from crosscast_reading.lint.answers.loop import (
+    backward_of,
+    compatible,
+    eager_steps,
+    implies,
+    known_word,
+    own_windows,
+)
+from crosscast_reading.lint.answers.windows import ACCUMULATES, end_tests, modules_of
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
-from crosscast_reading.lint.rules.accumulation._window_branches import without_windows
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
 from crosscast_reading.sources.subject import Subject
-from crosscast_reading.trainstep.events import Event, EventKind, TrainingStep
+from crosscast_reading.trainstep.events import Event, EventKind, Guard, TrainingStep, WindowTest
 from crosscast_reading.trainstep.windows.linear import Remainder, take_apart
 
 _MERGES = re.compile(r"gradient_?merge|backward_passes_per_step", re.I)
@@ -27,6 +33,12 @@ _RIGHT = changed(
     (" / steps", " / accumulation_steps"),
     ("% steps", "% accumulation_steps"),
 )
+_SWITCH = re.compile(
+    r"(?<![a-z])(amp|autocast|fp16|bf16|float16|bfloat16|half|mixed|precision|apex|scaler"
+    r"|distributed|ddp|cuda|gpu)(?![a-z])",
+    re.I,
+)
+"""Words of conditions that decide how a step is computed, not how many rows it has."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -111,7 +123,7 @@ def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[F
 
 def _on_a_branch(step: TrainingStep) -> Iterator[Finding]:
     """Find branches that step after every micro-batch, where the other branch has windows."""
-    for applied, guard, test in without_windows(step):
+    for applied, guard, test in _without_windows(step):
         branch = guard.text if guard.holds else f"not {guard.text}"
         yield Finding(
             span=applied.span,
@@ -133,6 +145,61 @@ def _updates(backward: Event, step: TrainingStep) -> bool:
         )
         for kind in _UPDATE
     )
+
+
+def _without_windows(step: TrainingStep) -> Iterator[tuple[Event, Guard, WindowTest]]:
+    """Yield the steps after every micro-batch on a branch whose other branch has windows.
+
+    Yields also the condition, and the test for the end of a window on the other branch.
+    """
+    if not own_windows(step):
+        return
+    ends = [(event, test) for event, test in end_tests(step) if not test.by_caller]
+    for applied in step.inside("step"):
+        if applied.window is not None or any(compatible(event, applied) for event, _ in ends):
+            continue
+        if not _ends_every_round(applied, step):
+            continue
+        for guard in applied.guards:
+            if not _SWITCH.search(guard.text.replace("_", " ")) or guard.window is not None:
+                continue
+            tests = [test for event, test in ends if _sets_apart(guard, applied, event)]
+            lengths = [test for test in tests if ACCUMULATES.search(test.steps_text)]
+            if lengths and not _asked_together(guard.text, step):
+                yield applied, guard, lengths[0]
+                break
+
+
+def _sets_apart(switch: Guard, applied: Event, other: Event) -> bool:
+    """Whether only a switch, and what follows on the other branch, sets two steps apart."""
+    met = {id(guard.node): guard.holds for guard in other.guards}
+    return all(
+        met.get(id(guard.node)) is (guard.holds if guard is not switch else not guard.holds)
+        for guard in applied.guards
+    )
+
+
+def _ends_every_round(applied: Event, step: TrainingStep) -> bool:
+    """Whether a step follows every backward pass of its branch, and the gradients are cleared."""
+    backward = [event for event in backward_of(step) if compatible(event, applied)]
+    cleared = [event for event in step.inside("zero_grad") if compatible(event, applied)]
+    return (
+        bool(backward)
+        and applied.library in ("", "apex")
+        and all(implies(event, applied) and event.loops == applied.loops for event in backward)
+        and any(implies(applied, event) for event in cleared)
+    )
+
+
+def _asked_together(switch: str, step: TrainingStep) -> bool:
+    """Whether the program knows that the two do not go together, and refuses or reports them."""
+    for module in modules_of(step):
+        for node in module.nodes:
+            if isinstance(node, ast.If | ast.Assert):
+                text = module.text(node.test)
+                if switch in text and ACCUMULATES.search(text):
+                    return True
+    return False
 
 
 RULE = Rule(
