@@ -30,6 +30,8 @@ NAMED = "name, p in model.named_parameters(): "
         ("i, p in enumerate(model.parameters()): p = kept[i]", True),
         ("p, q in zip(other.parameters(), model.parameters()): p = p * share + q", True),
         ("p in list(model.parameters()): p = p - share", True),
+        (f"{OVER}share = p.norm(); p = p * share", True),
+        (f"{OVER}p = p * share; kept = [p for p in kept]", True),
         (f"{OVER}p.set_value(p * share)", False),
         (f"{OVER}p.grad = p.grad * share", False),
         (f"{OVER}p = p * share; kept.append(p)", False),

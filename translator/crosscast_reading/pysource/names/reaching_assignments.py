@@ -98,6 +98,8 @@ def _is_renewed(
     binding: Binding, loop: ast.AST, ancestors: dict[ast.AST, ast.AST], module: Module
 ) -> bool:
     """Whether every round of a loop that gets to a use of a name passes an assignment to it."""
+    if binding.kind == "loop" and module.parents.get(binding.node) is loop:
+        return True
     here = module.parents.get(_statement(binding.node, module))
     while here is not None and here in ancestors:
         if here is loop:

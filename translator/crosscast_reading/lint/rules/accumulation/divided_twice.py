@@ -12,6 +12,7 @@ from crosscast_reading.lint.answers.windows import ACCUMULATES, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.names.references import is_read
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.sources.subject import Subject
 from crosscast_reading.trainstep.events import Event
@@ -61,7 +62,7 @@ def _comes_from(division: ast.AST, other: ast.AST, module: Module) -> bool:
         for part in ast.walk(node):
             if part is other:
                 return True
-            if not isinstance(part, ast.Name) or not _is_read(part, node):
+            if not isinstance(part, ast.Name) or not is_read(part, module):
                 continue
             for binding in definitions(part, module):
                 match binding.value:
@@ -70,12 +71,6 @@ def _comes_from(division: ast.AST, other: ast.AST, module: Module) -> bool:
                     case _ if isinstance(binding.node, ast.Assign | ast.AugAssign | ast.AnnAssign):
                         waiting.append(binding.node)
     return False
-
-
-def _is_read(name: ast.Name, within: ast.AST) -> bool:
-    """Whether a statement uses the value that a name has before it."""
-    augmented = isinstance(within, ast.AugAssign) and name is within.target
-    return augmented or isinstance(name.ctx, ast.Load)
 
 
 RULE = Rule(

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.roles import has_role
+from crosscast_reading.pysource.names.references import references
 from crosscast_reading.pysource.programs.call import Call
-from crosscast_reading.pysource.programs.module import Function, Module
+from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.pysource.syntax.nodes import identifier, names_in, walk
 from crosscast_reading.readers.python.library_calls import canonical, uses
@@ -79,21 +80,13 @@ def _kept_in(call: Call) -> str | None:
 
 
 def _is_read(name: str, call: Call) -> bool:
-    """Whether the variable is read while it may contain the clipped gradients."""
+    """Whether anything behind the line may read the variable that it gives the gradients."""
     module = call.module
-    scope = module.function_of(call.node) or module.tree
-    within = {id(child) for child in walk(call.node)}
-    statement = module.statement_of(call.node)
-    assert statement is not None
-    loop = module.enclosing(call.node, ast.For, ast.While)
-    for node in walk(scope):
-        if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
-            continue
-        if id(node) in within:
-            continue
-        if loop is not None or node.lineno > statement.lineno:
-            return True
-    return False
+    line, uses = module.statement_of(call.node), references(name, call.node, module)
+    binding = uses.bound_by(line) if uses is not None and line is not None else None
+    if uses is None or binding is None:
+        return False
+    return any(module.statement_of(read) is not line for read in uses.reads_of(binding))
 
 
 def _lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
@@ -105,7 +98,7 @@ def _lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
     for module in program.modules:
         for function in module.functions.values():
             clips = walk(function) if _CLIPS.search(function.name) else ()
-            lost = (_lost(each, function, module, rebinds) for each in clips)
+            lost = (_lost(each, module, rebinds) for each in clips)
             for name, line in filter(None, lost):
                 sites = program.call_sites(module, function)
                 for site in sites:
@@ -114,15 +107,12 @@ def _lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
                     yield module.span(line), name, None
 
 
-def _lost(
-    loop: ast.AST, function: Function, module: Module, rebinds: bool
-) -> tuple[str, ast.stmt] | None:
+def _lost(loop: ast.AST, module: Module, rebinds: bool) -> tuple[str, ast.stmt] | None:
     """Return the unused name that the last statement of a loop assigns a product to.
 
     Args:
-        loop: what may be a loop of the function.
-        function: that clips, by its name.
-        module: of both.
+        loop: what may be a loop of a function that clips, by its name.
+        module: of the loop.
         rebinds: whether `g *= x` makes a new tensor, as in Paddle.
     """
     if not isinstance(loop, ast.For):
@@ -142,10 +132,9 @@ def _lost(
         return None
     if any(map(_stores, walk(loop))):
         return None
-    reads = [each for each in walk(function) if isinstance(each, ast.Name) and each.id == name]
-    inside = {*walk(loop)}
-    rebound = _is_bound_first(name, loop)
-    if not rebound or any(each not in inside and each.lineno > loop.lineno for each in reads):
+    uses = references(name, last, module)
+    binding = uses.bound_by(last) if uses is not None else None
+    if uses is None or binding is None or uses.reads_of(binding):
         return None
     return name, last
 
@@ -174,19 +163,6 @@ def _holds_gradients(name: str, loop: ast.For, module: Module) -> bool:
                 if bound == name:
                     return True
     return of_gradients and name in names_in(loop.target)
-
-
-def _is_bound_first(name: str, loop: ast.For) -> bool:
-    """Whether each round gives the name a new value before anything reads it."""
-    if name in names_in(loop.target):
-        return True
-    for statement in loop.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
-                return name not in names_in(value)
-        if name in names_in(statement):
-            return False
-    return False
 
 
 def _stores(node: ast.AST) -> bool:

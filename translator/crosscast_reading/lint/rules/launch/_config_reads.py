@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.lint.answers.unseen import unseen_gets
 from crosscast_reading.lint.namespaces import is_only_displayed
+from crosscast_reading.pysource.names.references import references
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.call import Call
@@ -32,19 +33,13 @@ def sections_read(program: Program) -> tuple[Call, dict[str, set[str] | None]] |
             pass
         case _:
             return None
-    scope = module.scope_of(load.node).lookup(name)
-    if scope is None or len(scope.bindings.get(name, ())) != 1:
-        return None
-    if scope.node is module.tree and _is_reached(name, module):
+    uses = references(name, load.node, module)
+    if uses is None or len(uses.bindings) != 1 or uses.is_handed_on:
         return None
     if unseen_gets(program, _paths(load)):
         return None  # which may load the file again
     sections: dict[str, set[str] | None] = {}
-    for node in module.every(ast.Name):
-        if node.id != name or not isinstance(node.ctx, ast.Load):
-            continue
-        if module.scope_of(node).lookup(name) is not scope:
-            continue
+    for node in uses.reads:
         entry = _entry(node, module)
         if entry is None:
             if _is_shown(node, module):
@@ -75,25 +70,6 @@ def _paths(load: Call) -> set[str]:
             opened += [*call.node.args, *(each.value for each in call.node.keywords)]
     owners = [path.value for path in opened if isinstance(path, ast.Attribute)]
     return {ast.unparse(path) for path in (*opened, *owners)}
-
-
-def _is_reached(name: str, module: Module) -> bool:
-    """Whether another module may read a name of a module."""
-    return any(
-        _names(node, name)
-        for each in module.program.modules
-        if each is not module
-        for node in each.nodes
-    )
-
-
-def _names(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Attribute(attr=attribute):
-            return attribute == name
-        case ast.ImportFrom(names=names):
-            return any(each.name in (name, "*") for each in names)
-    return False
 
 
 def _entry(node: ast.expr, module: Module) -> tuple[str, ast.expr] | None:

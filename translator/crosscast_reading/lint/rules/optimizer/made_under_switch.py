@@ -12,15 +12,14 @@ from crosscast_reading.lint.rules.optimizer._switched import Switched
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.libraries.words import Role
 from crosscast_reading.pysource.names.containers import definitions
+from crosscast_reading.pysource.names.references import References, references
 from crosscast_reading.pysource.programs.module import Module
-from crosscast_reading.pysource.programs.scopes import Scope
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
 
 _MADE: tuple[Role, ...] = ("clip", "scaler", "schedule", "optimizer")
 """Objects of a training step."""
-_HIDES = frozenset({"globals", "locals", "exec", "eval"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -38,10 +37,10 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
         if not isinstance(switch, ast.If) or switch.orelse or not _is_switch(switch.test, module):
             continue
-        scope = module.scope_of(assignment).lookup(bound)
-        if scope is None or not _only_under(switch, bound, scope, module):
+        uses = references(bound, assignment, module)
+        if uses is None or not _only_under(switch, uses, module):
             continue
-        used = _used_without(switch, bound, scope, module)
+        used = _used_without(switch, uses, module)
         if used is not None:
             yield Finding(
                 span=module.span(used),
@@ -73,14 +72,13 @@ def _is_setting(node: ast.expr, module: Module) -> bool:
     return False
 
 
-def _only_under(switch: ast.If, name: str, scope: Scope, module: Module) -> bool:
+def _only_under(switch: ast.If, uses: References, module: Module) -> bool:
     """Whether every line that binds a name is in the body of a condition."""
     inside = {id(node) for node in walk(switch)}
-    if not all(id(binding.node) in inside for binding in scope.bindings.get(name, ())):
+    if uses.is_open or not all(id(binding.node) in inside for binding in uses.bindings):
         return False
-    if scope.node is module.tree and any(_may_give(star, name, module) for star in module.stars):
-        return False
-    return not any(isinstance(node, ast.Name) and node.id in _HIDES for node in walk(scope.node))
+    stars = module.stars if uses.scope is module.scope else ()
+    return not any(_may_give(star, uses.name, module) for star in stars)
 
 
 def _may_give(star: str, name: str, importer: Module) -> bool:
@@ -95,17 +93,16 @@ def _may_give(star: str, name: str, importer: Module) -> bool:
     return bool(imported.stars) or name in imported.scope.bindings
 
 
-def _used_without(switch: ast.If, name: str, scope: Scope, module: Module) -> ast.Name | None:
+def _used_without(switch: ast.If, uses: References, module: Module) -> ast.Name | None:
     """Return the first use after a condition that is reached without it."""
     switched = Switched(switch, module)
-    uses = [
-        node
-        for node in walk(scope.node)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-        if module.scope_of(node) is scope and stands_before(switch, node, module)
+    later = [
+        read
+        for read in uses.reads
+        if module.scope_of(read) is uses.scope and stands_before(switch, read, module)
     ]
-    for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset)):
-        if _is_reached(use, switched, uses, module):
+    for use in later:
+        if _is_reached(use, switched, later, module):
             return None if switched.may_end_before(use) else use
     return None
 

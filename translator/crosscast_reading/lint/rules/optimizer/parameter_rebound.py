@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import PLAIN, changed
+from crosscast_reading.pysource.names.references import references
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import uses
@@ -28,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 name = _bound(node, names, rebinds=rebinds)
                 if name is None or module.enclosing(node, ast.For, ast.While) is not loop:
                     continue
-                if not _is_read(name, node, loop, module):
+                if not _is_read(name, node, module):
                     yield from _reported(name, node, module)
 
 
@@ -93,33 +94,13 @@ def _is_new(node: ast.expr) -> bool:
     return False
 
 
-def _is_read(name: str, bound: ast.AST, loop: ast.For, module: Module) -> bool:
+def _is_read(name: str, bound: ast.AST, module: Module) -> bool:
     """Whether anything may use the new value: later in the round, or behind the loop."""
-    end = getattr(bound, "end_lineno", 0)
-    own, inside = {*ast.walk(bound)}, {*ast.walk(loop)}
-    for node in walk(module.function_of(loop) or module.tree):
-        match node:
-            case ast.Name(id=word, ctx=ast.Load()):
-                later = word == name and node.lineno >= end and node not in own
-                if later and (node in inside or not _is_renewed(node, loop, module)):
-                    return True
-            case ast.Call(func=ast.Name(id="locals" | "vars" | "eval" | "exec")):
-                return True
-    return False
-
-
-def _is_renewed(node: ast.Name, loop: ast.For, module: Module) -> bool:
-    """Whether another loop, or a comprehension, has bound the name again before it is read."""
-    parent: ast.AST | None = node
-    while parent is not None:
-        targets = [parent.target] if isinstance(parent, ast.For) and parent is not loop else []
-        if isinstance(parent, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-            targets = [part.target for part in parent.generators]
-        words = (each for target in targets for each in ast.walk(target))
-        if any(isinstance(each, ast.Name) and each.id == node.id for each in words):
-            return True
-        parent = module.parent(parent)
-    return False
+    uses = references(name, bound, module)
+    binding = uses.bound_by(bound) if uses is not None else None
+    if uses is None or binding is None:
+        return True  # the line never runs
+    return uses.is_open or bool(uses.reads_of(binding))
 
 
 _DECAYED = "        for parameter in model.parameters():\n"

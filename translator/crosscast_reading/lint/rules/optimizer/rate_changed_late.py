@@ -10,17 +10,14 @@ from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules._examples import PLAIN, changed
 from crosscast_reading.pysource.libraries.roles import has_role
+from crosscast_reading.pysource.names.references import references
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
-from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
 
 _SHOWS = frozenset({"print", "info", "debug", "warning", "format"})
 _LOGS = re.compile(r"\blog|wandb|writer", re.I)
-
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -42,25 +39,28 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _set_later(rate: ast.Name, call: Call) -> Iterator[ast.stmt]:
+def _set_later(rate: ast.Name, call: Call) -> Iterator[ast.AST]:
     """Yield the assignments behind an optimizer whose value nobody uses."""
-    module = call.module
-    function: ast.AST = module.function_of(call.node) or module.tree
-    if _is_repeated(call.node, module) or _is_shared(rate.id, function):
+    module, uses = call.module, references(rate.id, rate, call.module)
+    if uses is None or module.scope_of(call.node) is not uses.scope:
         return
-    end = call.node.end_lineno or 0
-    for node in walk(function):
-        match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AugAssign(target=ast.Name(id=name), value=value)
-            ):
-                if isinstance(node, ast.Assign) and not _is_scaled(value, name):
-                    continue  # another value under the name, such as the current rate
-                if name != rate.id or node.lineno <= end or _is_repeated(node, module):
-                    continue
-                if not _is_read(rate.id, node.end_lineno or 0, function, module):
-                    yield node
+    if _is_repeated(call.node, module) or uses.is_shared or uses.is_open or uses.is_handed_on:
+        return
+    for binding in uses.bound_after(call.node):
+        node, reads = binding.node, uses.reads_of(binding)
+        late = _is_changed(node, rate.id) and not _is_repeated(node, module)
+        if late and all(_is_shown(read, module) for read in reads):
+            yield node
+
+
+def _is_changed(node: ast.AST, name: str) -> bool:
+    """Whether a line changes the value of a name, not binds another, such as the current rate."""
+    match node:
+        case ast.AugAssign():
+            return True
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return _is_scaled(value, name)
+    return False
 
 
 def _is_scaled(value: ast.expr, name: str) -> bool:
@@ -76,33 +76,6 @@ def _is_scaled(value: ast.expr, name: str) -> bool:
 def _is_repeated(node: ast.AST, module: Module) -> bool:
     """Whether a loop may run something again, so that what follows may come before."""
     return module.enclosing(node, ast.For, ast.While) is not None
-
-
-def _is_shared(name: str, function: ast.AST) -> bool:
-    """Whether other functions may see a variable: those within this one, or of the module."""
-    if isinstance(function, ast.Module):
-        return any(isinstance(node, _SCOPES) for node in walk(function))
-    for node in walk(function):
-        match node:
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                if name in names:
-                    return True
-            case ast.Call(func=ast.Name(id="locals" | "vars" | "eval" | "exec")):
-                return True
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() if node is not function:
-                inner = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
-                if name in inner:
-                    return True
-    return False
-
-
-def _is_read(name: str, line: int, function: ast.AST, module: Module) -> bool:
-    later = (
-        node
-        for node in walk(function)
-        if isinstance(node, ast.Name) and node.id == name and node.lineno > line
-    )
-    return not all(_is_shown(each, module) for each in later)
 
 
 def _is_shown(node: ast.AST, module: Module) -> bool:
