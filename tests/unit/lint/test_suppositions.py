@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 from itertools import product
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast.messages.source import Source
-from crosscast_reading.lint.answers.supposed import UNSURE, truth, worth
+from crosscast_reading.lint.answers.supposed import UNSURE, can_be_met, truth, worth
 from crosscast_reading.pysource.project import read_program
 from property_settings import examples
 
@@ -55,6 +56,20 @@ def answers(text: str, supposed: dict[str, object]) -> tuple[bool | None, object
         ("args.p + 1", {"p": True}, UNSURE),
         ("args.p > 1", {"p": True}, UNSURE),
         ("[args.r] == [args.p]", {"p": 1}, UNSURE),
+        ("args.p == 1", {"p": True}, UNSURE),
+        ("args.p != 1", {"p": True}, UNSURE),
+        ("2 == args.p", {"p": True}, UNSURE),
+        ("args.p == 0", {"p": True}, False),
+        ("args.p == 0", {"p": False}, UNSURE),
+        ("args.p != 1", {"p": False}, True),
+        ("args.p == 1", {"p": 1}, True),
+        ("args.p == 1", {"p": 2}, False),
+        ("args.p in (1, 2)", {"p": True}, UNSURE),
+        ("args.p not in (1, 2)", {"p": False}, True),
+        ("args.p in (0, 'a')", {"p": True}, False),
+        ("args.p in (1, 2)", {"p": 2}, True),
+        ("{1: 'a', 2: 'b'}[args.p]", {"p": True}, UNSURE),
+        ("{1: 'a', 2: 'b'}[args.p]", {"p": 2}, "b"),
     ],
 )
 def test_what_an_expression_is_worth(
@@ -62,6 +77,26 @@ def test_what_an_expression_is_worth(
 ) -> None:
     assert answers(text, supposed)[1] is expected or answers(text, supposed)[1] == expected
     assert (expected is UNSURE) == (answers(text, supposed)[1] is UNSURE)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        (["args.p == 1"], True),
+        (["args.p == 1", "args.p"], True),
+        (["args.p == 1", "not args.p"], False),
+        (["args.p == 1", "args.p == 2"], False),
+        (["args.p == 0", "not args.p"], True),
+        (["args.p == 0", "args.p"], False),
+        (["args.p in (1, 2)", "args.p != 1"], True),
+        (["args.p == 1", "args.q == 1"], True),
+    ],
+)
+def test_numbers_that_meet_several_conditions(conditions: list[str], expected: bool) -> None:
+    program, _ = read_program([Source("main.py", "".join(f"x = {each}\n" for each in conditions))])
+    module = program.modules[0]
+    wanted = [((node.value, module), True) for node in module.every(ast.Assign)]
+    assert can_be_met(wanted) is expected
 
 
 _LEAVES = st.sampled_from(["args.p", "args.q", "args.r", "y", "True", "None", "'a'", "'b'", "'c'"])

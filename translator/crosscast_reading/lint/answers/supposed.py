@@ -29,6 +29,7 @@ Part = tuple[ast.expr, Module]
 Wanted = tuple[Part, bool]
 """A condition and whether it must be met."""
 
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _HOPS = 8
 _MOST = 256
 """Most cases that are tried."""
@@ -69,7 +70,8 @@ class _World:
 class _Supposed(Evaluator[_World]):
     """The domain of values that follow from suppositions.
 
-    A supposed value may stand for others, True for every number but 0: it is not computed with.
+    A supposed value may stand for others, True for every number but 0: it is not computed with,
+    and whether it equals a number is unsure.
     """
 
     def value(self, node: ast.expr, place: _World) -> object:
@@ -104,12 +106,16 @@ class _Supposed(Evaluator[_World]):
             return UNSURE
         match op, right:
             case ast.In() | ast.NotIn(), list() | tuple() | set() | dict():
-                if left in right:
+                answers = [_are_equal(left, each) for each in right]
+                if True in answers:
                     return isinstance(op, ast.In)
-                return UNSURE if UNSURE in right else isinstance(op, ast.NotIn)
+                return UNSURE if None in answers else isinstance(op, ast.NotIn)
             case (ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot(), _):
-                if not any(isinstance(side, list | tuple | set | dict) for side in (left, right)):
-                    return arithmetic.compare(type(op), left, right)
+                if any(isinstance(side, list | tuple | set | dict) for side in (left, right)):
+                    return UNSURE
+                if isinstance(op, ast.Eq | ast.NotEq) and _are_equal(left, right) is None:
+                    return UNSURE
+                return arithmetic.compare(type(op), left, right)
         return UNSURE
 
     def name(self, node: ast.Name, place: _World) -> object:
@@ -125,8 +131,9 @@ class _Supposed(Evaluator[_World]):
     def subscript(self, node: ast.Subscript, place: _World) -> object:
         key = self.value(node.slice, place)
         for each, value in _table(node.value, place.module) if key is not UNSURE else ():
-            if self.value(each, place) == key:
-                return self.value(value, place)
+            is_entry = _are_equal(self.value(each, place), key)
+            if is_entry is not False:
+                return self.value(value, place) if is_entry else UNSURE
         return UNSURE
 
     def call(self, node: ast.Call, place: _World) -> object:
@@ -141,6 +148,16 @@ class _Supposed(Evaluator[_World]):
 
 
 _SUPPOSED = _Supposed()
+
+
+def _are_equal(left: object, right: object) -> bool | None:
+    """Whether two values are equal; None if one is unsure, or may stand for the other number."""
+    if UNSURE in (left, right):
+        return None
+    numbers = isinstance(left, int | float) and isinstance(right, int | float)
+    if numbers and isinstance(left, bool) is not isinstance(right, bool):
+        return None if bool(left) is bool(right) else False
+    return bool(left == right)
 
 
 def can_be_met(wanted: Sequence[Wanted]) -> bool:
@@ -246,9 +263,11 @@ def cases(
             compared with any; without them, a setting may be something else.
     """
     names = [*free, *(name for name in settings_in(parts) if name not in fixed)]
-    texts = [texts_for(name, [*parts, *(compared or ())]) for name in names]
-    closed = compared is not None
-    values = [each if each and closed else [True, False, *each] for each in texts]
+    values: list[list[object]] = []
+    for name in names:
+        texts = texts_for(name, [*parts, *(compared or ())])
+        is_text = bool(texts) and compared is not None
+        values.append([*([] if is_text else (True, False)), *texts, *_numbers_for(name, parts)])
     if prod(map(len, values)) <= _MOST:
         for chosen in product(*values):
             yield {**fixed, **dict(zip(names, chosen, strict=True))}
@@ -256,14 +275,24 @@ def cases(
 
 def texts_for(name: str, parts: Sequence[Part]) -> list[str]:
     """Return the texts that expressions compare a setting with, or look it up by."""
-    texts: list[str] = []
+    constants = _compared_with(name, parts)
+    return list(dict.fromkeys(each for each in constants if isinstance(each, str)))
+
+
+def _numbers_for(name: str, parts: Sequence[Part]) -> list[object]:
+    """Return the numbers that a setting may equal by the expressions."""
+    constants = _compared_with(name, parts)
+    return list(dict.fromkeys(each for each in constants if type(each) in (int, float)))
+
+
+def _compared_with(name: str, parts: Sequence[Part]) -> Iterator[object]:
     for node, module in (inner for part in parts for inner in _followed(part)):
         match node:
-            case ast.Compare(left=left, comparators=others) if _name_of(left) == name:
-                texts += [text for other in others for text in _texts(other)]
+            case ast.Compare(left=left, ops=ops, comparators=others) if _name_of(left) == name:
+                if not any(isinstance(op, _ORDERS) for op in ops):
+                    yield from _constants(others)
             case ast.Subscript(value=table, slice=key) if _name_of(key) == name:
-                texts += [text for each, _ in _table(table, module) for text in _texts(each)]
-    return list(dict.fromkeys(texts))
+                yield from _constants(each for each, _ in _table(table, module))
 
 
 def _name_of(node: ast.expr) -> str:
@@ -344,9 +373,7 @@ def _table(node: ast.expr, module: Module) -> list[tuple[ast.expr, ast.expr]]:
     return []
 
 
-def _texts(node: ast.expr) -> Iterator[str]:
-    elements = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
-    for element in elements:
-        match element:
-            case ast.Constant(value=str() as text):
-                yield text
+def _constants(nodes: Iterable[ast.expr]) -> Iterator[object]:
+    for node in nodes:
+        elements = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
+        yield from (each.value for each in elements if isinstance(each, ast.Constant))
