@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check unit rule template level probes drift fuzz mutants causes kills \
+.PHONY: help demo test quick test-all check unit rule template level probes drift fuzz mutants causes kills \
   false-alarms nightly self-test package release-check generate docs bench slurm clean
 
 help: ## List the targets
@@ -56,7 +56,11 @@ demo: $(VENV)/.all ## Train BERT-small with all three emitted scripts and write 
 	$(BIN)/crosscast parity examples/bert-small/demo.yaml \
 	  --to torch,tensorflow,paddle --check model --windows 60 --jobs $(JOBS) --output $(DEMO)
 
-test: check ## Lint, types, and every feature once on all three frameworks
+# Checks and tests side by side: a single check leaves a core idle.
+test: $(VENV)/.dev ## Lint, types, and every feature once on all four frameworks
+	@$(MAKE) --no-print-directory --jobs=2 check quick
+
+quick: $(VENV)/.dev ## The tests of `make test` alone
 	$(BIN)/pytest tests $(QUICK)
 
 test-all: check ## Everything, with fresh examples; goes on where it was cut off
