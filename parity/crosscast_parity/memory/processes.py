@@ -44,7 +44,7 @@ NEEDED = ("numpy", "safetensors")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the allocator of a framework gave out at most."""
+    """What the allocator of a framework gave out at most, or its compiler would ask for."""
 
     peak_bytes: int
     where: tuple[str, ...]
@@ -57,6 +57,8 @@ class Measured:
     """Whether what the recipe computes in half precision was computed in float32."""
     holds_window: bool = False
     """Whether the rows of all micro-batches of a window are on the device at once."""
+    planned: bool = False
+    """Whether nothing ran: a compiler planned the memory."""
 
 
 def measure(
@@ -108,6 +110,7 @@ def measure(
         answer.get("sizes", {}),
         widened=answer.get("widened", False),
         holds_window=answer.get("holds_window", False),
+        planned=answer.get("planned", False),
     )
 
 

@@ -1,4 +1,4 @@
-"""Memory of the user's model where it cannot be traced: short runs with ever more rows."""
+"""Memory of a model that is neither simulated nor traced: short runs with ever more rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from crosscast.memory.records import MeasuredModel
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
-from crosscast.recipe.document import Recipe
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast_parity.memory.processes import Measured, measure
-from crosscast_parity.memory.rows import sample_rows
+from crosscast_parity.memory.rows import Rows, sample_rows
 from crosscast_parity.scaling_law.shapes import Shape
 
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -23,13 +23,14 @@ Peaks = tuple[tuple[int, int], ...]
 def measure_model(
     recipe: Recipe, target: str, python: str, *, folder: Path, timeout: float
 ) -> MeasuredModel:
-    """Train the user's model on a CPU, in processes of their own, and watch the allocator.
+    """Train a model on a CPU, in processes of their own, and watch the allocator.
 
-    This imports and calls what the recipe names for the framework: the user's code. The number of
-    rows doubles until memory grows linearly with them, or a micro-batch is as large as a window.
+    This imports and calls what the recipe names for the framework, which may be the user's code.
+    The number of rows doubles until memory grows linearly with them, or a micro-batch is as large
+    as a window.
 
     Args:
-        recipe: With a custom model. Its precision matters, its batch sizes hardly.
+        recipe: Its precision matters, its batch sizes hardly.
         target: Whose framework can watch its allocator.
         python: The interpreter that has the framework and what the model needs.
         folder: Where the modules of the user lie; it is the working folder of the processes.
@@ -41,10 +42,11 @@ def measure_model(
             CC601 or CC602 if the rows cannot be read.
     """
     if recipe.processes > 1:
-        message = f"{target}: the memory of a custom model is measured for one process only"
+        message = f"{target}: memory is measured for one process only"
         raise failure("CC451", message)
     most = recipe.batch.global_batch_size
-    rows = sample_rows(recipe, folder)
+    # The rows of the shipped BERT are made up where it runs.
+    rows = None if isinstance(recipe.model, BertModel) else sample_rows(recipe, folder)
     runs: list[tuple[int, Measured]] = []
     for size in SIZES:
         shaped = Shape(1, STEPS, size).applied(recipe)
@@ -53,17 +55,23 @@ def measure_model(
         peaks = tuple((count, measured.peak_bytes) for count, measured in runs)
         sizes = run.sizes
         if size >= most or grows_linearly(peaks, 4 * sizes["trained"]):
-            row = sum(array[0].nbytes for array in rows.values())
             return MeasuredModel(
                 peaks=peaks,
                 parameters=sizes["parameters"],
                 trained=sizes["trained"],
                 optimizer=sizes["optimizer"],
                 ema=sizes["ema"],
-                held_row=row if run.holds_window else 0,
+                held_row=_bytes_of_row(recipe, rows) if run.holds_window else 0,
                 widened=run.widened,
+                planned=run.planned,
             )
     raise _unlike(target, peaks)
+
+
+def _bytes_of_row(recipe: Recipe, rows: Rows | None) -> int:
+    if rows is None:  # ids, types of tokens and mask, and a label
+        return 8 * (3 * recipe.data.sequence_length + 1)
+    return sum(array[0].nbytes for array in rows.values())
 
 
 def grows_linearly(peaks: Peaks, gradients: int) -> bool:

@@ -110,6 +110,23 @@ def test_rows_of_the_window_are_counted_where_they_are_held(
     assert sizes["batch"] == 64 * 40
 
 
+@pytest.mark.parametrize("length", [16, 32])
+def test_rows_of_the_shipped_model_are_made_up(
+    monkeypatch: pytest.MonkeyPatch, length: int, tmp_path: Path
+) -> None:
+    def run(shaped: Recipe, target: str, python: str, **options: Any) -> Measured:
+        assert (options["rows"], shaped.accumulation.steps) == (None, 2)
+        peak = BACKWARD + shaped.batch.micro_batch_size * KIB
+        return Measured(peak, (), "0.10", SIZES, holds_window=True, planned=True)
+
+    monkeypatch.setattr(short_runs, "measure", run)
+    bert = recipe_of(data=f"{{source: synthetic, sequence_length: {length}}}")
+    found = short_runs.measure_model(bert, "jax", "python3", folder=tmp_path, timeout=9.0)
+    assert found.held_row == 8 * (3 * length + 1)
+    estimate = estimate_of_runs(bert, find_target("jax"), "cuda", found)
+    assert (estimate.evidence, estimate.bound) == ("planned", False)
+
+
 @given(
     lines=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**4)), min_size=1),
     rows=st.integers(1, 64),

@@ -303,6 +303,15 @@ def _request(memory: str | None, device: str | None, precision: bool, most: int)
     return Request(limit=limit, device=model, precision=precision, most=most)
 
 
+def _needs_a_run(target: str) -> bool:
+    """Whether the memory of the shipped BERT is not simulated there, but can be found."""
+    from crosscast.memory.estimate import has_model, way_of
+    from crosscast.targets.backend import find_target
+
+    chosen = find_target(target)
+    return not has_model(chosen) and way_of(chosen) is not None
+
+
 def _estimates(
     recipe: LoadedRecipe,
     targets: Sequence[str],
@@ -321,7 +330,8 @@ def _estimates(
     from crosscast.fit.model_traces import Estimates
     from crosscast.recipe.document import BertModel
 
-    if trace and isinstance(recipe.fields.model, BertModel):
+    bert = isinstance(recipe.fields.model, BertModel)
+    if trace and bert and not any(map(_needs_a_run, targets)):
         raise failure(
             "CC463", "--trace is for custom models; the memory of the shipped BERT is known"
         )

@@ -53,7 +53,8 @@ def solve_all(
         outcomes.append(outcome)
         if not outcome.answers:
             # Short runs take too long to be made for a hint.
-            asks = not request.precision and outcome.now.estimate.evidence != "measured"
+            ran = outcome.now.estimate.evidence in ("measured", "planned")
+            asks = not request.precision and not ran
             helps = asks and _fits_otherwise(recipe, target, request, estimates)
             diagnostics.append(cannot_fit(outcome, request, with_precision=helps))
     diagnostics += remarks(recipe, outcomes)

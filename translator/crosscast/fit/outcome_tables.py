@@ -170,6 +170,19 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                     ),
                 )
             )
+        if outcome.now.estimate.evidence == "planned":
+            diagnostics.append(
+                Diagnostic(
+                    code="CC454",
+                    severity=Severity.WARNING,
+                    message=(
+                        f"{outcome.target}: memory is what its compiler plans for a CPU; on a GPU "
+                        "it fuses other operations, and checkpointing takes effect"
+                    ),
+                    hint="compare with the peak_memory that a short run on the GPU writes into its "
+                    "trace: plan --measured",
+                )
+            )
     if any(candidate.compute_dtype != recipe.precision.compute_dtype for candidate in new):
         diagnostics.append(
             Diagnostic(

@@ -50,8 +50,13 @@ class Rehearsal(Protocol):
         """A remark by component."""
 
 
+def has_model(target: Target) -> bool:
+    """Whether a target's scripts for the shipped BERT are simulated."""
+    return target.runs and isinstance(target.backend, Accountant)
+
+
 def way_of(target: Target) -> Literal["trace", "allocations"] | None:
-    """Return the program that finds the memory of the user's models: a trace, or short runs."""
+    """Return the program that finds what is not simulated: a trace, or short runs."""
     harness = target.backend.harness if target.runs else None
     if harness is None or not harness.has("allocations"):
         return None
@@ -75,9 +80,11 @@ def estimate(
     """
     backend: object = target.backend
     custom = not isinstance(recipe.model, BertModel)
-    if not target.runs or not isinstance(backend, Accountant):
-        raise _error("CC451", "", f"{target.name}: its memory is not modelled")
-    if custom and way_of(target) is None:
+    way = way_of(target)
+    if not has_model(target) and (way is None or not custom):
+        hint = "" if way is None else "plan --trace lets its compiler plan the step, on a CPU"
+        raise _error("CC451", "", f"{target.name}: its memory is not modelled", hint)
+    if custom and way is None:
         message = "the memory of a custom model cannot be found there"
         raise _error("CC451", "", f"{target.name}: {message}")
     if custom and traced is None:
@@ -87,6 +94,7 @@ def estimate(
             "in processes of their own, so use it only for code that you trust"
         )
         raise _error("CC450", "model", message, hint)
+    assert isinstance(backend, Accountant)  # or the step is run instead (`way_of`)
     rehearsal = backend.rehearse(recipe, target.dialect, device, traced)
     if rehearsal is None:
         raise _error("CC451", "", f"{target.name}: the memory of this recipe is not modelled")

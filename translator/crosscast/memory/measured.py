@@ -1,4 +1,4 @@
-"""Memory of a custom model, from short runs."""
+"""Memory of a model from short runs, or from a compiler's plans of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTES = {
 def estimate_of_runs(
     recipe: Recipe, target: Target, device: Device, model: MeasuredModel
 ) -> Estimate:
-    """Return the memory of one process of a recipe whose model was run in short windows."""
+    """Return the memory of one process of a recipe whose model was run or planned in windows."""
     rows = recipe.batch.micro_batch_size
     gradients = 4 * model.trained
     fixed = model.parameters + model.optimizer + model.ema
@@ -55,7 +55,7 @@ def estimate_of_runs(
         peak_phase="unknown",
         margin_bytes=int(peak * MARGIN),
         simple_formula_bytes=None,
-        evidence="measured",
+        evidence="planned" if model.planned else "measured",
         bound=model.widened,
         fixed_bytes=fixed,
     )

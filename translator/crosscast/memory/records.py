@@ -39,9 +39,9 @@ PHASES = ("forward", "recompute", "backward", "collect", "clip", "step", "averag
 the sum of half gradients in float32, the norm, the optimizer's update, the average of weights.
 Short runs do not tell it: `unknown`."""
 
-Evidence = Literal["estimated", "traced", "measured"]
-"""Where the numbers are from: a model of the shipped BERT, a trace of the user's model, or short
-runs of it."""
+Evidence = Literal["estimated", "traced", "measured", "planned"]
+"""Where the numbers are from: a model of the shipped BERT, a trace of the user's model, short runs,
+or what a compiler plans on a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class TracedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredModel:
-    """Short runs of the user's model on a CPU, in windows of two micro-batches."""
+    """Short runs on a CPU, or a compiler's plans of them, in windows of two micro-batches."""
 
     peaks: tuple[tuple[int, int], ...]
     """Rows of a micro-batch and bytes at the peak, of each run; in ascending order."""
@@ -153,6 +153,8 @@ class MeasuredModel:
     """Bytes of a row that stays on the device until its window ends; 0 if none does."""
     widened: bool
     """Whether what the recipe computes in half precision was computed in float32."""
+    planned: bool = False
+    """Whether nothing ran: a compiler planned the memory of the step."""
 
     def peak_at(self, rows: int) -> int:
         """Return the bytes at the peak for micro-batches of so many rows.

@@ -37,6 +37,13 @@ RUN_CODES = (
         "and activations.",
     ),
     Code(
+        "CC454",
+        "memory planned for a CPU",
+        "The step was compiled, and its compiler said how much memory it will take, on a CPU. The "
+        "compiler plans otherwise for a GPU: it fuses more, and keeps less with activation "
+        "checkpointing, which has no effect on a CPU. docs/explanation/memory.md has numbers.",
+    ),
+    Code(
         "CC460",
         "does not fit",
         "No split of the global batch, with or without activation checkpointing, fits into "
