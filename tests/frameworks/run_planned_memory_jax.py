@@ -7,8 +7,11 @@ Linux tells the highest size of a process, and forgets it when asked to.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
+
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # code is generated faster
 
 import jax
 

@@ -286,6 +286,9 @@ def test_a_step_that_its_compiler_plans(runs: Runs) -> None:
     # Once without and once with checkpointing, which a compiler may heed.
     assert runs.requests == [("jax", "float32", sys.executable)] * 2
     assert sorted(runs.checkpointing) == [False, True]
+    small = plan("--to", "jax", "--memory", "1MiB", "--trace")
+    assert (small.exit_code, "error CC460" in small.stderr) == (1, True), small.output
+    assert "more may fit than is said here" in " ".join(small.stderr.split())
 
 
 def test_what_is_simulated_is_not_run(runs: Runs) -> None:

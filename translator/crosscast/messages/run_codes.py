@@ -40,8 +40,8 @@ RUN_CODES = (
         "CC454",
         "memory planned for a CPU",
         "The step was compiled, and its compiler said how much memory it will take, on a CPU. The "
-        "compiler plans otherwise for a GPU: it fuses more, and keeps less with activation "
-        "checkpointing, which has no effect on a CPU. docs/explanation/memory.md has numbers.",
+        "compiler plans otherwise for a GPU: it fuses more, and activation checkpointing and half "
+        "precision save much more. docs/explanation/memory.md has numbers.",
     ),
     Code(
         "CC460",
