@@ -1,4 +1,4 @@
-"""Memory of the example problems: traced on PyTorch, measured on TensorFlow and Paddle."""
+"""Memory of the example problems: traced on PyTorch, measured or planned on the others."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ def test_a_model_is_traced_with_the_loss_of_the_recipe(kind: str, tmp_path: Path
         [
             pytest.param("paddle", "gpt", marks=pytest.mark.paddle),  # in float16
             pytest.param("tensorflow", "lstm-forecast", marks=pytest.mark.tensorflow),
+            pytest.param("jax", "lstm-forecast", marks=pytest.mark.jax),
         ],
         quick=[("paddle", "gpt")],
-        reason="a short run of TensorFlow; `make test` has test_memory_tensorflow",
+        reason="short runs of others; `make test` has test_memory_tensorflow and test_memory_jax",
     ),
 )
 def test_a_short_run_tells_what_is_known(target: str, name: str, tmp_path: Path) -> None:
@@ -107,4 +108,5 @@ def test_a_short_run_tells_what_is_known(target: str, name: str, tmp_path: Path)
     assert sizes["parameters"] >= 4 * sizes["trained"]
     known = sizes["parameters"] + sizes["optimizer"] + 4 * sizes["trained"]
     assert found.peak_bytes > known
-    assert (found.holds_window, found.widened) == (target == "tensorflow", target == "paddle")
+    assert (found.holds_window, found.widened) == (target != "paddle", target == "paddle")
+    assert found.planned == (target == "jax")

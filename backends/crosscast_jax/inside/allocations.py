@@ -60,7 +60,7 @@ def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Return the peak of the script's window, as XLA plans it."""
     jax.config.update("jax_default_matmul_precision", MATMUL_PRECISION)
     search_in(options["folder"])
-    script = load_script(path)
+    script: Any = load_script(path)
     state = prepared(script, jax.local_devices()[0])
     window = window_of(rows_of(options), options["micro_batch"])
     compiled = script.full_window = CompiledWindow(script.full_window)
@@ -90,7 +90,7 @@ def known_sizes(script: Any, state: Any) -> dict[str, int]:
 
 
 def _own_numbers(rest: Any) -> list[Any]:
-    """Return what a model holds besides weights, but for keys of random numbers."""
+    """Return the arrays of a model besides weights, without keys of random numbers."""
     leaves, keys = jax.tree.leaves(rest), jax.dtypes.prng_key
     return [array for array in leaves if not jax.dtypes.issubdtype(array.dtype, keys)]
 

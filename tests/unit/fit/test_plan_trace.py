@@ -95,7 +95,6 @@ class Runs:
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, str]] = []
-        self.checkpointing: list[bool] = []
         self.found = MEASURED
         self.error: DiagnosticError | None = None
 
@@ -103,7 +102,6 @@ class Runs:
         self, recipe: Recipe, target: str, python: str, *, folder: Path, timeout: float
     ) -> MeasuredModel:
         self.requests.append((target, recipe.precision.compute_dtype, python))
-        self.checkpointing.append(recipe.activation_checkpointing)
         assert (folder.absolute(), timeout) == (Path.cwd(), 600.0)
         if self.error:
             raise self.error
@@ -252,51 +250,12 @@ def test_usage(tracer: Tracer, words: tuple[str, ...], code: str) -> None:
     assert tracer.requests == []
 
 
-def test_a_shipped_model_that_is_simulated_is_not_traced(tracer: Tracer) -> None:
-    bert()
+def test_the_shipped_model_is_not_traced(tracer: Tracer) -> None:
+    bert = "{kind: bert, preset: tiny, labels: 3}"
+    text = RECIPE.replace('{kind: custom, factory: {torch: "net:build_model"}}', bert)
+    Path("recipe.yaml").write_text(text)
     found = plan("--to", "torch", "--memory", "1GiB", "--trace")
     assert (found.exit_code, "error CC463:" in found.stderr) == (2, True)
-
-
-def bert() -> None:
-    """Let the recipe be of the shipped model."""
-    text = RECIPE.replace(
-        '{kind: custom, factory: {torch: "net:build_model"}}',
-        "{kind: bert, preset: tiny, labels: 3}",
-    )
-    Path("recipe.yaml").write_text(text)
-
-
-def test_a_step_that_its_compiler_plans(runs: Runs) -> None:
-    """Nothing simulates the scripts of JAX, so the shipped model is found like any other."""
-    bert()
-    words = ("--to", "jax", "--memory", "30MiB")
-    refused = plan(*words)
-    assert refused.exit_code == 1
-    assert "error CC451: jax: its memory is not modelled" in refused.stderr
-    assert "plan --trace" in refused.stderr
-    assert runs.requests == []
-    runs.found = replace(MEASURED, planned=True)
-    found = plan(*words, "--trace", "--answers", "50", "--json")
-    assert found.exit_code == 0, found.output
-    document = json.loads(found.stdout)
-    assert document["targets"][0]["now"]["evidence"] == "planned"
-    (warning,) = [told for told in document["diagnostics"] if told["code"] == "CC454"]
-    assert warning["severity"] == "warning"
-    # Once without and once with checkpointing, which a compiler may heed.
-    assert runs.requests == [("jax", "float32", sys.executable)] * 2
-    assert sorted(runs.checkpointing) == [False, True]
-    small = plan("--to", "jax", "--memory", "1MiB", "--trace")
-    assert (small.exit_code, "error CC460" in small.stderr) == (1, True), small.output
-    assert "more may fit than is said here" in " ".join(small.stderr.split())
-
-
-def test_what_is_simulated_is_not_run(runs: Runs) -> None:
-    bert()
-    found = plan("--to", "torch,jax", "--memory", "100MiB", "--trace", "--json")
-    first, second = json.loads(found.stdout)["targets"]
-    assert (first["now"]["evidence"], second["now"]["evidence"]) == ("estimated", "measured")
-    assert {target for target, _, _ in runs.requests} == {"jax"}
 
 
 # the process, with a stand-in for an interpreter that has PyTorch

@@ -177,8 +177,8 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                     severity=Severity.WARNING,
                     message=(
                         f"{outcome.target}: memory is what its compiler plans for a CPU; on a GPU "
-                        "it keeps less, above all with checkpointing or in half precision, so more "
-                        "may fit than is said here"
+                        "it usually keeps less, above all with checkpointing or in half precision, "
+                        "so more may fit than is said here"
                     ),
                     hint="compare with the peak_memory that a short run on the GPU writes into its "
                     "trace: plan --measured",
