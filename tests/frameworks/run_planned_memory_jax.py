@@ -44,7 +44,7 @@ def grown_by(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, int]:
 
 if __name__ == "__main__":
     options = json.loads(sys.argv[2])
-    script = load_script(Path(sys.argv[1]))
+    script: Any = load_script(Path(sys.argv[1]))
     state = prepared(script, jax.local_devices()[0])
     window = window_of(rows_of(options), options["micro_batch"])
     original = script.full_window
