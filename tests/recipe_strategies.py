@@ -35,9 +35,9 @@ def loadable_backends() -> list[Backend]:
 def models(draw: st.DrawFn) -> dict[str, Any]:
     """Data of a model: the shipped BERT in any size, or one of the user's factories."""
     if draw(rarely(4)):
-        backends = set(TARGETS)
+        backends = set(COMPILED)
         if draw(rarely(12)):
-            backends.remove(draw(st.sampled_from(TARGETS)))
+            backends.remove(draw(st.sampled_from(COMPILED)))
         return {"kind": "custom", "factory": {name: draw(factories) for name in sorted(backends)}}
     heads = draw(st.sampled_from((1, 2, 12)))
     return {

@@ -169,7 +169,9 @@ def main() -> int:
     """Run and return 1 if anything differed."""
     parser = argparse.ArgumentParser(description=__doc__, prog="fuzz.run")
     parser.add_argument("--examples", type=int, default=300, help="recipes to draw")
-    parser.add_argument("--targets", default="torch,tensorflow,paddle", help="with commas between")
+    parser.add_argument(
+        "--targets", default="torch,tensorflow,paddle,jax", help="with commas between"
+    )
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="for PyTorch")
     parser.add_argument("--seed", type=int, default=0, help="the same gives the same recipes")
     parser.add_argument("--recipe", type=Path, help="run this recipe instead, with --faults")

@@ -20,13 +20,16 @@ from fuzz.differ import Bench, Outcome, examine
 from fuzz.example import EXAMPLE
 from property_settings import examples
 
-QUICK = {"torch": 8, "tensorflow": 5, "paddle": 8}
-EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60}
-"""Recipes that are drawn in `make test`, and in `make test-all`: TensorFlow refuses the most."""
+QUICK = {"torch": 8, "tensorflow": 5, "paddle": 8, "jax": 8}
+EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60, "jax": 60}
+"""Recipes that are drawn in the profile `same`, and in `fresh`: TensorFlow refuses the most."""
 HIGHEST_SHARE_REFUSED = 0.1
-
-
 TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in EXAMPLES]
+DRAWN = tiers.cases(
+    TARGETS,
+    quick=["torch", "tensorflow", "paddle"],
+    reason="drawn recipes in JAX, which compiles every step",
+)
 
 
 @pytest.fixture(scope="module", params=TARGETS)  # tests of one framework share its worker
@@ -48,6 +51,7 @@ def bench(target: str) -> Iterator[Bench]:
     bench.stop()
 
 
+@pytest.mark.parametrize("target", DRAWN, indirect=True)
 def test_emitted_steps_follow_the_reference(target: str, bench: Bench) -> None:
     """`make fuzz` shrinks what this finds."""
     outcomes: list[Outcome] = []

@@ -2,8 +2,9 @@
 
 For short intervals and small hysteresis of both kinds, with and without bounds, static too. PyTorch
 and Paddle run all of them through `train_window`, because what a step asks their GradScaler is part
-of the machine. The steps for TensorFlow hold the whole machine in their class LossScale: all
-patterns run through that, and those of some settings also through `train_window`.
+of the machine; so does JAX, whose compiled step says whether it was skipped. The steps for
+TensorFlow hold the whole machine in their class LossScale: all patterns run through that, and those
+of some settings also through `train_window`.
 """
 
 from __future__ import annotations
@@ -120,9 +121,9 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
 
 
 WINDOWS = cases(
-    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("torch", "paddle")],
+    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("torch", "paddle", "jax")],
     quick=["torch"],
-    reason="whole windows of Paddle",
+    reason="whole windows of Paddle and JAX",
 )
 
 
