@@ -72,6 +72,28 @@ OWN: dict[str, dict[str, Change]] = {
             "    if True:\n        state.optimizer.apply",
         ),
     },
+    "jax": {
+        "gradients a thousandth too small": ("np.float32(rows)", "np.float32(rows * 1.001)"),
+        "mean by micro-batch": ("np.float32(rows)", "np.float32(n_micro)"),
+        "decay everywhere": ("return not isinstance(modules[path[:-1]], spared)", "return True"),
+        "coupled decay": (
+            "        scale_by_adam(),\n"
+            "        optax.add_decayed_weights(WEIGHT_DECAY, decays(model)),\n",
+            "        optax.add_decayed_weights(WEIGHT_DECAY, decays(model)),\n"
+            "        scale_by_adam(),\n",
+        ),
+        "correction off by one": ("expm1(count * ", "expm1((count + 1) * "),
+        "clipping lengthens": ("jnp.minimum(1.0, MAX", "jnp.minimum(1e9, MAX"),
+        "no skip": ("(partial(jnp.where, finite), (weights", "(lambda new, _: new, (weights"),
+        "averages move on a skip": (
+            "(partial(jnp.where, finite), averages",
+            "(lambda new, _: new, averages",
+        ),
+        "skips count as updates": (
+            'state.updates += not row["skipped"]',
+            "state.updates += 1",
+        ),
+    },
 }
 TARGETS = cases(
     [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in OWN],

@@ -24,6 +24,7 @@ from crosscast_parity.toy.worker import Worker
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from frameworks.subprocesses import require
 from fuzz.link import make_worker
+from tiers import cases
 
 ADAM = {"name": "adamw", "learning_rate": 0.01, "weight_decay": 0.1}
 NORM = {"kind": "global_norm", "max_norm": 5.0}
@@ -34,10 +35,14 @@ CALM = Faults(seed=3, windows=((2, 2),) * 4)
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(name, marks=[getattr(pytest.mark, name)])
-        for name in ("torch", "tensorflow", "paddle")
-    ],
+    params=cases(
+        [
+            pytest.param(name, marks=[getattr(pytest.mark, name)])
+            for name in ("torch", "tensorflow", "paddle", "jax")
+        ],
+        quick=["torch", "tensorflow", "paddle"],
+        reason="laws of steps in JAX",
+    ),
 )
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     require(request.param)
