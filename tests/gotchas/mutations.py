@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from frameworks.emitted_script import FLOAT16
+from gotchas.mutation import (
+    ALL,
+    EAGER,
+    IN_PYTHON,
+    PADDLE,
+    TENSORFLOW,
+    TORCH,
+    WITH_MACHINE,
+    Mutation,
+)
 
 ADAMW = {"name": "adamw", "learning_rate": 0.05, "weight_decay": 0.1, "eps": 1e-3}
 ADAM = {"name": "adam", "learning_rate": 0.05, "weight_decay": 0.1, "eps": 1e-3, "no_decay": []}
@@ -43,39 +52,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "tokens": {"optimizer": MOMENTUM, "accumulation": {"normalize_by": "token"}},
     "lamb": {"optimizer": LAMB, "schedule": LINEAR},
 }
-
-TORCH, TENSORFLOW, PADDLE = "torch", "tensorflow", "paddle"
-ALL = (TORCH, TENSORFLOW, PADDLE)
-EAGER = (TORCH, PADDLE)
-Edits = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """A number of semantics, and the edits that bring its fault back."""
-
-    gotcha: int
-    """Number in the registry."""
-    fault: str
-    recipe: str
-    edits: Edits
-    target: str = ""
-
-    @property
-    def name(self) -> str:
-        """Name of its folder and of its test."""
-        return f"{self.target}-{self.gotcha}-{self.fault.replace(' ', '-')}"
-
-    def apply(self, text: str) -> str:
-        """Return the step with the fault.
-
-        Raises:
-            AssertionError: The emitted text has changed, and the mutation must follow.
-        """
-        for old, new in self.edits:
-            assert old in text, f"{self.name}: not in the emitted step: {old!r}"
-            text = text.replace(old, new)
-        return text
 
 
 def _for(
@@ -166,7 +142,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_for((TORCH,), 9, "no floor", "bounds", ("MIN_SCALE = 6000.0", "MIN_SCALE = 1e-6")),
     *_for((TORCH,), 9, "no ceiling", "bounds", ("MAX_SCALE = 32768.0", "MAX_SCALE = 1e30")),
     *_for(
-        (TENSORFLOW, PADDLE),
+        WITH_MACHINE,
         9,
         "no floor",
         "bounds",
@@ -175,7 +151,7 @@ MUTATIONS: tuple[Mutation, ...] = (
             "float32(self.scale * BACKOFF_FACTOR)",
         ),
     ),
-    *_for((TENSORFLOW, PADDLE), 9, "no ceiling", "bounds", ("min(grown, MAX_SCALE)", "grown")),
+    *_for(WITH_MACHINE, 9, "no ceiling", "bounds", ("min(grown, MAX_SCALE)", "grown")),
     *_for(ALL, 12, "decay from the end of the warm-up", "classic", _WARM_UP_END),
     *_for(
         (TENSORFLOW,),
@@ -201,7 +177,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "scaled",
         ("tf.constant(rows, tf.float32)", "tf.constant(8, tf.float32)"),
     ),
-    *_for(ALL, 16, "schedule advances in skips", "scaled", _TICK),
+    *_for(IN_PYTHON, 16, "schedule advances in skips", "scaled", _TICK),
     *_for(EAGER, 16, "optimizer steps all the same", "scaled", _STEP),
     *_for(
         (TENSORFLOW,),
@@ -249,7 +225,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("growth_interval=GROWTH_INTERVAL", "growth_interval=GROWTH_INTERVAL + 1"),
     ),
     *_for(
-        (TENSORFLOW, PADDLE),
+        WITH_MACHINE,
         25,
         "scale grows one step late",
         "scaled",

@@ -17,6 +17,9 @@ _REFUSALS = "gotchas/test_refusals.py::"
 _RECOMPUTED = "gotchas/test_recomputation.py::"
 _KERAS = "gotchas/test_keras_processes.py::"
 _SCALE = "gotchas/test_loss_scale.py::"
+_TWO_OF_JAX = "gotchas/test_jax_processes.py::test_without_the_adaptation_they_are_another_training"
+_OPTAX = "probes/jax/test_optax.py::"
+_TRAPS = "probes/jax/test_traps.py::"
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ GOTCHAS = (
     Gotcha(
         6,
         "sum or mean over replicas",
-        (_PROCESSES, f"{_KERAS}test_a_sum_for_a_mean_is_another_training"),
+        (_PROCESSES, f"{_KERAS}test_a_sum_for_a_mean_is_another_training", _TWO_OF_JAX),
         ("probes/tensorflow/test_distributed.py::test_gradients_are_summed_over_replicas",),
     ),
     Gotcha(
@@ -83,9 +86,12 @@ GOTCHAS = (
     ),
     Gotcha(
         8,
-        "the momentum of Keras holds past learning rates",
+        "the momentum of Keras holds past learning rates, that of optax does not",
         (_STEP,),
-        ("probes/tensorflow/test_optimizer.py::test_momentum_holds_past_learning_rates",),
+        (
+            "probes/tensorflow/test_optimizer.py::test_momentum_holds_past_learning_rates",
+            f"{_OPTAX}test_the_rate_is_outside_the_momentum",
+        ),
     ),
     Gotcha(
         9,
@@ -114,11 +120,19 @@ GOTCHAS = (
     ),
     Gotcha(
         11,
-        "LayerNorm's epsilon is 1e-3 in Keras, and keras.ops.gelu is the tanh form",
+        "LayerNorm's epsilon is 1e-3 in Keras; gelu of Keras and JAX is the tanh form",
         (_MODEL,),
-        ("probes/tensorflow/test_defaults.py::test_defaults_are_as_the_table_says",),
+        (
+            "probes/tensorflow/test_defaults.py::test_defaults_are_as_the_table_says",
+            "probes/jax/test_types.py::test_defaults_differ_from_those_of_pytorch",
+        ),
     ),
-    Gotcha(12, "BERT decays over all steps, others from the end of the warm-up", (_STEP,)),
+    Gotcha(
+        12,
+        "BERT decays over all steps, others from the end of the warm-up",
+        (_STEP,),
+        (f"{_TRAPS}test_the_length_of_a_schedule_counts_its_warm_up",),
+    ),
     Gotcha(
         13,
         "Adam of Keras adds epsilon before the bias correction",
@@ -160,7 +174,7 @@ GOTCHAS = (
     ),
     Gotcha(21, "LAMB without decay is Adam in Paddle; Keras decays beside the ratio", (_STEP,)),
     Gotcha(22, "cosine schedules climb again after their end", (_STEP,)),
-    Gotcha(23, "the schedule ticks once for every process", (_PROCESSES,)),
+    Gotcha(23, "the schedule ticks once for every process", (_PROCESSES, _TWO_OF_JAX)),
     Gotcha(
         24,
         "2**16 times a loss in float16 is inf",
@@ -179,5 +193,92 @@ GOTCHAS = (
             "probes/paddle/test_scaler.py::test_scale_grows_at_the_end_of_every_interval",
             "probes/paddle/test_launch_scripts.py::test_ernie_counts_one_more",
         ),
+    ),
+    Gotcha(
+        26,
+        "optax.MultiSteps multiplies by 0 what it leaves out, and apply_if_finite gives up",
+        (_STEP,),
+        (
+            f"{_OPTAX}test_multi_steps_never_recovers",
+            f"{_OPTAX}test_what_is_not_finite_is_accepted_in_the_end",
+        ),
+    ),
+    Gotcha(
+        27,
+        "a chain of optax clips what it gets: updates of Adam, or every micro-batch",
+        (_STEP,),
+        (
+            f"{_TRAPS}test_a_clip_behind_adam_changes_nothing",
+            f"{_TRAPS}test_a_clip_outside_of_multi_steps_sees_micro_batches",
+        ),
+    ),
+    Gotcha(
+        28,
+        "optax.clip_by_global_norm adds nothing to the norm",
+        (_STEP,),
+        (f"{_OPTAX}test_clip_adds_nothing_to_the_norm",),
+    ),
+    Gotcha(
+        29,
+        "Adam of optax always corrects the bias, and rounds the correction",
+        (_STEP,),
+        (f"{_OPTAX}test_corrections_are_rounded", f"{_OPTAX}test_adam_always_corrects"),
+    ),
+    Gotcha(
+        30,
+        "optax.adafactor is another algorithm",
+        (_STEP,),
+        (f"{_OPTAX}test_adafactor_factors_large_matrices_only",),
+    ),
+    Gotcha(
+        31,
+        "updates of optax are added: a positive factor climbs, a decay behind it lets weights grow",
+        (_STEP,),
+        (
+            f"{_TRAPS}test_a_positive_factor_goes_along_the_gradient",
+            f"{_TRAPS}test_a_decay_behind_the_rate_makes_weights_grow",
+        ),
+    ),
+    Gotcha(
+        32,
+        "a mask of optax is true for what decays",
+        (_STEP,),
+        (f"{_TRAPS}test_masks_are_true_for_what_decays",),
+    ),
+    Gotcha(
+        33,
+        "functions of JAX return what is new: moments that are dropped start again",
+        (_STEP,),
+        (
+            f"{_TRAPS}test_without_its_state_adam_takes_its_first_step_again",
+            f"{_TRAPS}test_new_weights_are_returned_and_the_old_ones_stay",
+        ),
+    ),
+    Gotcha(
+        34,
+        "optax and Flax NNX scale no losses",
+        (_STEP,),
+        (f"{_OPTAX}test_nothing_scales_losses", f"{_TRAPS}test_a_loss_scale_hands_an_overflow_on"),
+    ),
+    Gotcha(
+        35,
+        "a key of JAX that is not folded draws the same dropout mask again",
+        ("gotchas/test_keys.py::test_without_its_key_one_mask_is_drawn_again",),
+        ("probes/jax/test_types.py::test_layers_draw_masks_of_their_own_after_reseed",),
+    ),
+    Gotcha(
+        36,
+        "JAX has no autocast: a layer without a type computes in that of its weights",
+        ("gotchas/test_layer_types.py::test_without_the_adaptation_it_is_float32",),
+        ("probes/jax/test_types.py::test_layers_follow_their_weights",),
+    ),
+    Gotcha(
+        37,
+        "Flax keeps the scores of attention, and layers all that they compute",
+        (
+            f"{_RECOMPUTED}test_only_inputs_of_layers_are_kept",
+            f"{_RECOMPUTED}test_attention_computed_again_keeps_less",
+        ),
+        ("probes/jax/test_attention.py::test_attention_computed_again_keeps_no_scores",),
     ),
 )

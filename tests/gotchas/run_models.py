@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 
 from frameworks.model_job import import_model, load_weights
 
-CLASSES = {"torch": "Torch", "tensorflow": "TensorFlow", "paddle": "Paddle"}
+CLASSES = {"torch": "Torch", "tensorflow": "TensorFlow", "paddle": "Paddle", "jax": "Jax"}
 
 
 def compute(adapter: Any, folder: Path) -> dict[str, Any]:

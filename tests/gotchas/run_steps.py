@@ -25,6 +25,10 @@ def prepare(framework: str) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
         tf.config.run_functions_eagerly(True)  # compiling takes longer than running
+    elif framework == "jax":
+        import jax
+
+        jax.config.update("jax_default_matmul_precision", "highest")
     else:
         from crosscast_paddle.inside.on_cpu import enable_scaler
 

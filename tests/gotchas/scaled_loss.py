@@ -27,6 +27,10 @@ def tensors(framework: str) -> tuple[Any, Any, str]:
         import torch
 
         return torch.tensor(LOGITS).half(), torch.tensor(LABELS), "torch."
+    if framework == "jax":
+        import jax.numpy as jnp
+
+        return jnp.asarray(LOGITS, jnp.float16), jnp.asarray(LABELS), ""
     import tensorflow as tf
 
     return tf.constant(LOGITS, tf.float16), tf.constant(LABELS), ""

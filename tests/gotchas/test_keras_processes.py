@@ -9,7 +9,7 @@ import pytest
 
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
-from gotchas.mutations import TENSORFLOW, Mutation
+from gotchas.mutation import TENSORFLOW, Mutation
 from tiers import exhaustive
 
 pytestmark = [pytest.mark.tensorflow, exhaustive("adaptations of two Keras processes, taken out")]

@@ -17,7 +17,7 @@ from crosscast.plan.operations import UpdateScale
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from runtime_texts import run_module, settings_of
 
-TARGETS = pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+TARGETS = pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle", "jax"])
 EDGE: dict[str, Any] = {
     "init_scale": 2.0**126,
     "growth_interval": 2,
@@ -120,7 +120,7 @@ def test_only_overflows_in_a_row_back_off(target: str) -> None:
     assert course(faulty, pattern) == [8.0, 8.0, 4.0, 4.0]
 
 
-@pytest.mark.parametrize("target", ["tensorflow", "paddle"])
+@pytest.mark.parametrize("target", ["tensorflow", "paddle", "jax"])
 @pytest.mark.parametrize("bounds", [{}, {"min_scale": None}, {"max_scale": 4096.0}])
 def test_without_hysteresis_the_scale_moves_as_the_plan_says(
     target: str, bounds: dict[str, Any]

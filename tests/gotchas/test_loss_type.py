@@ -9,7 +9,11 @@ import pytest
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 
-CASTS = {"torch": (".float()", ""), "tensorflow": ("tf.float32)", "tf.float16)")}
+CASTS = {
+    "torch": (".float()", ""),
+    "tensorflow": ("tf.float32)", "tf.float16)"),
+    "jax": (".astype(jnp.float32)", ""),
+}
 SCALING = {"mode": "dynamic", "init_scale": 2.0**16}
 
 

@@ -14,7 +14,7 @@ from frameworks import bert_oracle
 from frameworks.emitted_model import Model
 from frameworks.emitted_script import BFLOAT16, TINY, emit, tiny_recipe
 from frameworks.subprocesses import run_python
-from gotchas.mutations import ALL, PADDLE, TENSORFLOW, TORCH, Mutation
+from gotchas.mutation import ALL, JAX, PADDLE, TENSORFLOW, TORCH, Mutation
 
 SHAPE = Model(vocab_size=128)
 FAULTS = (
@@ -24,6 +24,10 @@ FAULTS = (
     Mutation(11, "gelu by tanh", "bert", (("F.gelu(", 'nn.GELU("tanh")('),), TORCH),
     Mutation(11, "gelu by tanh", "bert", (("tf.nn.gelu(", "keras.ops.gelu("),), TENSORFLOW),
     Mutation(11, "gelu by tanh", "bert", (("F.gelu(", "nn.GELU(True)("),), PADDLE),
+    Mutation(
+        11, "epsilon of Keras", "bert", (('"epsilon": LAYER_NORM_EPS', '"epsilon": 1e-3'),), JAX
+    ),
+    Mutation(11, "gelu by tanh", "bert", ((", approximate=False", ""),), JAX),
     Mutation(
         18,
         "padding row is zero",
@@ -46,8 +50,26 @@ TYPE_FAULTS = (
         (("= float32(self.intermediate_dense(x))", "= self.intermediate_dense(x)"),),
         TENSORFLOW,
     ),
+    Mutation(
+        19,
+        "gelu in half",
+        "bert",
+        (('["dense"](x).astype(jnp.float32)', '["dense"](x)'),),
+        JAX,
+    ),
+    Mutation(
+        19,
+        "softmax in half",
+        "bert",
+        (("q, k).astype(jnp.float32)", "q, k)"), ("+ mask", "+ mask.astype(HALF)")),
+        JAX,
+    ),
 )
-FLOAT32 = {TORCH: ("gelu", "cuda gelu", "softmax"), TENSORFLOW: ("gelu", "softmax")}
+FLOAT32 = {
+    TORCH: ("gelu", "cuda gelu", "softmax"),
+    TENSORFLOW: ("gelu", "softmax"),
+    JAX: ("gelu", "softmax"),
+}
 
 
 def weights() -> Weights:

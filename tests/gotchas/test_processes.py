@@ -9,7 +9,7 @@ import pytest
 
 from frameworks.emitted_script import emit, tiny_recipe
 from frameworks.subprocesses import run_python
-from gotchas.mutations import TORCH, Mutation
+from gotchas.mutation import TORCH, Mutation
 
 pytestmark = pytest.mark.torch
 

@@ -26,8 +26,8 @@ def listed(section: str, word: str) -> str:
 
 
 def test_the_page_says_how_many_there_are() -> None:
-    assert len(SECTIONS) == 6
-    assert "six places" in HEAD
+    assert len(SECTIONS) == 7
+    assert "seven places" in HEAD
 
 
 @EACH
