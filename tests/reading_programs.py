@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jax_reading_programs import READ
+
 
 @dataclass(frozen=True)
 class Program:
@@ -58,7 +60,6 @@ class Classifier(torch.nn.Module):
         hidden = torch.nn.functional.gelu(self.dense(self.embeddings(tokens).mean(1)))
         return self.classifier(self.LayerNorm(hidden))
 
-
 torch.manual_seed(42)
 model = Classifier()
 no_decay = ["bias", "LayerNorm.weight"]
@@ -75,7 +76,6 @@ def rate(step):
     if step < warmup:
         return step / max(1, warmup)
     return max(0.0, (total - step) / max(1, total - warmup))
-
 
 scheduler = LambdaLR(optimizer, rate)
 data = TensorDataset(torch.randint(0, 40, (80, 6)), torch.randint(0, 3, (80,)))
@@ -397,4 +397,4 @@ PROGRAMS = {
         PADDLE_MOMENTUM,
         {"optimizer.momentum": 0.8, "optimizer.weight_decay": 0.0, "schedule.name": "constant"},
     ),
-}
+} | {name: Program("jax", *known) for name, known in READ.items()}

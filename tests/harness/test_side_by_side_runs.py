@@ -209,3 +209,14 @@ def test_reached_lines_are_told(tmp_path: Path) -> None:
     lines = {"train.py": (2,), "sub/other.py": (2, 3, 7)}
     found = run(program(tmp_path, "", texts=texts, lines=lines), Limits())
     assert found.recording.reached == {"train.py": (2,), "sub/other.py": (2, 3)}
+
+
+def test_why_no_update_was_seen_is_told(tmp_path: Path) -> None:
+    """An observer says what it cannot watch in a record of its own."""
+    record = '{"kind": "told", "facts": {"unseen": "it trains elsewhere"}}\n'
+    text = f"""\
+import json, pathlib, sys
+records = json.loads(pathlib.Path(sys.orig_argv[-1]).read_text())["records"]
+open(records, "a").write({record!r})
+"""
+    assert ran(tmp_path, text).problem == "no update was observed: it trains elsewhere"

@@ -213,3 +213,17 @@ def test_several_optimizers_are_no_recipe() -> None:
     reading = hold(EXACT, Evidence(program_runs=(ProgramRun(name="its run", recording=recording),)))
     assert "2 optimizers" in reading.notes[0]
     assert not reading.of("contradicted")
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+def test_clips_that_could_not_be_seen_are_left_open(unseen: bool) -> None:
+    claimed = put(EXACT, {"clipping.kind": "none"})
+    assert claimed is not None
+    (made,) = runs("exact").program_runs
+    attempts = tuple(replace(attempt, clips=()) for attempt in made.recording.attempts)
+    facts = {**made.recording.facts, **({"clips_unseen": True} if unseen else {})}
+    recording = replace(made.recording, attempts=attempts, facts=facts)
+    program_run = ProgramRun(name=made.name, recording=recording)
+    reading = hold(claimed, Evidence(program_runs=(program_run,)))
+    assert ("clipping.kind" in statuses(reading, "proven")) is not unseen
+    assert "clipping.kind" not in statuses(reading, "contradicted")

@@ -70,15 +70,19 @@ class Between:
             self._micro.append({"rows": self._rows, "losses": self._losses})
         self._rows, self._losses = None, []
 
+    def write_facts(self) -> None:
+        """Write what was told since the last time."""
+        if not self._told:
+            self._told = True
+            self._records.write({"kind": "told", "facts": self._facts})
+
     def seen(self) -> list[dict[str, Any]]:
         """Return the micro-batches so far."""
         return self._micro
 
     def taken(self) -> list[dict[str, Any]]:
         """Return the micro-batches of an attempt at an update, and forget them."""
-        if not self._told:
-            self._told = True
-            self._records.write({"kind": "told", "facts": self._facts})
+        self.write_facts()
         micro, self._micro = self._micro, []
         self._rows, self._losses = None, []
         return micro

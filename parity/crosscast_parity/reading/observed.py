@@ -75,6 +75,11 @@ def observe(
     missing = first.recording.facts.get("windows_need")
     if missing:
         notes.append(f"updates were not computed again: {program.python} has no {missing}")
+    facts = first.recording.facts
+    notes += facts.get("notes", ())
+    updates = len(first.recording.updates)
+    if updates and "unseen" in facts:
+        notes.append(f"the run was observed for {updates} updates: {facts['unseen']}")
     return Observed(ran=first, evidence=Evidence(program_runs=tuple(runs)), notes=tuple(notes))
 
 

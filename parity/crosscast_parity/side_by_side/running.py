@@ -287,7 +287,8 @@ def _judged(outcome: Outcome, recording: Recording) -> Ran:
     elif not recording.whole:
         problem = "it ended before the end of the script"
     elif not recording.attempts:
-        problem = "no optimizer made a step"
+        unseen = recording.facts.get("unseen")
+        problem = f"no update was observed: {unseen}" if unseen else "no optimizer made a step"
     if recording.elsewhere:
         problem = "it trains in child processes; only a single process can be recorded"
     return Ran(

@@ -12,6 +12,7 @@ import numpy as np
 import optax
 from flax import nnx
 
+from crosscast_jax.inside.transformations import hands_on, term_of
 from probes.fact import Fact, main
 
 INF = float("inf")
@@ -166,7 +167,50 @@ def statistics() -> list[float]:
     return [float(value.get_value()[0]) for value in (layer.mean, layer.var)]
 
 
+def told_terms() -> dict[str, Any]:
+    """Return what is read of transformations with settings of their own."""
+    weights = {"a": jnp.ones(2), "b": jnp.ones(2)}
+    made = {
+        "adam": optax.scale_by_adam(0.8, 0.98, 1e-6),
+        "nadam": optax.scale_by_adam(nesterov=True),
+        "momentum": optax.trace(0.7, nesterov=True),
+        "lion": optax.scale_by_lion(0.8, 0.98),
+        "decay": optax.add_decayed_weights(0.02),
+        "decays": optax.add_decayed_weights(lambda count: 0.02),
+        "trust ratio": optax.scale_by_trust_ratio(),
+        "clip by global_norm": optax.clip_by_global_norm(0.3),
+        "clip by value": optax.clip(0.4),
+        "rate": optax.scale_by_learning_rate(0.5),
+        "rates": optax.scale_by_learning_rate(lambda count: 0.5 + count),
+        "zero": optax.set_to_zero(),
+        "other": optax.scale_by_rms(),
+    }
+    terms = {name: term_of(tx.update, tx.init(weights)) for name, tx in made.items()}
+    return {
+        name: [term.kind, {key: float(value) for key, value in term.settings.items()}]
+        for name, term in terms.items()
+    }
+
+
+def handing_on() -> list[bool]:
+    """Return whether transformations that only call others are known to."""
+    adam = optax.adam(0.1)
+    made = [
+        adam,
+        optax.named_chain(("a", adam)),
+        optax.masked(adam, {"a": True}),
+        optax.partition({"x": adam}, {"a": "x"}),
+        optax.inject_hyperparams(optax.adam)(learning_rate=0.1),
+        optax.MultiSteps(adam, 2),
+        optax.identity(),
+        optax.with_extra_args_support(optax.sgd(0.1)),
+    ]
+    return [hands_on(tx.update) for tx in made]
+
+
 OPTAX = {
+    "terms": Fact("settings in the closures of transformations", told_terms),
+    "handing on": Fact("transformations that only call others", handing_on),
     "multi_steps": Fact("weight under MultiSteps, inf first", lambda: multi_steps(False)),
     "guarded": Fact("the same with apply_if_finite inside", lambda: multi_steps(True)),
     "patience": Fact("weight under apply_if_finite(2) and nan", patience),

@@ -57,3 +57,23 @@ def test_decay_is_smaller_than_that_of_pytorch(facts: dict[str, Any]) -> None:
 
 def test_nothing_scales_losses(facts: dict[str, Any]) -> None:
     assert facts["scaling"] == []
+
+
+def test_settings_are_read_from_closures(facts: dict[str, Any]) -> None:
+    """What `lift --run` says of an optimizer comes from there."""
+    assert facts["terms"] == {
+        "adam": ["adam", {"b1": 0.8, "b2": 0.98, "eps": 1e-6}],
+        "nadam": ["scale_by_adam", {}],
+        "momentum": ["momentum", {"momentum": 0.7, "nesterov": 1.0}],
+        "lion": ["lion", {"b1": 0.8, "b2": 0.98}],
+        "decay": ["decay", {"weight_decay": 0.02}],
+        "decays": ["add_decayed_weights", {}],
+        "trust ratio": ["trust ratio", {}],
+        "clip by global_norm": ["clip by global_norm", {"limit": 0.3}],
+        "clip by value": ["clip by value", {"limit": 0.4}],
+        "rate": ["rate", {"factor": -0.5}],
+        "rates": ["rate", {"factor": -0.5}],
+        "zero": ["zero", {}],
+        "other": ["scale_by_rms", {}],
+    }
+    assert facts["handing on"] == [True] * 8
