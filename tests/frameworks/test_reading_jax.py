@@ -10,7 +10,7 @@ import jax_reading_programs as programs
 from crosscast_parity.reading.observed import Observed, observe
 from crosscast_parity.side_by_side.running import Limits, Program
 from frameworks.subprocesses import require, start, warm
-from tiers import cases
+from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.jax
 
@@ -175,6 +175,7 @@ def test_an_observed_program_keeps_every_bit(tmp_path: Path, name: str, weights:
     assert told == alone.splitlines()  # and what it prints is printed once
 
 
+@exhaustive("two optimizers of one program")
 def test_two_optimizers_are_counted(tmp_path: Path) -> None:
     evidence = seen(tmp_path, GAN).evidence
     assert [attempt.optimizer for attempt in evidence.recording.attempts] == [0, 1] * 6

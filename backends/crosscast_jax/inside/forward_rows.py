@@ -52,7 +52,7 @@ class ForwardRows:
         """Look at the calls of modules of NNX, as their classes are defined."""
         original = kind.__init_subclass__
 
-        def subclass(cls: Any, **options: Any) -> None:
+        def subclass(cls: Any, /, **options: Any) -> None:
             original.__func__(cls, **options)
             call = cls.__dict__.get("__call__")
             if call is not None:
@@ -118,6 +118,5 @@ def rows_of(values: Any) -> int | None:
 
 
 def _numbers(argnums: Any) -> list[int]:
-    if isinstance(argnums, (list, tuple)):
-        return [getattr(number, "argnum", number) for number in argnums]
-    return [getattr(argnums, "argnum", 0)]
+    several = argnums if isinstance(argnums, list | tuple) else [argnums]
+    return [int(getattr(number, "argnum", number)) for number in several]

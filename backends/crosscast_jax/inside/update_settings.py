@@ -59,7 +59,9 @@ def settings_of(terms: Sequence[ToldTerm], names: Sequence[str]) -> Settings:
     for name in names:
         places = tuple(n for n, term in enumerate(rest) if name in term.names)
         members.setdefault(places, []).append(name)
-    groups, classes, group_of = [], set(), {}
+    groups: list[dict[str, Any]] = []
+    classes: set[str] = set()
+    group_of: dict[str, int] = {}
     for number, (places, group) in enumerate(members.items()):
         cls, settings = _group([rest[place] for place in places])
         if cls:

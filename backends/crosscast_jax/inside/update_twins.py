@@ -27,8 +27,10 @@ PLAIN, WHOLE, LIGHT = 0, 1, 2
 _CONTEXT = jax.make_user_context(default_value=PLAIN)
 _callback = jax.debug.callback
 NOT_DONATED = ("donate_argnums", "donate_argnames")
-MEANS = {"pmap": "jax.pmap", "lower": "jax.jit(...).lower", "shard_map": "jax.shard_map"}
+MEANS = {"pmap": "jax.pmap", "shard_map": "jax.shard_map"}
 """Parts of JAX that compile, as they are known to users; by the names of their code."""
+AHEAD = ("lower", "trace")
+"""Methods of a compiled function that leave to the program when it is executed."""
 
 
 class Unseen(Exception):
@@ -43,6 +45,8 @@ class Twins:
         self._thread: int | None = None
         self._own = 0
         self._told = 0
+        self.ahead = ""
+        """The method that is called of a compiled function, as users know it."""
 
     @property
     def watching(self) -> bool:
@@ -91,7 +95,7 @@ class Twins:
         """An update is being compiled for the program, and no twin of that was run."""
         if self.watching or self.covered or trace_state_clean():
             return
-        frame, means = sys._getframe(), ""
+        frame, means = sys._getframe(), self.ahead
         while frame is not None:
             names = {frame.f_code.co_name, frame.f_code.co_filename.rpartition("/")[2][:-3]}
             if "/jax/" in frame.f_code.co_filename:
@@ -159,7 +163,15 @@ class Compiled:
         original = self.__dict__.get("_original")
         if original is None:
             raise AttributeError(name)
-        return getattr(original, name)
+        value = getattr(original, name)
+        return functools.partial(self._ahead, name, value) if name in AHEAD else value
+
+    def _ahead(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        outer, self._twins.ahead = self._twins.ahead, f"jax.jit(...).{name}"
+        try:
+            return method(*args, **kwargs)
+        finally:
+            self._twins.ahead = outer
 
 
 def _alike(function: Any) -> Callable[..., Any]:
