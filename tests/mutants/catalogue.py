@@ -1,8 +1,8 @@
 """The bugs: name, what it is, the recipe field it mistakes, and the levels that should see it.
 
-One bug has one name in every framework; `torch_bugs`, `tensorflow_bugs` and `paddle_bugs` hold the
-edits, written with `spelling`. Left out is what needs several processes (the sum instead of the
-mean over replicas is a wrong division here, `sum_loss`).
+One bug has one name in every framework; `torch_bugs`, `tensorflow_bugs`, `paddle_bugs` and
+`jax_bugs` hold the edits, written with `spelling`. Left out is what needs several processes (the
+sum instead of the mean over replicas is a wrong division here, `sum_loss`).
 """
 
 from __future__ import annotations
@@ -330,6 +330,8 @@ OF_FRAMEWORKS = (
     _half("one_gradient_checked", "one gradient decides about a skip", "", "L0a"),
     _half("loss_not_scaled", "gradients are unscaled, the loss was never scaled", "", "L1b"),
     _half("scaled_after_backward", "gradients are scaled, not the loss", "", "L1b"),
+    _half("skip_by_product", "updates of skipped windows are multiplied by zero", "", "L0a"),
+    _half("moments_on_skip", "skipped windows move the moments", "", "L0a"),
     _half("scaler_disabled", "bfloat16 turns the scaler off", "precision.compute_dtype", "L0d"),
     _half("half_policy", "weights are float16", "precision.param_dtype", "L1b", "L0d"),
     _half("scores_float32", "attention scores in float32", "precision.ops.matmul", "L0d"),

@@ -28,6 +28,7 @@ from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS
 from mutants.emitted import compile_to
 from mutants.journal import Journal
+from mutants.run import FRAMEWORKS
 from mutants.shared_late import CAUSES
 from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe, quick_stages
 
@@ -69,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Try the bugs; return 1 if one that L2 sees, or a late one, is blamed on something else."""
     parser = argparse.ArgumentParser(prog="make causes", description=__doc__)
     add = parser.add_argument
-    add("--framework", default="torch", choices=("torch", "tensorflow", "paddle"))
+    add("--framework", default="torch", choices=FRAMEWORKS)
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/causes"))

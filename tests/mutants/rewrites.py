@@ -10,6 +10,18 @@ from collections.abc import Mapping
 
 from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Mutation
+from mutants.jax_update import DECAYED
+from mutants.jax_window import (
+    ADD,
+    AVERAGED,
+    WHOLE,
+)
+from mutants.jax_window import CLIPPED as JAX_CLIPPED
+from mutants.jax_window import COEFFICIENT as JAX_COEFFICIENT
+from mutants.jax_window import DIVIDE as JAX_DIVIDE
+from mutants.jax_window import LOSSES as JAX_LOSSES
+from mutants.jax_window import NORM as JAX_NORM
+from mutants.jax_window import UPDATES as JAX_UPDATES
 from mutants.paddle_single import MOVED as PADDLE_MOVED
 from mutants.paddle_window import CLIP as PADDLE_CLIP
 from mutants.shared_late import UPDATES
@@ -37,6 +49,9 @@ BUILT = "    model = build_model().to(run.device).train()\n"
 FUNCTION = "@tf.function(reduce_retracing=True)\n"
 PRODUCT = "        loss = loss * (1.0 / rows)\n"
 DECAY = "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)"
+SCAN = "add, empty_sums(graph, arrays, numbers), micro_batches"
+GRAD = "gradients, (loss, rest) = jax.grad(forward, has_aux=True)(weights)"
+JAX_COUNT = "        count = jnp.asarray(state.updates, jnp.int32)\n"
 LOOP = "in zip(self.variables, gradients, moments):"
 SIZE = "    size = settings.micro_batch_size\n    for i in"
 
@@ -244,6 +259,101 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
             "three threads",
             runtime("device", "set_num_threads(args.threads)", "set_num_threads(3)"),
         ),
+    ),
+    "jax": (
+        WIDE,
+        _rewrite(
+            "counted",
+            "updates counted by a condition",
+            train(
+                JAX_UPDATES,
+                '    if not row["skipped"]:\n        state.updates = state.updates + 1\n',
+            ),
+        ),
+        *STORED,
+        _rewrite(
+            "steps_added",
+            "the number of updates added to zero",
+            runtime(
+                "state",
+                JAX_COUNT,
+                "        count = jnp.zeros((), jnp.int32) + np.int32(state.updates)\n",
+            ),
+        ),
+        _rewrite(
+            "inverse",
+            "loss times the inverse of the rows",
+            train(JAX_DIVIDE, '        loss = loss * (1.0 / numbers["divisor"])\n'),
+        ),
+        _rewrite(
+            "norm",
+            "norm of single operations",
+            train(
+                JAX_NORM,
+                "    squares = [(g * g).sum() for g in jax.tree.leaves(gradients)]\n"
+                "    grad_norm = jnp.sqrt(sum(squares))\n",
+            ),
+        ),
+        _rewrite(
+            "clipped",
+            "clipping by a condition",
+            train(
+                JAX_COEFFICIENT + JAX_CLIPPED,
+                "    small = grad_norm + CLIP_EPS <= MAX_NORM\n"
+                "    gradients = jax.tree.map(\n"
+                "        lambda g: jnp.where(small, g, g * MAX_NORM / (grad_norm + CLIP_EPS)),\n"
+                "        gradients,\n"
+                "    )\n",
+            ),
+        ),
+        _rewrite(
+            "log_softmax",
+            "cross-entropy by log-softmax and gather",
+            train(
+                JAX_LOSSES,
+                "    logs = jax.nn.log_softmax(logits)\n"
+                "    losses = -jnp.take_along_axis(logs, labels[:, None], axis=-1)[:, 0]\n",
+            ),
+        ),
+        _rewrite(
+            "difference",
+            "averages by a difference",
+            train(
+                AVERAGED,
+                "        lambda average, weight: (\n"
+                "            average - (1.0 - EMA_DECAY) * (average - weight)\n"
+                "        ),\n",
+            ),
+        ),
+        _rewrite(
+            "decay_last",
+            "decay as a mask over all weights",
+            train(
+                DECAYED,
+                "        optax.masked(optax.add_decayed_weights(WEIGHT_DECAY), decays(model)),\n",
+            ),
+        ),
+        _rewrite(
+            "value_and_grad",
+            "loss and gradients in one call",
+            train(
+                GRAD,
+                "(_, (loss, rest)), gradients = jax.value_and_grad(forward, has_aux=True)(\n"
+                "        weights\n"
+                "    )",
+            ),
+        ),
+        _rewrite(
+            "sums_from_gradients",
+            "gradients added from the right",
+            train(ADD, "    totals = jax.tree.map(lambda t, g: g + t, totals, gradients)\n"),
+        ),
+        _rewrite(
+            "micro_batch_calls",
+            "one call for every micro-batch",
+            train(WHOLE, "    if not shapes:\n"),
+        ),
+        _rewrite("unrolled", "micro-batches unrolled", train(SCAN, f"{SCAN}, unroll=True")),
     ),
 }
 """By framework; each fits the scripts with and without half precision, but for `counted`.

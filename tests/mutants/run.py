@@ -23,7 +23,7 @@ from mutants.journal import RESULTS, Journal
 from mutants.score import page, survivors, to_json, unexpected
 from mutants.trials import CLEAN, REFERENCE, Laboratory, Trial
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "mutation-score.md"
 WANTED = 0.99
 

@@ -23,7 +23,7 @@ REWRITTEN: Mapping[str, Mapping[str, tuple[Mutation, ...]]] = {
     f"float32, seed {SEEDS[0]}": COMPILED,
 }
 """Rewrites by group and framework; the quick check of float16 also trains in float32."""
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 
 ADAPTIVE = {"learning_rate": 1e-3, "weight_decay": 0.1}
 RECIPES: Mapping[str, Mapping[str, Any]] = {
@@ -90,7 +90,7 @@ class Group:
     settings: tuple[Setting, ...]
 
 
-ALONE = Setting(name="other framework", frameworks=("tensorflow", "paddle"))
+ALONE = Setting(name="other framework", frameworks=("tensorflow", "paddle", "jax"))
 THREADS = Setting(name="two threads", frameworks=FRAMEWORKS, options={"threads": 2})
 NATIVE = Setting(name="native half", frameworks=("torch", "tensorflow"), options={"half": "native"})
 ONEDNN = Setting(  # the harness turns it off, where the processor has not done so

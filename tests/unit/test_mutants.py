@@ -22,7 +22,7 @@ from mutants.spelling import runtime, written
 from mutants.trials import RECIPE
 from tiers import cases
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 VARIANTS = ("main", "stress", "float32", "dropout")
 _PROTOTYPE = """
 no_accum_div clip_before_unscale no_unscale no_skip_overflow interval_off_by_one scale_never_grows

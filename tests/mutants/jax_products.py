@@ -1,0 +1,73 @@
+"""Bugs in what a run of JAX leaves."""
+
+from __future__ import annotations
+
+from crosscast.targets.harness import Edit
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.spelling import runtime, train, written
+
+EVALUATED = "    model.eval()\n"
+RIGHT = "jnp.argmax(logits, axis=-1) == labels"
+BATCH = "    losses, right = row_losses(model, batch)\n"
+RESULT = "    return losses.sum(), jnp.count_nonzero(right)\n"
+SHARES = "(sums / n_rows).tolist()"
+COUNT = "        count = jnp.asarray(state.updates, jnp.int32)\n"
+SIGNATURE = "    model: nnx.Module, batch: dict[str, jax.Array]\n)"
+LOGITS = "    logits = model(**inputs).astype(jnp.float32)\n"
+
+
+def in_type(dtype: str) -> Edit:
+    """Return an edit that lets the dense layers of an evaluation compute in another type."""
+    return train(
+        EVALUATED,
+        f"{EVALUATED}    for _, module in nnx.iter_modules(model):\n"
+        "        if isinstance(module, nnx.Linear):\n"
+        f"            module.dtype = {dtype}\n",
+    )
+
+
+def loss_in(dtype: str) -> tuple[Edit, ...]:
+    """Return edits that let the loss of an evaluation be computed in another type."""
+    return (
+        train(SIGNATURE, SIGNATURE.replace("\n)", ", dtype: Any = jnp.float32\n)")),
+        train(LOGITS, LOGITS.replace("jnp.float32", "dtype")),
+        train(BATCH, BATCH.replace("batch)", f"batch, {dtype})")),
+    )
+
+
+PRODUCTS: tuple[Mutation, ...] = (
+    written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
+    written("evaluated_in_float32", in_type("jnp.float32")),
+    written("evaluated_in_other_half", in_type("jnp.bfloat16")),
+    written("evaluated_loss_in_half", loss_in("jnp.float16")),
+    written(
+        "batches_evaluated_alike",
+        (
+            train(RESULT, RESULT.replace("losses.sum()", "losses.mean()")),
+            train(SHARES, "(sums / [-(-n_rows // SETTINGS.micro_batch_size), n_rows]).tolist()"),
+        ),
+    ),
+    written("dropout_in_evaluation", train(EVALUATED, "")),
+    written(
+        "one_of_two_best",
+        train(RIGHT, "(jax.lax.top_k(logits, 2)[1] == labels[:, None]).any(axis=-1)"),
+    ),
+    written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
+    written(
+        "resumed_growth_lost",
+        runtime("state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
+    ),
+    written("resumed_steps_lost", runtime("state", COUNT, COUNT.replace("state.updates", "0"))),
+    written(
+        "labels_as_booleans",
+        train(
+            BATCH,
+            f'    batch = batch | {{"labels": batch["labels"].astype(bool)}}\n{BATCH}',
+        ),
+    ),
+    written("losses_summed_in_half", train("np.zeros(2), 0", "np.zeros(2, np.float16), 0")),
+    written("resumed_steps_windows", runtime("state", COUNT, COUNT.replace("updates", "windows"))),
+    written(
+        "resumed_step_behind", runtime("state", COUNT, COUNT.replace("updates", "updates - 1"))
+    ),
+)
