@@ -1,7 +1,7 @@
 """The bugs of storage: what a script computes right, or nearly so, and keeps in another type.
 
-One bug has one name in every framework; `torch_storage`, `tensorflow_storage` and `paddle_storage`
-hold the edits. They are planted into a recipe of version 2 (`storage.yaml`).
+One bug has one name in every framework; `torch_storage`, `tensorflow_storage`, `paddle_storage`
+and `jax_storage` hold the edits. They are planted into a recipe of version 2 (`storage.yaml`).
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class Mutation:
 
     `name`: of the bug, the same in every framework. `field`: recipe path that it violates, empty if
     it is not one field. `forms`: its spellings, best first. `needs`: a text without which train.py
-    is a variant that the bug is not about, or several of which it has one. `expected`: levels that
-    catch it.
+    and model.py are a variant that the bug is not about, or several of which they have one.
+    `expected`: levels that catch it.
     """
 
     name: str
@@ -43,7 +43,8 @@ class Mutation:
             DiagnosticError: CC734 if a form fits in part: the emitted text has changed.
         """
         needed = (self.needs,) if isinstance(self.needs, str) else self.needs
-        if not any(text in texts.get("train.py", "") for text in needed):
+        marked = texts.get("train.py", "") + texts.get("model.py", "")
+        if not any(text in marked for text in needed):
             return {}
         for form in self.forms:
             if all(edit.fits(texts) for edit in form):
