@@ -12,7 +12,7 @@ from mutants.storage_catalogue import EXEMPT, MISSED, TITLES
 DATA = Path(__file__).parents[2] / "docs" / "measurements" / "storage-bugs.json"
 PAGE = DATA.with_suffix(".md")
 CLEAN = "clean"
-NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "paddle": "Paddle"}
+NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "paddle": "Paddle", "jax": "JAX"}
 DTYPES = ("float16", "bfloat16")
 
 Row = Mapping[str, Any]
@@ -51,8 +51,8 @@ def _head() -> Iterator[str]:
     yield "recipe that stores half (`tests/mutants/storage.yaml`); its reference is the unchanged"
     yield "script for PyTorch, half precision is emulated. Looked at are the first stages of the"
     yield "quick check; what they see, the quick check sees. A bug needs what the script has: Keras"
-    yield "has no half copies of weights, and bfloat16 no loss scale. What is not tried again keeps"
-    yield "its cell, so cells may come from several runs."
+    yield "and Flax have no half copies of weights, and bfloat16 no loss scale. What is not tried"
+    yield "again keeps its cell, so cells may come from several runs."
     yield ""
     yield "```"
     yield "PYTHONPATH=tests python -m mutants.storage --docs"

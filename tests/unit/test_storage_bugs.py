@@ -92,7 +92,7 @@ def test_the_page_counts_what_was_caught_and_names_the_rest() -> None:
         f"- `{missed}` (Paddle, float16, depth gate), missed: {MISSED['paddle', missed]}." in text
     )
     assert "not explained yet" in storage_page.page([row("table_half", "")])
-    assert f"| `loss_half` | {TITLES['loss_half']} |  |  |  |  | L0d |  |" in text
+    assert f"| `loss_half` | {TITLES['loss_half']} |  |  |  |  | L0d |  |  |  |" in text
 
 
 def test_the_page_is_that_of_its_figures() -> None:
