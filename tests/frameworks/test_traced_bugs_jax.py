@@ -1,0 +1,71 @@
+"""Planted bugs and right rewrites in JAX are traced: one that stops its script is another bug."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from crosscast_parity.planning.runs import recipe_variants
+from crosscast_parity.self_test.mutation import Mutation
+from frameworks.subprocesses import run_python
+from mutants.emitted import Texts, texts_for, variants
+from mutants.jax_bugs import MUTATIONS
+from mutants.jax_storage import STORAGE
+from mutants.jax_window import PRECISION
+from mutants.rewrites import REWRITES
+from mutants.spelling import runtime, train, written
+from mutants.storage import recipe_in, stages_of
+from tiers import exhaustive
+
+pytestmark = pytest.mark.jax
+RUN = Path(__file__).with_name("run_traced_jax.py")
+Told = Mapping[str, Mapping[str, str]]
+Tell = Callable[[Sequence[Mutation], Texts], Told]
+
+
+@pytest.fixture
+def tell(tmp_path: Path) -> Tell:
+    """What is told of the clean script and of those with a change."""
+
+    def told(changes: Sequence[Mutation], texts: Texts) -> Told:
+        scripts = {change.name: texts | change.mutate(texts) for change in changes}
+        path = tmp_path / "texts.json"
+        path.write_text(json.dumps({"clean": texts, **scripts}))
+        return run_python(RUN, "jax", path, timeout=3600)
+
+    return told
+
+
+def stored() -> Texts:
+    recipe = recipe_in("float16")
+    (stage,) = stages_of(recipe, "gate")
+    return texts_for(recipe_variants(stage.derive(recipe), stage)["main"], "jax")
+
+
+def test_a_bug_is_another_program_and_one_that_stops_is_told(tell: Tell) -> None:
+    stops = written("sum_loss", train("loss = loss_fn(model, batch)", "loss = loss_fn(model)"))
+    late = written("no_shuffle", runtime("rows", "itertools.count(start)", "range(9)"))
+    told = tell([stops, late, PRECISION[0]], variants("jax")["main"])
+    assert told["sum_loss"]["stopped"].startswith("TypeError")
+    assert told["no_shuffle"] == told["clean"]
+    assert told["loss_half"]["programs"] not in ("", told["clean"]["programs"])
+
+
+@exhaustive("traces the scripts of JAX with every bug and every rewrite")
+@pytest.mark.parametrize("variant", ["main", "dropout"])
+def test_every_bug_and_every_rewrite_is_traced(tell: Tell, variant: str) -> None:
+    texts = variants("jax")[variant]
+    changes = [bug for bug in (*MUTATIONS, *REWRITES["jax"]) if bug.mutate(texts)]
+    told = tell(changes, texts)
+    assert {name: of["stopped"] for name, of in told.items() if of["stopped"]} == {}
+
+
+@exhaustive("traces the scripts of JAX with every bug of storage")
+def test_every_bug_of_storage_is_traced_and_another_program(tell: Tell) -> None:
+    told = tell(STORAGE, stored())
+    assert {name: of["stopped"] for name, of in told.items() if of["stopped"]} == {}
+    clean = told["clean"]["programs"]
+    assert [bug.name for bug in STORAGE if told[bug.name]["programs"] == clean] == []
