@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
+from crosscast_jax.inside.lookups import Tables
 from crosscast_jax.inside.prepare import number
 from crosscast_jax.inside.twin import recorded
 from crosscast_parity.inside.manifest import CLASSES, Patches, Recorder, Tap, canonical
@@ -64,6 +65,7 @@ class JaxTap:
     def __init__(self) -> None:
         self._patches = Patches()
         self._is_first = True
+        self._tables = Tables()
 
     def start(self, recorder: Recorder, model: Any) -> None:
         """Wrap them."""
@@ -73,16 +75,17 @@ class JaxTap:
             recorder.places = {
                 id(module): ".".join(map(str, path)) for path, module in nnx.iter_modules(model)
             }
+            self._tables.start(model)
         recorder.lineage.learned = learned
         for owner, names in _functions():
             for name, known in names.items():
                 wrapped = self._product if known in CLASSES["matmul"] else self._wrapped
                 self._patches.replace(owner, name, wrapped(recorder, known, getattr(owner, name)))
         for name in MOVING:
-            self._patches.replace(jnp, name, _moving(recorder, getattr(jnp, name)))
+            self._patches.replace(jnp, name, self._moving(recorder, name, getattr(jnp, name)))
         for name, known in LAYERS.items():
             self._wrap_layer(recorder, known, getattr(nnx, name))
-        self._patches.replace(jnp, "astype", self._wrapped(recorder, "cast", jnp.astype))
+        self._patches.replace(jnp, "astype", self._cast(recorder, jnp.astype))
         self._start_methods(recorder)
 
     def _start_methods(self, recorder: Recorder) -> None:
@@ -94,17 +97,17 @@ class JaxTap:
             if known:
                 wrapped = self._wrapped(recorder, known, getattr(tracer, name))
                 self._patches.replace(tracer, name, wrapped)
-        cast = self._wrapped(recorder, "cast", _looked_up("astype"))
-        self._patches.replace(tracer, "astype", cast)
+        self._patches.replace(tracer, "astype", self._cast(recorder, _looked_up("astype")))
         for name, function in METHODS.items():
             self._patches.replace(tracer, name, self._wrapped(recorder, canonical(name), function))
         for name in MOVING_METHODS:
             original = getattr(tracer, name, None) or _looked_up(name)
-            self._patches.replace(tracer, name, _moving(recorder, original))
+            self._patches.replace(tracer, name, self._moving(recorder, name, original))
 
     def stop(self) -> None:
         """Put them back."""
         self._patches.undo()
+        self._tables.forget()
         self._is_first = False
         recorded.forget()
 
@@ -139,6 +142,33 @@ class JaxTap:
             return recorder.call(kind_of, name, computed, args, kwargs)
 
         return product
+
+    def _cast(self, recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
+        recorded_cast = self._wrapped(recorder, "cast", function)
+
+        def cast(value: Any, *args: Any, **kwargs: Any) -> Any:
+            result = recorded_cast(value, *args, **kwargs)
+            self._tables.cast(value, result)
+            return result
+
+        return cast
+
+    def _moving(
+        self, recorder: Recorder, name: str, function: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """Follow numbers to another place, or record a lookup that is written as such a move."""
+        lookup = self._wrapped(recorder, "embedding", function)
+        may_look_up = name in ("take", "__getitem__")
+
+        def move(*args: Any, **kwargs: Any) -> Any:
+            if may_look_up and self._tables.look_up(name, args, kwargs):
+                return lookup(*args, **kwargs)
+            result = recorder.move(kind, function, args, kwargs)
+            if may_look_up:
+                self._tables.whole(args, result)
+            return result
+
+        return move
 
     def _wrap_layer(self, recorder: Recorder, name: str, layer: Any) -> None:
         """Wrap a layer of Flax, and what a program derives from it."""
@@ -199,13 +229,6 @@ def _derived(layer: Any) -> Iterator[Any]:
     """Yield the classes that a program derives from a layer."""
     for derived in layer.__subclasses__():
         yield from (derived, *_derived(derived))
-
-
-def _moving(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
-    def move(*args: Any, **kwargs: Any) -> Any:
-        return recorder.move(kind, function, args, kwargs)
-
-    return move
 
 
 def make_tap() -> Tap | None:
