@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from crosscast.drift.changes import Change, changes, observed
 from crosscast.drift.observations import packages
 from crosscast.drift.words import counts, steps_of
+from crosscast.targets.backend import Backend
 from crosscast_reading.pysource.libraries.signatures import known_names
 
+Releases = Sequence[tuple[str, str]]
+"""Packages that are installed together, each with its release."""
 
-def drift_page() -> str:
-    """Return the docs page docs/reference/drift.md."""
+
+def drift_page(backends: Sequence[Backend], environments: Sequence[Releases]) -> str:
+    """Return the docs page docs/reference/drift.md.
+
+    Args:
+        backends: those whose tables of defaults name functions, beside the tables of signatures.
+        environments: what was observed.
+    """
+    known = {*known_names(), *(entry.api for backend in backends for entry in backend.defaults)}
     lines = [
         "# What changed between releases",
         "",
@@ -34,12 +44,13 @@ def drift_page() -> str:
         "exits with 1 if anything differs from what is kept.",
     ]
     for package in packages():
-        lines += ["", *_section(package)]
+        lines += ["", *_section(package, known)]
+    lines += ["", *_together(environments)]
     return "\n".join(lines) + "\n"
 
 
-def _section(package: str) -> Iterator[str]:
-    found, known = observed(package), {*known_names()}
+def _section(package: str, known: Collection[str]) -> Iterator[str]:
+    found = observed(package)
     different = changes(found, found.releases[0], found.releases[-1])
     yield f"## {package}"
     yield ""
@@ -57,6 +68,22 @@ def _section(package: str) -> Iterator[str]:
         yield from ("", "| name | release | parameters |", "|---|---|---|")
         for change in named:
             yield from _rows(f"`{change.name}`", change)
+
+
+def _together(environments: Sequence[Releases]) -> Iterator[str]:
+    """Yield a table for packages that are installed together: either may be why a fact changed."""
+    yield "## Which releases were observed together"
+    yield ""
+    yield "A fact may have changed because of another package in the same row."
+    titles: list[str] = []
+    for releases in environments:
+        names = [name for name, _ in releases]
+        if len(names) < 2 or not all(release for _, release in releases):
+            continue
+        if names != titles:
+            titles = names
+            yield from ("", f"| {' | '.join(titles)} |", "|---" * len(titles) + "|")
+        yield f"| {' | '.join(release for _, release in releases)} |"
 
 
 def _rows(name: str, change: Change) -> Iterator[str]:

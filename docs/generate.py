@@ -41,12 +41,14 @@ MIGRATING = ROOT / "docs" / "reference" / "migrating.md"
 TOOLKIT = ROOT / "docs" / "developing" / "toolkit.md"
 sys.path.insert(0, str(ROOT / "tests"))
 
+from drift.releases import ENVIRONMENTS  # noqa: E402
 from emitted_checksums import checksums, is_released, kept_path  # noqa: E402
 
 
 def expected() -> dict[Path, str]:
     """Return path to text of the schema and of the generated docs pages."""
     backends = own_backends()
+    observed_together = [environment.releases for environment in ENVIRONMENTS]
     found = {
         ROOT / "schema" / "recipe-v1.json": schema_text(1),
         ROOT / "schema" / "recipe-v2.json": schema_text(),
@@ -60,7 +62,7 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "commands.md": commands_page(),
         ROOT / "docs" / "reference" / "python-reference.md": python_page(),
         ROOT / "docs" / "reference" / "recipe.md": recipe_page(),
-        ROOT / "docs" / "reference" / "drift.md": drift_page(),
+        ROOT / "docs" / "reference" / "drift.md": drift_page(backends, observed_together),
         ROOT / "docs" / "reference" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "reference" / "lint-rules.md": lint_page(own_rules()),
         DESIGN: with_table(DESIGN, "rooms", rooms_table()),

@@ -49,10 +49,14 @@ def install(environment: Environment, folder: Path) -> Path:
     if (folder / "complete").exists():
         return python
     _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-    wanted = [f"{PACKAGES[name].distribution}=={release}" for name, release in environment.releases]
-    _run([str(python), "-m", "pip", "install", "-q", wanted[0], *environment.others, *_CORE])
-    for exact in wanted[1:]:  # TensorFlow asks for a range of Keras, which is not always this one
-        _run([str(python), "-m", "pip", "install", "-q", "--no-deps", exact])
+    exact = {
+        name: f"{PACKAGES[name].distribution}=={release}" for name, release in environment.releases
+    }
+    wanted = [text for name, text in exact.items() if name not in environment.forced]
+    pip = [str(python), "-m", "pip", "install", "-q"]
+    _run([*pip, *wanted, *environment.others, *_CORE])
+    for name in environment.forced:  # TensorFlow asks for a range of Keras, not always this one
+        _run([*pip, "--no-deps", exact[name]])
     (folder / "complete").touch()
     return python
 

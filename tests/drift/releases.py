@@ -40,6 +40,8 @@ class Environment:
     """Package and its release; an empty one is the newest that there is."""
     others: tuple[str, ...] = ()
     """What else must be installed, and in which release."""
+    forced: tuple[str, ...] = ()
+    """Packages that are installed in their release even where the others ask for another one."""
 
     @property
     def label(self) -> str:
@@ -91,12 +93,27 @@ PACKAGES = {
                 )
             ),
         ),
+        Package(
+            "jax",
+            "jax",
+            (
+                *("jax", "jax.distributed", "jax.nn", "jax.nn.initializers", "jax.random"),
+                *("jax.sharding", "jax.tree", "jax.tree_util"),
+            ),
+        ),
+        Package("flax", "flax", ("flax.nnx", "flax.training.train_state")),
+        Package("optax", "optax", ("optax", "optax.losses", "optax.schedules", "optax.tree")),
     )
 }
 
 
 def _keras(tensorflow: str, keras: str) -> Environment:
-    return Environment("tensorflow", (("tensorflow", tensorflow), ("keras", keras)))
+    releases = (("tensorflow", tensorflow), ("keras", keras))
+    return Environment("tensorflow", releases, forced=("keras",))
+
+
+def _jax(jax: str, flax: str, optax: str) -> Environment:
+    return Environment("jax", (("jax", jax), ("flax", flax), ("optax", optax)), ("numpy>=2",))
 
 
 ENVIRONMENTS = (
@@ -119,5 +136,14 @@ ENVIRONMENTS = (
         Environment("paddle", (("paddle", release),), ("numpy<2.4",))
         for release in ("3.0.0", "3.1.1", "3.2.2", "3.3.1", "")
     ),
+    _jax("0.4.31", "0.9.0", "0.2.3"),
+    _jax("0.4.35", "0.10.2", "0.2.4"),
+    _jax("0.6.2", "0.10.7", "0.2.5"),
+    _jax("0.7.2", "0.12.0", "0.2.6"),
+    _jax("0.8.1", "0.12.1", "0.2.6"),
+    _jax("0.9.2", "0.12.6", "0.2.7"),
+    _jax("0.10.0", "0.12.7", "0.2.8"),
+    _jax("0.10.2", "0.12.8", "0.2.8"),
+    _jax("", "", ""),
 )
 """From the oldest release that the product supports to the newest that there is."""

@@ -19,6 +19,7 @@ PACKAGES = [
     pytest.param(("torch",), marks=pytest.mark.torch),
     pytest.param(("tensorflow", "keras"), marks=pytest.mark.tensorflow),
     pytest.param(("paddle",), marks=pytest.mark.paddle),
+    pytest.param(("jax", "flax", "optax"), marks=pytest.mark.jax),
 ]
 
 

@@ -85,6 +85,8 @@ def test_changes_in_words() -> None:
     assert [*lines_of(found["p.old"])] == ["p.old", "  2.0  gone", "  2.1  new"]
     assert [*lines_of(found["g/n"])] == ["g/n: asked", "  1.0  [1]", "  2.0  null"]
     assert value_text([1.5] * 40) == "[1.5, 1.5, 1.5, ..., 1.5] (40)"
+    three = ["a" * 30, "b" * 30, "c" * 30]
+    assert value_text(three) == json.dumps(three)  # nothing is left out
 
 
 def test_parameters_are_split_outside_of_brackets_and_strings() -> None:
@@ -153,6 +155,24 @@ def test_which_release_of_keras_counts_steps_otherwise() -> None:
     assert asked.stdout.splitlines()[1].startswith("Verdict:   0 of behavior")
 
 
+def test_which_release_of_jax_draws_other_numbers() -> None:
+    result = crosscast("jax", "0.4", "0.10", "--name", "draws")
+    assert result.stdout.splitlines()[1].startswith("Verdict:   1 of behavior")
+    assert [line.split()[0] for line in result.stdout.splitlines()[-2:]] == ["0.4.35", "0.6.2"]
+    asked = crosscast("jax", "0.6", "0.10", "--name", "draws")
+    assert asked.stdout.splitlines()[1].startswith("Verdict:   0 of behavior")
+
+
+def test_which_release_of_flax_lets_types_of_normalizations_be_set() -> None:
+    steps = {
+        change.name: dict(change.steps) for change in cc.drift("flax", "0.10.2", "0.12").behavior
+    }
+    promotes = steps["flax/promotes"]
+    assert [*promotes] == ["0.10.2", "0.10.7", "0.12.1"]
+    assert ["LayerNorm" in layers for layers in promotes.values()] == [False, False, True]
+    assert ["Embed" in layers for layers in promotes.values()] == [False, True, True]
+
+
 def test_the_command_as_json() -> None:
     result = crosscast("paddle", "3.1", "3.2", "--name", "embedding", "--json")
     data = json.loads(result.stdout)
@@ -163,7 +183,7 @@ def test_the_command_as_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("jax",), "no releases of 'jax' were observed"),
+        (("mxnet",), "no releases of 'mxnet' were observed"),
         (("keras", "2.4"), "keras 2.4 was not observed"),
         (("paddle", "3.3", "3.1"), "paddle 3.3.1 is newer than 3.1.1"),
     ],

@@ -156,7 +156,7 @@ def test_the_newest_known_releases_are_those_of_the_environment() -> None:
 
 
 def test_the_newest_known_releases_were_observed() -> None:
-    for name in ("torch", "tensorflow", "paddle"):
+    for name in ("torch", "tensorflow", "paddle", "jax"):
         newest = [dialect.newest for dialect in load_backend(name).dialects if dialect.newest]
         assert [observed(name).releases[-1].rpartition(".")[0]] == newest
 

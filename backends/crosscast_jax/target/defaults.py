@@ -10,7 +10,11 @@ from collections.abc import Mapping
 
 from crosscast.targets.defaults import Defaults, Value
 
-_RAN = {"optax": "0.2.8", "flax": "0.12.8", "jax": "0.10.2"}
+_RAN = {
+    "optax": ("0.2.8", "0.2.7", "0.2.6", "0.2.5", "0.2.4", "0.2.3"),
+    "flax": ("0.12.8", "0.12.7", "0.12.6", "0.12.1", "0.12.0", "0.10.7", "0.10.2", "0.9.0"),
+    "jax": ("0.10.2", "0.10.0", "0.9.2", "0.8.1", "0.7.2", "0.6.2", "0.4.35", "0.4.31"),
+}
 """Versions on which the probe ran over the whole table."""
 _BETAS: Mapping[str, Value] = {"b1": 0.9, "b2": 0.999}
 _PLAIN: Mapping[str, Value] = {"optimizer.weight_decay": 0.0}
@@ -44,7 +48,7 @@ def _entry(
         source=source,
         note=note,
     )
-    return entry.measured_on((_RAN[package],))
+    return entry.measured_on(_RAN[package])
 
 
 def _optimizer(
@@ -145,7 +149,7 @@ DEFAULTS: tuple[Defaults, ...] = (
         until="0.6.0",
         note=_LATE,
     ),
-    *_norms("nnx", "flax/nnx/nn/normalization.py", "0.10.0"),
+    *_norms("nnx", "flax/nnx/nn/normalization.py", "0.9.0"),
     *_norms("linen", "flax/linen/normalization.py", "0.8.0"),
-    _entry("jax.nn.gelu", "jax/_src/nn/functions.py", {"approximate": True}, since="0.10"),
+    _entry("jax.nn.gelu", "jax/_src/nn/functions.py", {"approximate": True}, since="0.4.31"),
 )

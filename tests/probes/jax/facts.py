@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import flax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -136,7 +135,7 @@ def attention_keeps(again: bool) -> list[list[int]]:
     """Return the shapes that the backward pass of an attention keeps, of four axes."""
 
     def attend(q: Any, k: Any, v: Any) -> Any:
-        weights = nnx.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
+        weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
         return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
 
     function = jax.checkpoint(attend) if again else attend
@@ -164,7 +163,7 @@ def statistics() -> list[float]:
     of what it had before."""
     layer = nnx.BatchNorm(1, momentum=0.0, rngs=nnx.Rngs(0))
     layer(jnp.array([[0.0], [4.0]]))
-    return [float(value.get_value()[0]) for value in (layer.mean, layer.var)]
+    return [float(value[0]) for value in (layer.mean, layer.var)]
 
 
 def told_terms() -> dict[str, Any]:
@@ -208,6 +207,51 @@ def handing_on() -> list[bool]:
     return [hands_on(tx.update) for tx in made]
 
 
+LAYERS = (
+    *("BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "RMSNorm"),
+    *("Conv", "ConvTranspose", "Einsum", "Embed", "Linear", "LinearGeneral"),
+    *("GRUCell", "LSTMCell", "MultiHeadAttention", "OptimizedLSTMCell"),
+)
+"""Layers whose types emitted scripts set."""
+OPTIONS = (
+    "jax_default_matmul_precision",
+    "jax_enable_preemption_service",
+    "jax_enable_recoverability",
+    "jax_platforms",
+)
+"""What emitted scripts give to `jax.config.update`."""
+
+
+def takes(argument: str) -> list[str]:
+    """Return the layers that have an argument."""
+    present = [name for name in LAYERS if hasattr(nnx, name)]
+    return [
+        name
+        for name in present
+        if argument in inspect.signature(getattr(nnx, name).__init__).parameters
+    ]
+
+
+def draws() -> dict[str, Any]:
+    """Return what a key gives: bits of it, of one folded into it, and a mask."""
+    key = jax.random.key(0)
+    return {
+        "bits": jax.random.bits(key, (4,)).tolist(),
+        "folded": jax.random.bits(jax.random.fold_in(key, 1), (2,)).tolist(),
+        "mask": jax.random.bernoulli(key, 0.5, (8,)).tolist(),
+    }
+
+
+JAX = {
+    "gelu": Fact("default of gelu", lambda: defaults(jax.nn.gelu, "approximate")),
+    "kept": Fact(
+        "shapes that attention keeps", lambda: [attention_keeps(a) for a in (False, True)]
+    ),
+    "draws": Fact("random bits and a mask from a key of 0", draws),
+    "options": Fact(
+        "options that emitted scripts set", lambda: [n for n in OPTIONS if n in jax.config.values]
+    ),
+}
 OPTAX = {
     "terms": Fact("settings in the closures of transformations", told_terms),
     "handing on": Fact("transformations that only call others", handing_on),
@@ -217,7 +261,7 @@ OPTAX = {
     "clip": Fact("factors of clip_by_global_norm", lambda: [clipped(5.0, 1.0), clipped(0.5, 1.0)]),
     "clip_half": Fact("clip_by_global_norm of float16 beyond its range", clipped_half),
     "correction": Fact(
-        "errors of corrections", lambda: [correction(0.999, n) for n in (1, 2, 1000)]
+        "errors of optax.tree.bias_correction", lambda: [correction(0.999, n) for n in (1, 2, 1000)]
     ),
     "adam": Fact("arguments of adam", lambda: sorted(inspect.signature(optax.adam).parameters)),
     "factored": Fact("moments of Adafactor", lambda: [factored(64, 64), factored(128, 256)]),
@@ -230,9 +274,6 @@ OPTAX = {
 FLAX = {
     "layers": Fact("types of layers", layers),
     "norm": Fact("error of a half LayerNorm", norm_rounds),
-    "kept": Fact(
-        "shapes that attention keeps", lambda: [attention_keeps(a) for a in (False, True)]
-    ),
     "statistics": Fact("statistics of the rows 0 and 4", statistics),
     "axis": Fact(
         "default axis of statistics",
@@ -243,9 +284,12 @@ FLAX = {
         "defaults of LayerNorm",
         lambda: defaults(nnx.LayerNorm.__init__, "epsilon", "use_fast_variance"),
     ),
-    "gelu": Fact("default of gelu", lambda: defaults(jax.nn.gelu, "approximate")),
-    "version": Fact("Flax", lambda: flax.__version__),
+    "promotes": Fact("layers that take promote_dtype", lambda: takes("promote_dtype")),
+    "accessors": Fact(
+        "methods of a variable",
+        lambda: [n for n in ("get_value", "set_value") if hasattr(nnx.Variable, n)],
+    ),
 }
 
 if __name__ == "__main__":
-    main({"optax": OPTAX, "flax": FLAX})
+    main({"jax": JAX, "optax": OPTAX, "flax": FLAX})

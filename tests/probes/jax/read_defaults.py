@@ -26,10 +26,11 @@ def scale_machine() -> Any:
 
 def clip() -> Any:
     """Return what is added to the norm."""
-    with jax.enable_x64(True):
-        gradient = jnp.ones((), jnp.float64)
-        limit = optax.clip_by_global_norm(0.5)
-        clipped, _ = limit.update(gradient, limit.init(gradient))
+    jax.config.update("jax_enable_x64", True)
+    gradient = jnp.ones((), jnp.float64)
+    limit = optax.clip_by_global_norm(0.5)
+    clipped, _ = limit.update(gradient, limit.init(gradient))
+    jax.config.update("jax_enable_x64", False)
     return {"clipping.eps": round(0.5 / float(clipped) - 1.0, 12)}
 
 
@@ -40,11 +41,12 @@ def decay(optimizer: Any) -> Any:
     return {"optimizer.weight_decay": -float(update) + 0.0}
 
 
+FIXED = {
+    "flax.training.dynamic_scale.DynamicScale": scale_machine,
+    "optax.clip_by_global_norm": clip,
+    "optax.adam": lambda: decay(optax.adam(1.0)),
+    "optax.sgd": lambda: decay(optax.sgd(1.0)),
+}
+
 if __name__ == "__main__":
-    FIXED = {
-        "flax.training.dynamic_scale.DynamicScale": scale_machine,
-        "optax.clip_by_global_norm": clip,
-        "optax.adam": lambda: decay(optax.adam(1.0)),
-        "optax.sgd": lambda: decay(optax.sgd(1.0)),
-    }
     print(json.dumps(read(json.loads(sys.argv[1]), {}, FIXED)))

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.jax
 
 
 def test_attention_computed_again_keeps_no_scores() -> None:
-    facts: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "jax", "flax")
+    facts: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "jax", "jax")
     scores, inputs = [2, 3, 7, 7], [2, 7, 3, 5]
     composed, again = facts["kept"]
     assert scores in composed

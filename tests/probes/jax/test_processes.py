@@ -17,3 +17,8 @@ def test_statistics_are_those_of_the_rows_at_hand() -> None:
     facts: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "jax", "flax")
     assert facts["axis"] is None
     assert facts["statistics"] == [2.0, 4.0]
+
+
+def test_processes_have_the_options_that_launched_scripts_set() -> None:
+    facts: dict[str, Any] = run_python(Path(__file__).with_name("facts.py"), "jax", "jax")
+    assert {"jax_enable_preemption_service", "jax_enable_recoverability"} <= set(facts["options"])

@@ -10,6 +10,8 @@ from crosscast.drift.changes import Change, parameters_changed
 from crosscast.drift.observations import ABSENT
 
 _LONG = 60
+_SHOWN = 4
+"""Items of a long list that are printed."""
 
 
 def lines_of(change: Change) -> Iterator[str]:
@@ -44,8 +46,8 @@ def value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     text = json.dumps(value)
-    if len(text) > _LONG and isinstance(value, list):
-        begin, end = json.dumps(value[:3])[1:-1], json.dumps(value[-1])
+    if len(text) > _LONG and isinstance(value, list) and len(value) > _SHOWN:
+        begin, end = json.dumps(value[: _SHOWN - 1])[1:-1], json.dumps(value[-1])
         return f"[{begin}, ..., {end}] ({len(value)})"
     return text
 
