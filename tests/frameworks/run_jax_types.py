@@ -24,7 +24,6 @@ def error(norm: Any, rows: jax.Array) -> float:
     scales = jnp.linspace(0.9, 1.1, norm.num_features)  # most are no numbers of bfloat16
     norm.scale[...] = scales
 
-    @jax.jit
     def both(rows: jax.Array) -> tuple[jax.Array, jax.Array]:
         wide = rows.astype(jnp.float32)
         middle = wide - wide.mean(-1, keepdims=True)
@@ -32,7 +31,7 @@ def error(norm: Any, rows: jax.Array) -> float:
         exact = middle * (jax.lax.rsqrt(variance + norm.epsilon) * scales)
         return norm(rows), exact.astype(norm.dtype or jnp.float32)
 
-    given, rounded = (np.asarray(x, np.float32) for x in both(rows))
+    given, rounded = (np.asarray(x, np.float32) for x in jax.jit(both)(rows))
     return float(np.abs(given - rounded).max())
 
 

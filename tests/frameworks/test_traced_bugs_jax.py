@@ -34,7 +34,8 @@ def tell(tmp_path: Path) -> Tell:
         scripts = {change.name: texts | change.mutate(texts) for change in changes}
         path = tmp_path / "texts.json"
         path.write_text(json.dumps({"clean": texts, **scripts}))
-        return run_python(RUN, "jax", path, timeout=3600)
+        outcome: Told = run_python(RUN, "jax", path, timeout=3600)
+        return outcome
 
     return told
 

@@ -119,4 +119,4 @@ def rows_of(values: Any) -> int | None:
 
 def _numbers(argnums: Any) -> list[int]:
     several = argnums if isinstance(argnums, list | tuple) else [argnums]
-    return [int(getattr(number, "argnum", number)) for number in several]
+    return [number if isinstance(number, int) else number.argnum for number in several]

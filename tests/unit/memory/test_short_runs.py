@@ -139,7 +139,7 @@ def test_between_runs_nothing_is_too_low(
         return 17 * KIB + max(fixed + count * per_row for fixed, per_row in lines)
 
     peaks = tuple((count, peak(count)) for count in (2, 4, 8, 16, 32, 64))
-    found = MeasuredModel(peaks=peaks, held_row=0, widened=widened, **SIZES)
+    found = MeasuredModel(peaks=peaks, held_row=0, widened=widened, planned=False, **SIZES)
     estimate = estimate_of_runs(recipe(rows), PADDLE, "cuda", found)
     assert estimate.peak_bytes >= peak(rows)
     assert estimate.peak_bytes == peak(rows) or rows not in dict(peaks) or widened
