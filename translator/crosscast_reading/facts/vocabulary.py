@@ -183,7 +183,7 @@ VOCABULARY: dict[str, Field] = {
         values=(
             *("none", "global_norm", "value", "per_param_norm", "per_var_then_global"),
             *("layerwise", "selectable", "library_default", "elsewhere", "caller", "inherit"),
-            *("other_norm", "partial", "at_times"),
+            *("other_norm", "adaptive", "partial", "at_times"),
         ),
         meaning="how gradients are clipped",
         recipe="clipping.kind",

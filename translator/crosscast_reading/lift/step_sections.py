@@ -32,6 +32,7 @@ _OPEN = (None, "caller", "elsewhere", "inherit", "selectable", "env_default")
 
 _UNLIKE_RECIPE = {
     "other_norm": "by a norm of another type than 2",
+    "adaptive": "by limits that follow the norms of the weights",
     "partial": "that of a part of the weights, which `exempt` would have to name",
     "at_times": "left out in some updates",
 }

@@ -44,10 +44,10 @@ _OPTIMIZERS = re.compile(
 _CLIPS = {
     "optax.clip_by_global_norm": ("global_norm", "max_norm"),
     "optax.clip": ("value", "max_delta"),
-    "optax.clip_by_block_rms": ("per_param_norm", "threshold"),
-    "optax.adaptive_grad_clip": ("per_param_norm", "clipping"),
+    "optax.clip_by_block_rms": ("other_norm", ""),
+    "optax.adaptive_grad_clip": ("adaptive", ""),
 }
-"""How they clip, and the argument with the limit."""
+"""How they clip, and the argument with the limit where a recipe has such a one."""
 _OF_SUMS = re.compile(r"^(mu|nu)_|moment|accum|state|grad|optim")
 _HALVES = frozenset(f"jax.numpy.{name}" for name in HALVES)
 _REMAT = (
@@ -206,7 +206,8 @@ def _clips(program: Program) -> Iterator[Fact]:
         span = call.module.span(call.node)
         yield fact_of("clipping.kind", Known(kind), span, reader=NAME)
         yield fact_of("clipping.per", Known("step"), span, reader=NAME)
-        yield from _told("clipping.value", call.argument(limit), call)
+        if limit:
+            yield from _told("clipping.value", call.argument(limit), call)
 
 
 def _parallel(program: Program) -> Iterator[Fact]:
