@@ -79,6 +79,18 @@ def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
     lab.skip_and_resume()
 
 
+@exhaustive("waits 40 seconds for a process")
+def test_a_process_may_be_late_for_the_first_window(lab: Lab) -> None:
+    script = lab.script("run", **PARALLEL)
+    text, built = script.read_text(), "    state = make_state(run)\n"
+    assert text.count(built) == 1
+    late = "    if run.rank:\n        __import__('time').sleep(40.0)\n"
+    script.write_text(text.replace(built, built + late))
+    run = lab.launch(script, "out", "--windows", 1)
+    assert run.code == 0, run.stderr
+    assert run.status["windows"] == 1
+
+
 @exhaustive("what wrong starts of two processes say")
 @pytest.mark.parametrize("variables", [{}, {"WORLD_SIZE": "3", "RANK": "1"}])
 def test_a_script_for_two_processes_wants_two(lab: Lab, variables: dict[str, str]) -> None:

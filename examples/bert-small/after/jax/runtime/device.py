@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 
 from .settings import Settings, Stop
 
@@ -48,6 +49,9 @@ def join_processes(args: argparse.Namespace, settings: Settings) -> None:
     if jax.device_count() != count:
         each = "every process needs one device"
         raise Stop("failed", 2, f"{each}: {count} have {jax.device_count()}")
+    # In the first exchange Gloo waits 30 seconds for the others. It is made while all
+    # of them are here, before they read rows and compile.
+    multihost_utils.sync_global_devices("joined")
 
 
 def process_rank() -> int:
