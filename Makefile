@@ -112,7 +112,7 @@ nightly: $(VENV)/.all ## All levels with BERT-small, three seeds in three types,
 	  --stress --check nightly --jobs $(JOBS) --output build/nightly
 
 self-test: $(VENV)/.all ## Plant a bug for every level; each must see its own
-	$(BIN)/crosscast parity examples/bert-small/recipe.yaml --to torch,tensorflow,paddle \
+	$(BIN)/crosscast parity examples/bert-small/recipe.yaml --to torch,tensorflow,paddle,jax \
 	  --self-test --jobs $(JOBS) --output build/self-test
 
 slurm: $(VENV)/.dev ## Start a SLURM of two nodes on this host, sweep and train on it (needs slurm-wlm, munge)

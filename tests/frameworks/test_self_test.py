@@ -9,16 +9,24 @@ from pathlib import Path
 import pytest
 
 from crosscast_parity.self_test.canaries import canaries_of
+from frameworks.subprocesses import require
 from tiers import exhaustive
 
 RECIPE = Path(__file__).parents[1] / "mutants" / "recipe.yaml"
 
 
 @exhaustive("the self-test of parity on real frameworks")
-@pytest.mark.torch
 @pytest.mark.timeout(1800)
-def test_every_level_sees_its_canary(tmp_path: Path) -> None:
-    command = ["parity", str(RECIPE), "--to", "torch", "--self-test", "--output", str(tmp_path)]
+@pytest.mark.parametrize(
+    "framework",
+    [
+        pytest.param("torch", marks=pytest.mark.torch),
+        pytest.param("jax", marks=pytest.mark.jax),
+    ],
+)
+def test_every_level_sees_its_canary(framework: str, tmp_path: Path) -> None:
+    require(framework)
+    command = ["parity", str(RECIPE), "--to", framework, "--self-test", "--output", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "crosscast", *command],
         capture_output=True,
@@ -28,7 +36,7 @@ def test_every_level_sees_its_canary(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     _, verdict, _, _, *lines = done.stdout.splitlines()
-    count = len(canaries_of("torch")) + 1
+    count = len(canaries_of(framework)) + 1
     words = f"self-test: {count} of {count} planted bugs were detected by their level"
     assert verdict == f"Verdict:   {words}", done.stdout
     assert lines[count] == words, done.stdout

@@ -81,3 +81,11 @@ def test_a_form_that_fits_in_part_is_refused_and_nothing_written(tmp_path: Path)
 def test_scripts_without_what_a_bug_needs_are_left_alone() -> None:
     assert not bug((Edit("EPS", "E"),), needs="SCALE").mutate({"train.py": SCRIPT})
     assert bug((Edit("EPS", "E"),), needs="RATE").mutate({"train.py": SCRIPT})
+
+
+def test_a_model_tells_of_its_variant_as_well() -> None:
+    texts = {"train.py": SCRIPT, "model.py": "HALF = float16\n"}
+    assert bug((Edit("EPS", "E"),), needs="HALF").mutate(texts)
+    assert not bug((Edit("EPS", "E"),), needs="HALF").mutate(texts | {"model.py": "x\n"})
+    elsewhere = {"train.py": SCRIPT, "runtime/run.py": "HALF\n"}
+    assert not bug((Edit("EPS", "E"),), needs="HALF").mutate(elsewhere)

@@ -158,8 +158,9 @@ def canaries_of(framework: str, *, custom: bool = False) -> tuple[Canary, ...]:
         return ()
     bugs = harness.bugs
     half = (bugs.half_mark, _COPIES)
+    types = (custom and bugs.no_autocast_in_own) or bugs.no_autocast
     autocast = _canary(
-        "L0d", "autocast-off", "autocast is off", "precision.mode", *bugs.no_autocast, needs=half
+        "L0d", "autocast-off", "autocast is off", "precision.mode", *types, needs=half
     )
     if custom:
         words = "the initial weights are rounded to float16"

@@ -17,6 +17,8 @@ from crosscast.targets.harness import Edit
 from crosscast_parity.checks.kinds import Level
 
 Form = tuple[Edit, ...]
+MARKED = ("train.py", "model.py")
+"""Files that tell of which variant a script is: a model may name its types itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +45,7 @@ class Mutation:
             DiagnosticError: CC734 if a form fits in part: the emitted text has changed.
         """
         needed = (self.needs,) if isinstance(self.needs, str) else self.needs
-        marked = texts.get("train.py", "") + texts.get("model.py", "")
-        if not any(text in marked for text in needed):
+        if not any(text in texts.get(name, "") for text in needed for name in MARKED):
             return {}
         for form in self.forms:
             if all(edit.fits(texts) for edit in form):

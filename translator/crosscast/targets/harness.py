@@ -73,11 +73,13 @@ class Bugs:
     """Framework-specific edits for the bugs that a self-test plants."""
 
     half_mark: str
-    """Text that occurs only in scripts with half precision."""
+    """Text that occurs in train.py or model.py with half precision, and not without it."""
     tanh_gelu: Edit
     """GELU is computed by tanh."""
     no_autocast: tuple[Edit, ...]
     """Nothing is computed in half."""
+    no_autocast_in_own: tuple[Edit, ...] = ()
+    """The same for your own model, where its types are not written into the shipped one."""
     half_loss: tuple[Edit, ...]
     """The loss is computed in half."""
 
