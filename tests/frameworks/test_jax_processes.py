@@ -79,6 +79,17 @@ def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
     lab.skip_and_resume()
 
 
+@exhaustive("a process evaluates for 20 seconds longer than the other")
+def test_the_first_process_waits_for_the_last_one(lab: Lab) -> None:
+    script = lab.script("run", **PARALLEL)
+    text, summed = script.read_text(), "    for batch in batches:\n        n_rows"
+    assert text.count(summed) == 1
+    late = "    if jax.process_index():\n        __import__('time').sleep(20.0)\n"
+    script.write_text(text.replace(summed, late + summed))
+    run = lab.launch(script, "out", "--windows", 1)
+    assert run.code == 0, run.stderr
+
+
 @exhaustive("waits 40 seconds for a process")
 def test_a_process_may_be_late_for_the_first_window(lab: Lab) -> None:
     script = lab.script("run", **PARALLEL)

@@ -370,6 +370,8 @@ def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, 
     for batch in batches:
         n_rows += len(batch["labels"])
         sums += jax.device_get(evaluate_batch(state.graph, state.arrays, batch))
+    # None leaves the others before they have evaluated.
+    jax.block_until_ready(over_processes(jnp.sum, sums))
     names = ("loss", "accuracy")
     return dict(zip(names, (sums / n_rows).tolist(), strict=True))
 

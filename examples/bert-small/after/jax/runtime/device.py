@@ -68,7 +68,9 @@ def lost_process(error: Exception) -> bool:
 
 def leave_processes(state: Any, settings: Settings) -> None:
     """Let the first process, where all of them meet, be the last one."""
-    if settings.processes > 1 and not process_rank():
+    if settings.processes > 1 and process_rank():
+        jax.distributed.shutdown()  # what is cleaned up at the end may take longer
+    elif settings.processes > 1:
         time.sleep(2.0)
 
 
