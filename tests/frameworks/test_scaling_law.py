@@ -13,9 +13,10 @@ from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast_parity.recipes.derived import changed
+from frameworks.scaling_bugs import BUGS, SHOWS, UNSCALE
 from frameworks.subprocesses import require
 from parity_recipes import plain
-from scaling_bench import Bench, Edits, subject_of
+from scaling_bench import Bench, subject_of
 from tiers import cases, exhaustive
 
 FLOAT32: dict[str, Any] = {
@@ -42,73 +43,6 @@ RECIPES: dict[str, dict[str, Any]] = {
         "accumulation.tail": "drop",
     },
 }
-NO_SYNC = "with contextlib.nullcontext() if last else model.no_sync():"
-UNSCALE = "    state.scaler.unscale_(state.optimizer)\n"
-STEP = "    state.scaler.step(state.optimizer)\n"
-REDUCE = {
-    "torch": (
-        "    for p in model.parameters():\n"
-        "        torch.distributed.all_reduce(p.grad)\n"
-        "        p.grad /= PROCESSES\n"
-    ),
-    "paddle": (
-        "    with paddle.no_grad():\n"
-        "        for p in model.parameters():\n"
-        "            paddle.distributed.all_reduce(p.grad)\n"
-        "            p.grad.multiply_(paddle.to_tensor(1.0 / PROCESSES))\n"
-    ),
-    "tensorflow": (
-        "    add = state.strategy.reduce\n"
-        "    gradients = [add('SUM', g, axis=None) / PROCESSES for g in gradients]\n"
-    ),
-}
-ALONE: Edits = [(NO_SYNC, "with model.no_sync():")]
-"""Gradients are not reduced."""
-ALONE_IN_TENSORFLOW: Edits = [("return means[:-1], means[-1]", "return gradients, means[-1]")]
-NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
-SHARED: dict[str, Edits] = {
-    "sum": [("rows / PROCESSES", "rows / PROCESSES / PROCESSES")],
-    "rows given twice": [("settings)[rank :: settings.processes]", "settings)")],
-}
-BUGS: dict[str, dict[str, Edits]] = {
-    "torch": SHARED
-    | {
-        "divided twice": [("(rows / PROCESSES)", "rows")],
-        "counts of one process": [
-            ("    torch.distributed.all_reduce(totals)\n", ""),
-            ("(rows / PROCESSES)", "rows"),
-        ],
-        "not reduced": ALONE,
-        "clipped before the reduction": [*ALONE, (STEP, REDUCE["torch"] + STEP)],
-        "each process looks by itself": [*ALONE, (UNSCALE, UNSCALE + REDUCE["torch"])],
-    },
-    "paddle": SHARED
-    | {"each process looks by itself": [*ALONE, (UNSCALE, UNSCALE + REDUCE["paddle"])]},
-    "tensorflow": SHARED
-    | {
-        "not reduced": ALONE_IN_TENSORFLOW,
-        "each process looks by itself": [*ALONE_IN_TENSORFLOW, (NORM, REDUCE["tensorflow"] + NORM)],
-    },
-}
-"""By framework and name: what is replaced in the script."""
-SHOWS = {
-    "sum": ("plain", "gradient norm", "gradients are summed over the 2 processes"),
-    "divided twice": ("plain", "loss", "gradients are divided twice over the 2 processes"),
-    "rows given twice": ("plain", "data", "several processes get the same rows"),
-    "counts of one process": ("plain", "rows", "a process reports values of its own rows"),
-    "not reduced": ("plain", "processes hold the same state", "gradients are not reduced"),
-    "clipped before the reduction": (
-        "plain",
-        "gradient norm",
-        "each process computes the norm and clips before",
-    ),
-    "each process looks by itself": (
-        "overflow",
-        "processes agree on the trace",
-        "each process checks its own gradients for inf and nan",
-    ),
-}
-"""By name of a bug: the scene, a check that fails, the likely cause."""
 
 
 WAITING = f"    if not loss.isfinite():\n        torch.distributed.recv(totals, 0)\n{UNSCALE}"
@@ -135,6 +69,12 @@ def paddle_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def tensorflow_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     require("tensorflow")
     return Bench(tmp_path_factory.mktemp("tensorflow"), recipe_of({}), "tensorflow")
+
+
+@pytest.fixture(scope="module")
+def jax_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    require("jax")
+    return Bench(tmp_path_factory.mktemp("jax"), recipe_of({}), "jax")
 
 
 @pytest.mark.parametrize("framework", BUGS)
@@ -174,6 +114,13 @@ def test_a_bug_in_a_script_of_paddle_is_found(paddle_bench: Bench, name: str) ->
 @pytest.mark.parametrize("name", BUGS["tensorflow"])
 def test_a_bug_in_a_script_of_tensorflow_is_found(tensorflow_bench: Bench, name: str) -> None:
     found(tensorflow_bench, "tensorflow", name)
+
+
+@pytest.mark.jax
+@exhaustive("planted bugs of the scaling law")
+@pytest.mark.parametrize("name", BUGS["jax"])
+def test_a_bug_in_a_script_of_jax_is_found(jax_bench: Bench, name: str) -> None:
+    found(jax_bench, "jax", name)
 
 
 @exhaustive("waits 45 seconds for a dead-lock")
@@ -221,6 +168,14 @@ def test_correct_scripts_of_tensorflow_are_equal(tmp_path: Path, name: str) -> N
     silent(Bench(tmp_path, recipe_of(RECIPES[name]), "tensorflow"))
 
 
+@exhaustive("correct scripts of JAX, which compiles every run")
+@pytest.mark.jax
+@pytest.mark.parametrize("name", ["labels, values, SGD", "half weights, means of micro-batches"])
+def test_correct_scripts_of_jax_are_equal(tmp_path: Path, name: str) -> None:
+    require("jax")
+    silent(Bench(tmp_path, recipe_of(RECIPES[name]), "jax"))
+
+
 @exhaustive("the command as a whole on real frameworks; with stand-ins in `make test`")
 @pytest.mark.parametrize(
     "framework",
@@ -228,6 +183,7 @@ def test_correct_scripts_of_tensorflow_are_equal(tmp_path: Path, name: str) -> N
         pytest.param("torch", marks=pytest.mark.torch),
         pytest.param("paddle", marks=pytest.mark.paddle),
         pytest.param("tensorflow", marks=pytest.mark.tensorflow),
+        pytest.param("jax", marks=pytest.mark.jax),
     ],
 )
 def test_the_command(tmp_path: Path, framework: str, capsys: pytest.CaptureFixture[str]) -> None:

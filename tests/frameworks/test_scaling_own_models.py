@@ -16,7 +16,7 @@ from frameworks.subprocesses import python_options, require
 from scaling_bench import Bench
 from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax]
 
 
 def checked(folder: Path, target: str, *options: str) -> tuple[int, dict[str, Any], str]:
@@ -36,7 +36,7 @@ def checked(folder: Path, target: str, *options: str) -> tuple[int, dict[str, An
 
 CASES = [
     (target, example, dtype)
-    for target in ("torch", "tensorflow", "paddle")
+    for target in ("torch", "tensorflow", "paddle", "jax")
     for example in ("gpt", "lstm-forecast")
     for dtype in ("float32", "float16")
 ]
@@ -89,7 +89,7 @@ def test_batch_normalization_is_not_tested(tmp_path: Path) -> None:
 
 
 @exhaustive("more models for which the law does not hold, and one for which it does again")
-@pytest.mark.parametrize("target", ["tensorflow", "paddle"])
+@pytest.mark.parametrize("target", ["tensorflow", "paddle", "jax"])
 def test_batch_normalization_of_other_frameworks_is_not_tested(target: str, tmp_path: Path) -> None:
     code, found, said = checked(problem("resnet-cifar", tmp_path), target)
     assert (found["verdict"], found["code"], code) == ("NOT TESTED", "CC749", 3), said

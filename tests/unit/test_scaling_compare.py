@@ -249,6 +249,7 @@ def test_how_far_every_process_came(tmp_path: Path) -> None:
         ("paddle", {"PADDLE_TRAINER_ID": "1"}, 1),
         ("tensorflow", {"TF_CONFIG": '{"cluster": {}, "task": {"type": "worker", "index": 2}}'}, 2),
         ("tensorflow", {"TF_CONFIG": "{}"}, 0),
+        ("jax", {"RANK": "1", "LOCAL_RANK": "1"}, 1),
         ("torch", {}, 0),
     ],
 )
