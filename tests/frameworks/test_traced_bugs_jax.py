@@ -22,6 +22,7 @@ from tiers import exhaustive
 
 pytestmark = pytest.mark.jax
 RUN = Path(__file__).with_name("run_traced_jax.py")
+TRACED = {"train.py", "model.py", "runtime/state.py"}
 Told = Mapping[str, Mapping[str, str]]
 Tell = Callable[[Sequence[Mutation], Texts], Told]
 
@@ -56,10 +57,9 @@ def test_a_bug_is_another_program_and_one_that_stops_is_told(tell: Tell) -> None
 
 
 @exhaustive("traces the scripts of JAX with every bug and every rewrite")
-@pytest.mark.parametrize("variant", ["main", "dropout"])
-def test_every_bug_and_every_rewrite_is_traced(tell: Tell, variant: str) -> None:
-    texts = variants("jax")[variant]
-    changes = [bug for bug in (*MUTATIONS, *REWRITES["jax"]) if bug.mutate(texts)]
+def test_every_bug_and_every_rewrite_is_traced(tell: Tell) -> None:
+    texts = variants("jax")["main"]
+    changes = [bug for bug in (*MUTATIONS, *REWRITES["jax"]) if TRACED & bug.mutate(texts).keys()]
     told = tell(changes, texts)
     assert {name: of["stopped"] for name, of in told.items() if of["stopped"]} == {}
 
