@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.drift.changes import observed
+from crosscast.drift.changes import observed, release_of
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.targets.backend import (
     Dialect,
@@ -159,6 +159,24 @@ def test_the_newest_known_releases_were_observed() -> None:
     for name in ("torch", "tensorflow", "paddle", "jax"):
         newest = [dialect.newest for dialect in load_backend(name).dialects if dialect.newest]
         assert [observed(name).releases[-1].rpartition(".")[0]] == newest
+
+
+def test_the_oldest_releases_that_scripts_for_jax_ask_for_were_observed() -> None:
+    """And they show what the scripts use."""
+    (dialect,) = load_backend("jax").dialects
+    asked = dict(line.split(">=") for line in dialect.requirements)
+    shown = {
+        timeline.name: timeline.at(release_of(history, asked[name]), history.releases)
+        for name in ("jax", "flax", "optax")
+        for history in [observed(name)]
+        for timeline in history.timelines
+    }
+    assert asked["jax"] == dialect.since
+    assert {"jax_enable_preemption_service", "jax_enable_recoverability"} <= {*shown["jax/options"]}
+    assert {"LayerNorm", "BatchNorm", "Embed"} <= {*shown["flax/promotes"]}
+    assert shown["flax/accessors"] == ["get_value", "set_value"]
+    for function in ("get", "set", "norm"):
+        assert shown[f"optax.tree.{function}"]
 
 
 def test_other_names_of_targets_lead_to_backends() -> None:

@@ -1,6 +1,6 @@
 """BERT encoder with a classification head.
 
-bert-small: training for JAX 0.10 or newer (Flax NNX).
+bert-small: training for JAX 0.9 or newer (Flax NNX).
 Written by crosscast 0.1.0 from recipe 48439cb69d5ee3aa.
 Edit freely: nothing here imports crosscast.
 """

@@ -1,4 +1,4 @@
-"""bert-small: training for JAX 0.10 or newer (Flax NNX).
+"""bert-small: training for JAX 0.9 or newer (Flax NNX).
 
 Written by crosscast 0.1.0 from recipe 48439cb69d5ee3aa.
 Edit freely: nothing here imports crosscast.
@@ -36,8 +36,8 @@ MAX_NORM = 1.0
 CLIP_EPS = 1e-06
 SETTINGS = Settings(
     recipe="48439cb69d5ee3aa",
-    made_for="JAX 0.10 or newer (Flax NNX)",
-    since=(0, 10),
+    made_for="JAX 0.9 or newer (Flax NNX)",
+    since=(0, 9),
     train="data/train.npz",
     eval="data/eval.npz",
     data_hint=(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gpt: training for JAX 0.10 or newer (Flax NNX).
+# gpt: training for JAX 0.9 or newer (Flax NNX).
 # Written by crosscast 0.1.0 from recipe 57302b084b55a191.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail

@@ -1,4 +1,4 @@
-"""gpt: training for JAX 0.10 or newer (Flax NNX).
+"""gpt: training for JAX 0.9 or newer (Flax NNX).
 
 Written by crosscast 0.1.0 from recipe 57302b084b55a191.
 Edit freely: nothing here imports crosscast.
@@ -58,8 +58,8 @@ HALF_LAYERS = (
 )
 SETTINGS = Settings(
     recipe="57302b084b55a191",
-    made_for="JAX 0.10 or newer (Flax NNX)",
-    since=(0, 10),
+    made_for="JAX 0.9 or newer (Flax NNX)",
+    since=(0, 9),
     train=train_rows,
     eval=eval_rows,
     source="custom",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lstm-forecast: training for JAX 0.10 or newer (Flax NNX).
+# lstm-forecast: training for JAX 0.9 or newer (Flax NNX).
 # Written by crosscast 0.1.0 from recipe ea6dcc5c030bb926.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail

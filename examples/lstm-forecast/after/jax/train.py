@@ -1,4 +1,4 @@
-"""lstm-forecast: training for JAX 0.10 or newer (Flax NNX).
+"""lstm-forecast: training for JAX 0.9 or newer (Flax NNX).
 
 Written by crosscast 0.1.0 from recipe ea6dcc5c030bb926.
 Edit freely: nothing here imports crosscast.
@@ -38,8 +38,8 @@ MAX_VALUE = 0.1
 METRICS = {"mae": metric_mae}
 SETTINGS = Settings(
     recipe="ea6dcc5c030bb926",
-    made_for="JAX 0.10 or newer (Flax NNX)",
-    since=(0, 10),
+    made_for="JAX 0.9 or newer (Flax NNX)",
+    since=(0, 9),
     train=train_rows,
     eval=eval_rows,
     source="custom",

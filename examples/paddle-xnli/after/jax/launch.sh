@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# paddle-xnli: training for JAX 0.10 or newer (Flax NNX).
+# paddle-xnli: training for JAX 0.9 or newer (Flax NNX).
 # Written by crosscast 0.1.0 from recipe 12c67d2021d8a1b1.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail

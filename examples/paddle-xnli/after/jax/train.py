@@ -1,4 +1,4 @@
-"""paddle-xnli: training for JAX 0.10 or newer (Flax NNX).
+"""paddle-xnli: training for JAX 0.9 or newer (Flax NNX).
 
 Written by crosscast 0.1.0 from recipe 12c67d2021d8a1b1.
 Edit freely: nothing here imports crosscast.
@@ -45,8 +45,8 @@ HYSTERESIS = 2  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
 SETTINGS = Settings(
     recipe="12c67d2021d8a1b1",
-    made_for="JAX 0.10 or newer (Flax NNX)",
-    since=(0, 10),
+    made_for="JAX 0.9 or newer (Flax NNX)",
+    since=(0, 9),
     train="data/xnli-train.npz",
     eval="data/xnli-dev.npz",
     output="runs/paddle-xnli-jax",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# resnet-cifar: training for JAX 0.10 or newer (Flax NNX).
+# resnet-cifar: training for JAX 0.9 or newer (Flax NNX).
 # Written by crosscast 0.1.0 from recipe b4e8ca5572bdf3f1.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail

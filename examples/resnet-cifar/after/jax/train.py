@@ -1,4 +1,4 @@
-"""resnet-cifar: training for JAX 0.10 or newer (Flax NNX).
+"""resnet-cifar: training for JAX 0.9 or newer (Flax NNX).
 
 Written by crosscast 0.1.0 from recipe b4e8ca5572bdf3f1.
 Edit freely: nothing here imports crosscast.
@@ -36,8 +36,8 @@ MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0005
 SETTINGS = Settings(
     recipe="b4e8ca5572bdf3f1",
-    made_for="JAX 0.10 or newer (Flax NNX)",
-    since=(0, 10),
+    made_for="JAX 0.9 or newer (Flax NNX)",
+    since=(0, 9),
     train=train_rows,
     eval=eval_rows,
     source="custom",

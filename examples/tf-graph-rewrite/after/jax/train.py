@@ -1,4 +1,4 @@
-"""tf-graph-rewrite: training for JAX 0.10 or newer (Flax NNX).
+"""tf-graph-rewrite: training for JAX 0.9 or newer (Flax NNX).
 
 Written by crosscast 0.1.0 from recipe 30250bcf7a9d6c88.
 Edit freely: nothing here imports crosscast.
@@ -36,8 +36,8 @@ GROWTH_INTERVAL = 2000  # clean steps before the scale grows
 MIN_SCALE = 1.0
 SETTINGS = Settings(
     recipe="30250bcf7a9d6c88",
-    made_for="JAX 0.10 or newer (Flax NNX)",
-    since=(0, 10),
+    made_for="JAX 0.9 or newer (Flax NNX)",
+    since=(0, 9),
     train="data/train.npz",
     eval="data/eval.npz",
     output="runs/tf-graph-rewrite-jax",
