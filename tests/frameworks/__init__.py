@@ -12,6 +12,7 @@ Starting programs:
     state_runs              runs that stop and go on in another framework
 
 Scripts and data:
+    scaling_bugs            bugs of data-parallel scripts, and what the scaling law makes of them
 
     emitted_script          the smallest recipe, scripts, rows
     emitted_model           model.py of a small BERT
