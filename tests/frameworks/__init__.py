@@ -12,7 +12,6 @@ Starting programs:
     state_runs              runs that stop and go on in another framework
 
 Scripts and data:
-    scaling_bugs            bugs of data-parallel scripts, and what the scaling law makes of them
 
     emitted_script          the smallest recipe, scripts, rows
     emitted_model           model.py of a small BERT
@@ -20,6 +19,7 @@ Scripts and data:
     own_rows                rows of a user
     own_state_models        a small model in three frameworks, and what its weights are called
     own_weight_models       a model with a layer of every kind in three frameworks
+    scaling_bugs            bugs of data-parallel scripts, and what the scaling law makes of them
     example_problems        copies of the example problems, small
     example_weights         their weights, from PyTorch to the others
     user_loop_torch         a training loop of a user
