@@ -172,3 +172,11 @@ def test_types_are_those_of_layers(ran: Ran) -> None:
     assert order[0] == ("linear", "float16")
     assert [name for name, _ in order if name == "dropout"] == ["dropout"] * 2
     assert ("layer_norm", "float32") in order
+
+
+def test_large_arrays_are_told_in_small_pieces() -> None:
+    program = Path(__file__).with_name("run_large_callbacks_jax.py")
+    done = run_python(program, "jax")
+    assert set(done["equal"].values()) == {True}, done
+    assert done["number"] == 7
+    assert done["largest"] < 100_000  # bytes; JAX copies what is larger in another thread

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from crosscast_jax.inside.callbacks import tell
 from crosscast_jax.inside.gradients import Differentiated, by_name, names_by_path
 from crosscast_jax.inside.prepare import number
 from crosscast_jax.inside.twin import Twins
@@ -84,9 +85,7 @@ class CompiledWatcher:
         named = by_name(tree, self._names)
         if named and self._tracing:
             self._dtypes |= {name: str(gradient.dtype) for name, gradient in named.items()}
-            wide = {name: gradient.astype(jnp.float32) for name, gradient in named.items()}
-            given = (wide,) if factor is None else (wide, factor)
-            jax.debug.callback(self._note_gradients, number(), *given)
+            tell(self._note_gradients, named, number(), *(() if factor is None else (factor,)))
         return tree
 
     @contextmanager
@@ -107,8 +106,7 @@ class CompiledWatcher:
         def update(gradients: Any, *args: Any, **kwargs: Any) -> Any:
             named = by_name(gradients, self._names)
             if named and self._tracing:
-                wide = {name: gradient.astype(jnp.float32) for name, gradient in named.items()}
-                jax.debug.callback(self._note_applied, wide)
+                tell(self._note_applied, named)
             return original.update(gradients, *args, **kwargs)
 
         return original._replace(update=update)
@@ -116,8 +114,7 @@ class CompiledWatcher:
     def _note_loss(self, micro: Any, loss: Any) -> None:
         self._losses[int(micro)] = float(loss)
 
-    def _note_gradients(self, micro: Any, gradients: dict[str, Any], factor: Any = None) -> None:
-        arrays = {name: np.array(gradient, np.float32) for name, gradient in gradients.items()}
+    def _note_gradients(self, arrays: dict[str, Array], micro: Any, factor: Any = None) -> None:
         self._factors[int(micro)] = None if factor is None else float(factor)
         with self._lock:
             self._waiting[int(micro)] = arrays
@@ -135,10 +132,8 @@ class CompiledWatcher:
         for name, array in arrays.items():
             seen.total[name] += array
 
-    def _note_applied(self, gradients: dict[str, Any]) -> None:
-        self._seen.applied = {
-            name: np.array(gradient, np.float32) for name, gradient in gradients.items()
-        }
+    def _note_applied(self, gradients: dict[str, Array]) -> None:
+        self._seen.applied = gradients
 
 
 def make_watcher() -> Watcher:
