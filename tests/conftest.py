@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Generator, Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -19,6 +20,7 @@ from run_journal import pytest_addoption, pytest_configure
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 
+ROOT = Path(__file__).parents[1]
 register_profiles()
 
 # Tests compare messages, whatever the locale of the machine is.
@@ -28,6 +30,10 @@ os.environ["CROSSCAST_LANG"] = "en"
 # inherit that: those that are interrupted would never end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# XLA compiles what a run before has compiled, unless it is kept; the tests run small scripts often.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / "build" / "compiled-by-jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 # The bars of data sets start a thread that stays, and work is only forked where there is none.
 with contextlib.suppress(ModuleNotFoundError):

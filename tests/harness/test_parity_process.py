@@ -292,6 +292,14 @@ def test_environment_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
+def test_processes_are_told_where_to_keep_what_they_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = child_environment(threads=1, device="cpu", compiled=Path("compiled"))
+    assert found["CROSSCAST_COMPILED"] == str(tmp_path / "compiled")
+
+
 def test_stdin_is_empty(tmp_path: Path) -> None:
     assert (
         "read ''" in run_one(tmp_path, "import sys; print('read', repr(sys.stdin.read()))").log_tail

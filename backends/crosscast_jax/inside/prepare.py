@@ -1,4 +1,4 @@
-"""Micro-batches that tell their number, wherever a compiled function is.
+"""What a loaded script needs before it is wrapped: compiled code is kept, micro-batches count.
 
 One call of a compiled function may train a whole window, and XLA runs what does not depend on each
 other in any order, so counting tells nothing. What is known about a micro-batch must therefore be
@@ -8,11 +8,17 @@ its loss function does not see.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
+COMPILED = "CROSSCAST_COMPILED"
+"""The variable in which the harness names a folder for compiled code (`processes.process`)."""
+WORTH_KEEPING = 0.1
+"""Seconds of compiling from which a function is kept."""
 NUMBER = "crosscast: number of the micro-batch"
 
 
@@ -48,6 +54,7 @@ def number() -> Any:
 
 def prepare(module: Any) -> None:
     """Number the micro-batches of a loaded script; its source stays as it is."""
+    _keep_compiled()
     train, loss = module.train_window, module.micro_batch_loss
 
     def train_window(state: Any, micro_batches: Any, *args: Any, **kwargs: Any) -> Any:
@@ -60,3 +67,15 @@ def prepare(module: Any) -> None:
         return loss(model, own, *args, **kwargs)
 
     module.train_window, module.micro_batch_loss = train_window, micro_batch_loss
+
+
+def _keep_compiled() -> None:
+    """Let the runs of a comparison share compiled functions, unless the user keeps them already.
+
+    A run loads its script anew, so that JAX compiles every function again, and compiling takes most
+    of the time of a short run. Functions with callbacks are never kept.
+    """
+    folder = os.environ.get(COMPILED)
+    if folder and not jax.config.jax_compilation_cache_dir:
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)

@@ -74,9 +74,20 @@ class Outcome:
 
 
 def child_environment(
-    *, threads: int, device: str, extra: Mapping[str, str] | None = None
+    *,
+    threads: int,
+    device: str,
+    extra: Mapping[str, str] | None = None,
+    compiled: Path | None = None,
 ) -> dict[str, str]:
-    """Return the environment of a run: fixed thread counts, no GPU in CPU mode, no hash seed."""
+    """Return the environment of a run: fixed thread counts, no GPU in CPU mode, no hash seed.
+
+    Args:
+        threads: threads of a process.
+        device: `cpu` or `gpu`.
+        extra: further variables.
+        compiled: a folder in which a framework may keep compiled code for later processes.
+    """
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CROSSCAST")}
     if "PYTHONPATH" in environment:  # the run is made in another folder
         entries = environment["PYTHONPATH"].split(os.pathsep)
@@ -96,6 +107,8 @@ def child_environment(
     }
     if device == "cpu":
         environment["CUDA_VISIBLE_DEVICES"] = ""
+    if compiled is not None:
+        environment["CROSSCAST_COMPILED"] = str(compiled.absolute())
     return environment | dict(extra or {})
 
 

@@ -42,6 +42,8 @@ CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 
 INSIDE = Path(__file__).parents[1] / "inside"
 OWN_WAYS = ("CC737",)
+COMPILED = "compiled"
+"""Folder of what frameworks compiled, which the processes of one comparison share."""
 
 
 class Workspace:
@@ -225,6 +227,7 @@ class Workspace:
             threads=self.options.threads,
             device=self.options.device,
             extra=extra | dict(self.options.environment),
+            compiled=self.folder / COMPILED,
         )
 
     def session(

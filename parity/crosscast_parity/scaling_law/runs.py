@@ -24,7 +24,7 @@ from crosscast_parity.processes.sessions import (
 )
 from crosscast_parity.processes.work_done import OnProgress, Progress
 from crosscast_parity.recipes.derived import in_float32, is_half
-from crosscast_parity.runs.workspace import place_runner
+from crosscast_parity.runs.workspace import COMPILED, place_runner
 from crosscast_parity.scaling_law.ranks import RankJob, run_ranks
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.scenes import Scene, faults_of
@@ -237,7 +237,9 @@ class Maker:
 
     def _environment(self) -> dict[str, str]:
         runner, own = str(self.settings.folder / "runner"), self.subject.problem.run["folder"]
-        return with_modules(child_environment(threads=1, device="cpu"), runner, own)
+        compiled = self.settings.folder / COMPILED
+        own_variables = child_environment(threads=1, device="cpu", compiled=compiled)
+        return with_modules(own_variables, runner, own)
 
 
 def shapes_together(scene: Scene, subject: Subject) -> tuple[Shape, ...]:
