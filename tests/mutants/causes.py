@@ -94,7 +94,7 @@ def _all(framework: str, only: Sequence[str], output: Path, options: Options) ->
     bugs = [
         trial for trial in planted if BUGS[trial.name].field and (not only or trial.name in only)
     ]
-    journal = Journal(output / f"{framework}.json")
+    journal = Journal(output / f"{framework}.json", [framework])
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
     options = replace(options, bisect=True)
@@ -118,7 +118,7 @@ def _explained(
     """Yield the bugs that act late with what the toy says of them."""
     late: Sequence[Mutation] = import_module(f"mutants.{framework}_late").LATE
     bugs = [bug for bug in late if bug.name in CAUSES and (not only or bug.name in only)]
-    journal = Journal(output / f"{framework}-late.json")
+    journal = Journal(output / f"{framework}-late.json", [framework])
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
     for start in range(0, len(missing), AT_ONCE):

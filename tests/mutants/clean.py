@@ -26,7 +26,7 @@ from crosscast_parity.runs.kept_reference import stored_contestant
 from mutants.alarms_page import page
 from mutants.emitted import compile_to
 from mutants.journal import RESULTS, Journal
-from mutants.settings import Group, Program, Setting, groups
+from mutants.settings import FRAMEWORKS, Group, Program, Setting, groups
 from mutants.trials import AT_ONCE, Plant, quick_stages
 
 REFERENCE = "torch"
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
     options = parser.parse_args(argv)
     options.output.mkdir(parents=True, exist_ok=True)
-    journal = Journal(RESULTS / "false-alarms.json")
+    journal = Journal(RESULTS / "false-alarms.json", FRAMEWORKS)
     found: list[Comparison] = []
     for group in groups():
         if options.only in group.name:

@@ -75,7 +75,7 @@ def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     bugs = [bug for bug in bugs_of(framework) if not arguments.only or bug.name in arguments.only]
     folder = arguments.output / framework
     folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(RESULTS / f"{framework}.json")
+    journal = Journal(RESULTS / f"{framework}.json", [framework])
     options = make_options(folder / "work", jobs=arguments.jobs)
     seeds = arguments.seeds if framework == REFERENCE else 0
     laboratory = Laboratory(framework, options, compile_to, seeds=seeds)
