@@ -52,11 +52,16 @@ class Journal:
 
 def code(frameworks: Sequence[str]) -> str:
     """Return a hash of everything that decides about a result but the programs themselves."""
+    files = [*deciding(frameworks), RECIPE]
+    return content_hash({str(path.relative_to(ROOT)): file_hash(path) for path in files})
+
+
+def deciding(frameworks: Sequence[str]) -> list[Path]:
+    """Return the files that scripts for some frameworks, and the checks of them, come from."""
     own = [folder.format(name) for name in sorted({*frameworks}) for folder in OF_A_FRAMEWORK]
-    files = sorted(
+    return sorted(
         path
         for folder in (*FOLDERS, *own)
         for path in (ROOT / folder).rglob("*")
         if path.suffix in (".py", ".j2")
     )
-    return content_hash({str(path.relative_to(ROOT)): file_hash(path) for path in [*files, RECIPE]})

@@ -103,15 +103,28 @@ def test_the_matrix_is_large_and_its_groups_differ() -> None:
 def test_the_journal_forgets_when_the_code_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "trials.json"
-    Journal(path).add({"bug": "a"}, {"levels": ["L2"]})
-    assert Journal(path).find({"bug": "a"}) == {"levels": ["L2"]}
-    assert Journal(path).find({"bug": "b"}) is None
-    monkeypatch.setattr(journal, "code", lambda: "other")
-    assert Journal(path).find({"bug": "a"}) is None
-    Journal(path).add({"bug": "b"}, {"levels": []})
+    def kept() -> Journal:
+        return Journal(tmp_path / "trials.json", ["jax"])
+
+    kept().add({"bug": "a"}, {"levels": ["L2"]})
+    assert kept().find({"bug": "a"}) == {"levels": ["L2"]}
+    assert kept().find({"bug": "b"}) is None
+    monkeypatch.setattr(journal, "code", lambda frameworks: "other")
+    assert kept().find({"bug": "a"}) is None
+    kept().add({"bug": "b"}, {"levels": []})
     monkeypatch.undo()
-    assert Journal(path).find({"bug": "a"}) is None
+    assert kept().find({"bug": "a"}) is None
+
+
+def test_what_decides_about_a_result_is_of_the_core_the_harness_and_its_frameworks() -> None:
+    files = {str(path.relative_to(journal.ROOT)) for path in journal.deciding(["torch", "jax"])}
+    assert "backends/crosscast_jax/inside/twin.py" in files
+    assert "templates/jax/train.py.j2" in files
+    assert "templates/_shared/launch_setup.sh.j2" in files
+    assert "parity/crosscast_parity/checks/check.py" in files
+    assert "translator/crosscast/recipe/load.py" in files
+    others = ("_paddle/", "templates/paddle", "/rules/", "crosscast_reading", "crosscast_migrate")
+    assert not [name for name in files if any(part in name for part in others)]
 
 
 def test_the_page_of_causes_counts_only_exact_names_as_right() -> None:
