@@ -25,6 +25,7 @@ FRAMEWORKS = [
     pytest.param(name, marks=getattr(pytest.mark, name))
     for name in ("torch", "tensorflow", "paddle")
 ]
+PROGRAM_OF_LAYERS = Path(__file__).with_name("run_emulated_layers.py")
 TINY_IN_BFLOAT16 = ["1.994240368398718e-27", "-2.9985297205047253e-24"]
 EXPECTED = {
     "float16": {
@@ -48,6 +49,14 @@ EXPECTED = {
         "types": ["half", "half", "float32", "half", "float32", "float32", "half", "float32"],
     },
 }
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_layers_sum_in_float32(framework: str) -> None:
+    results = run_python(PROGRAM_OF_LAYERS, framework, framework)
+    for layers in results.values():
+        assert len(layers) >= 5
+        assert layers == {name: 1.0 if "mean" in name else 4096.0 for name in layers}
 
 
 CASTS = """

@@ -40,8 +40,18 @@ FUNCTIONS = {
     "math.reduce_sum": "sum",
     "reduce_mean": "mean",
     "math.reduce_mean": "mean",
+    # Kernels of a CPU sum a half convolution or average in half.
+    "nn.convolution": "conv2d",
+    "nn.conv_transpose": "conv_transpose2d",
+    "nn.depthwise_conv2d": "conv2d",
+    "nn.separable_conv2d": "conv2d",
+    "nn.avg_pool": "avg_pool2d",
+    **{path: path.split(".")[-1] for path in ("nn.silu", "exp", "sqrt", "square", "pow")},
+    **{f"math.{name}": name for name in ("exp", "sqrt", "rsqrt", "square", "pow", "sigmoid")},
+    "sigmoid": "sigmoid",
+    "nn.sigmoid": "sigmoid",
 }
-"""Public functions, and what the policy calls them."""
+"""Public functions, and what the policy calls them; of convolutions whatever their dimensions."""
 POLICIES = {"keras.dtype_policies": "DTypePolicy", "tf_keras.mixed_precision": "Policy"}
 """The class of dtype policies by module, for Keras 3 and 2."""
 

@@ -23,10 +23,6 @@ FUNCTIONS = emulate.FUNCTIONS | {
     "nn.sparse_softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.embedding_lookup": "embedding",
-    **{path: path.split(".")[-1] for path in ("nn.silu", "exp", "sqrt", "square", "pow")},
-    **{f"math.{name}": name for name in ("exp", "sqrt", "rsqrt", "square", "pow", "sigmoid")},
-    "sigmoid": "sigmoid",
-    "nn.sigmoid": "sigmoid",
     "reduce_logsumexp": "logsumexp",
     "math.reduce_logsumexp": "logsumexp",
 }
