@@ -13,9 +13,9 @@ from crosscast_migrate.models.network import Layer, Network
 from crosscast_migrate.models.reading import network_of
 from crosscast_reading.lift.analysis import analyse
 
-BACKENDS = ("torch", "tensorflow", "paddle")
+BACKENDS = ("torch", "tensorflow", "paddle", "jax")
 ROWS = 4
-Framework = Literal["torch", "tensorflow", "paddle"]
+Framework = Literal["torch", "tensorflow", "paddle", "jax"]
 _LOOPS: Mapping[str, str] = {
     "torch": """
 model = make()
@@ -40,11 +40,33 @@ model = make()
 model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 model.fit(x, labels)
 """,
+    "jax": """
+model = make()
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+
+
+def loss_fn(model, {names}, labels):
+    logits = model({names})
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+
+@nnx.jit
+def train_step(model, optimizer, {names}, labels):
+    loss, gradients = nnx.value_and_grad(loss_fn)(model, {names}, labels)
+    optimizer.update(model, gradients)
+    return loss
+
+
+for {names}, labels in loader:
+    train_step(model, optimizer, {names}, labels)
+""",
 }
 _HEADS: Mapping[str, str] = {
     "torch": "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n",
     "paddle": "import paddle\nimport paddle.nn.functional as F\nfrom paddle import nn\n\n",
     "tensorflow": "import keras\nfrom keras import layers\n\n",
+    "jax": "from functools import partial\n\nimport jax\nimport jax.numpy as jnp\nimport optax\n"
+    "from flax import nnx\n\n",
 }
 
 
@@ -394,6 +416,111 @@ class LeNet(nn.Layer):
 
 def make():
     return LeNet(num_classes=4)
+""",
+    ),
+    Case(
+        name="nnx-images",
+        framework="jax",
+        inputs={"x": (14, 14, 1)},
+        text="""
+class CNN(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.conv1 = nnx.Conv(1, 4, kernel_size=(3, 3), rngs=rngs)
+        self.conv2 = nnx.Conv(
+            4, 6, (3, 3), strides=2, padding=((0, 1), (1, 1)), use_bias=False, rngs=rngs
+        )
+        self.norm = nnx.BatchNorm(6, momentum=0.9, rngs=rngs)
+        self.pool = partial(nnx.avg_pool, window_shape=(2, 2), strides=(2, 2))
+        self.dropout = nnx.Dropout(rate=0.25, rngs=rngs)
+        self.linear = nnx.Linear(54, 3, kernel_init=nnx.initializers.he_normal(), rngs=rngs)
+
+    def __call__(self, x):
+        x = nnx.max_pool(nnx.relu(self.conv1(x)), (3, 3), strides=(1, 1), padding="SAME")
+        x = nnx.gelu(self.norm(self.conv2(x)))
+        x = self.pool(x)
+        x = x.reshape(x.shape[0], -1)
+        return self.linear(self.dropout(x))
+
+
+def make():
+    return CNN(rngs=nnx.Rngs(0))
+""",
+    ),
+    Case(
+        name="nnx-residual",
+        framework="jax",
+        inputs={"images": (8, 8, 3)},
+        text="""
+conv = partial(nnx.Conv, kernel_size=(3, 3), padding=1, use_bias=False)
+
+
+class Block(nnx.Module):
+    def __init__(self, inputs, outputs, strides, rngs):
+        self.conv1 = conv(inputs, outputs, strides=strides, rngs=rngs)
+        self.norm1 = nnx.BatchNorm(outputs, rngs=rngs)
+        self.conv2 = conv(outputs, outputs, rngs=rngs)
+        self.norm2 = nnx.BatchNorm(outputs, scale_init=nnx.initializers.zeros, rngs=rngs)
+        shortcut = None
+        if strides != 1 or inputs != outputs:
+            shortcut = nnx.Conv(inputs, outputs, (1, 1), strides, use_bias=False, rngs=rngs)
+        self.shortcut = shortcut
+
+    def __call__(self, x):
+        y = nnx.relu(self.norm1(self.conv1(x)))
+        y = self.norm2(self.conv2(y))
+        if self.shortcut is not None:
+            x = self.shortcut(x)
+        return nnx.relu(x + y)
+
+
+class ResNet(nnx.Module):
+    def __init__(self, widths, rngs):
+        self.stem = conv(3, widths[0], rngs=rngs)
+        blocks = []
+        for before, width in zip(widths, widths[1:]):
+            blocks.append(Block(before, width, 1 if before == width else 2, rngs))
+        self.blocks = nnx.List(blocks)
+        self.head = nnx.Linear(widths[-1], 5, rngs=rngs)
+
+    def __call__(self, images):
+        x = self.stem(images)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(jnp.mean(x, axis=(1, 2)))
+
+
+def make():
+    return ResNet((4, 4, 6), nnx.Rngs(0))
+""",
+    ),
+    Case(
+        name="nnx-words",
+        framework="jax",
+        inputs={"tokens": (7,), "segments": (7,)},
+        integers=10,
+        refused={"tensorflow": "how many features flattened rows have"},
+        text="""
+class Words(nnx.Module):
+    def __init__(self, rngs):
+        self.words = nnx.Embed(10, 6, rngs=rngs)
+        self.segments = nnx.Embed(num_embeddings=10, features=6, rngs=rngs)
+        self.norm = nnx.LayerNorm(6, rngs=rngs)
+        self.layers = nnx.Sequential(
+            nnx.Linear(6, 8, rngs=rngs), nnx.silu, nnx.Linear(8, 6, use_bias=False, rngs=rngs)
+        )
+        self.conv = nnx.Conv(6, 4, (3,), padding="VALID", kernel_dilation=2, rngs=rngs)
+        self.head = nnx.Linear(4 * 3 + 6, 2, rngs=rngs)
+
+    def __call__(self, tokens, segments):
+        x = self.norm(self.words(tokens) + self.segments(segments))
+        x = x + self.layers(x)
+        y = jnp.tanh(self.conv(x)).reshape(x.shape[0], -1)
+        z = nnx.softmax(x.transpose(0, 2, 1), axis=-1).mean(axis=-1)
+        return self.head(jnp.concatenate([y, z], axis=-1) * 2.0)
+
+
+def make():
+    return Words(nnx.Rngs(0))
 """,
     ),
 )

@@ -8,5 +8,7 @@ from crosscast.targets.source_support import SourceSupport
 
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
-SUPPORT = SourceSupport(rules="crosscast_jax.rules", texts=TEXTS)
+SUPPORT = SourceSupport(
+    rules="crosscast_jax.rules", models="crosscast_jax.models:MODELS", texts=TEXTS
+)
 """Programs that others wrote, see `targets.source_support`."""

@@ -20,12 +20,24 @@ Arrays = dict[str, np.ndarray]
 
 
 def loaded(path: Path) -> Any:
+    """Return a file as a module."""
     spec = importlib.util.spec_from_file_location("model_of_case", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.build_model() if hasattr(module, "build_model") else module.make()
+    return module
+
+
+def created(module: Any, framework: str) -> Any:
+    """Return the model of a file."""
+    if not hasattr(module, "build_model"):
+        return module.make()
+    if framework != "jax":
+        return module.build_model()
+    from flax import nnx
+
+    return module.build_model(nnx.Rngs(0))
 
 
 def target(outputs: np.ndarray) -> np.ndarray:
@@ -168,10 +180,71 @@ def torch_layout(array: np.ndarray, layer: Any) -> np.ndarray:
     return array if type(layer).__name__ == "Embedding" else array.T
 
 
+def by_jax(model: Any, weights: Arrays, inputs: Arrays, own: bool) -> Arrays:
+    import jax
+    import jax.numpy as jnp
+    from flax import nnx
+
+    layers = {flat_path(path, model): module for path, module in nnx.iter_modules(model)}
+    places, turned = {}, {}
+    for name, array in weights.items():
+        layer, _, part = name.rpartition("/")
+        module = layers.get(layer) or layers[layer.removeprefix("layer_")]
+        places[name] = variable_of(module, part)
+        turned[name] = part == "weight" and array.ndim > 1 and not isinstance(module, nnx.Embed)
+        places[name].set_value(jnp.asarray(keras_layout(array, module) if turned[name] else array))
+    for _, module in nnx.iter_modules(model):
+        if isinstance(module, nnx.Dropout):
+            module.rate = 0.0
+    given = {name: jnp.asarray(array) for name, array in inputs.items()}
+    call = (lambda model: model(**given)) if own else (lambda model: model(*given.values()))
+    model.eval()
+    found: Arrays = {"eval": np.asarray(jax.jit(call)(model))}
+    model.train()
+    graph, learned, rest = nnx.split(model, nnx.Param, ...)
+
+    @jax.jit
+    def loss(learned: Any) -> Any:
+        merged = nnx.merge(graph, learned, rest, copy=True)
+        outputs = call(merged)
+        factors = jnp.asarray(target(np.empty(outputs.shape)))
+        return (outputs * factors).sum(), (outputs, nnx.state(merged, nnx.Not(nnx.Param)))
+
+    gradients, (outputs, rest) = jax.grad(loss, has_aux=True)(learned)
+    found["train"] = np.asarray(outputs)
+    nnx.update(model, gradients, rest)
+    for name, variable in places.items():
+        array, module = np.asarray(variable.get_value()), None
+        if name.endswith(("/weight", "/bias")):
+            found[name] = torch_layout(array, module) if turned[name] else array
+        elif name.endswith("/mean"):
+            found[name] = array
+    return found
+
+
+def flat_path(path: Any, model: Any) -> str:
+    """Return the name of a layer, without the list that a Sequential of Flax has its layers in."""
+    from flax import nnx
+
+    words, holder = [], model
+    for word in path:
+        if not (isinstance(holder, nnx.Sequential) and word == "layers"):
+            words.append(str(word))
+        holder = holder[word] if isinstance(word, int) else getattr(holder, word)
+    return "_".join(words)
+
+
+def variable_of(module: Any, part: str) -> Any:
+    """Return a variable of a layer of Flax."""
+    names = {"weight": ("kernel", "scale", "embedding")}.get(part, (part,))
+    return next(getattr(module, name) for name in names if getattr(module, name, None) is not None)
+
+
 RUNS: dict[str, Callable[[Any, Arrays, Arrays, bool], Arrays]] = {
     "torch": by_torch,
     "tensorflow": by_tensorflow,
     "paddle": by_paddle,
+    "jax": by_jax,
 }
 
 
@@ -179,7 +252,7 @@ def main() -> None:
     """Compute all cases of a folder: framework, folder."""
     framework, root = sys.argv[1], Path(sys.argv[2])
     for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-        model = loaded(folder / "model.py")
+        model = created(loaded(folder / "model.py"), framework)
         weights, inputs = (dict(np.load(folder / f"{n}.npz")) for n in ("weights", "inputs"))
         found = RUNS[framework](model, weights, inputs, (folder / "own").exists())
         np.savez(folder / "found.npz", **found)  # type: ignore[arg-type]

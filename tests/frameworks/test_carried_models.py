@@ -71,12 +71,18 @@ def compare(folder: Path, chosen: list[Case], source: str, target: str) -> None:
 PAIRS = [
     *(("torch", "tensorflow"), ("torch", "paddle"), ("tensorflow", "torch")),
     *(("tensorflow", "paddle"), ("paddle", "torch"), ("paddle", "tensorflow"), ("torch", "torch")),
+    *(("torch", "jax"), ("tensorflow", "jax"), ("paddle", "jax"), ("jax", "torch")),
+    *(("jax", "tensorflow"), ("jax", "paddle"), ("jax", "jax")),
 ]
 
 
 @pytest.mark.parametrize(
     ("source", "target"),
-    cases(PAIRS, [("tensorflow", "torch")], "models in every direction between frameworks"),
+    cases(
+        PAIRS,
+        [("tensorflow", "torch"), ("torch", "jax")],
+        "models in every direction between frameworks",
+    ),
 )
 def test_a_carried_model_computes_the_same(source: str, target: str, tmp_path: Path) -> None:
     chosen = [case for case in readable() if case.framework == source]

@@ -47,7 +47,7 @@ def carried_model(program: Program, steps: Sequence[TrainingStep], framework: st
         steps: its training steps.
         framework: the backend of its framework.
     """
-    is_flat = takes_labels_as_rows(program, steps)
+    is_flat = takes_labels_as_rows(program, steps, framework)
     try:
         network = network_of(program, list(steps), framework)
     except UnreadableError as error:

@@ -14,7 +14,7 @@ from crosscast_migrate.models.initials import (
     uniform,
     variance_scaling,
 )
-from crosscast_migrate.models.tables import Fill, Maker
+from crosscast_migrate.models.tables import Fill
 
 DEFAULTS: Mapping[str, Mapping[str, Drawn]] = {
     "linear": {"weight": GLOROT, "bias": constant(0.0)},
@@ -23,9 +23,9 @@ DEFAULTS: Mapping[str, Mapping[str, Drawn]] = {
 }
 
 
-def _plain(drawn: Drawn) -> Maker:
-    """Return the maker of a class without arguments."""
-    return lambda values: None if values else drawn
+def _plain(drawn: Drawn) -> Fill:
+    """Return the row of a class without arguments."""
+    return Fill(of=lambda values: None if values else drawn)
 
 
 def _normal(values: Mapping[str, Any]) -> Drawn | None:
@@ -43,10 +43,12 @@ def _uniform(values: Mapping[str, Any]) -> Drawn | None:
     return uniform(float(values.get("max", 1.0))) if even else None
 
 
-CLASSES: Mapping[str, Maker] = {
-    "paddle.nn.initializer.Constant": lambda values: constant(float(values.get("value", 0.0))),
-    "paddle.nn.initializer.Normal": _normal,
-    "paddle.nn.initializer.TruncatedNormal": _truncated,
+CLASSES: Mapping[str, Fill] = {
+    "paddle.nn.initializer.Constant": Fill(
+        arguments=("value",), of=lambda values: constant(float(values.get("value", 0.0)))
+    ),
+    "paddle.nn.initializer.Normal": Fill(arguments=("mean", "std"), of=_normal),
+    "paddle.nn.initializer.TruncatedNormal": Fill(arguments=("mean", "std"), of=_truncated),
     "paddle.nn.initializer.XavierUniform": _plain(GLOROT),
     "paddle.nn.initializer.XavierNormal": _plain(variance_scaling(1.0, "fan_avg", "normal")),
     "paddle.nn.initializer.KaimingNormal": _plain(variance_scaling(2.0, "fan_in", "normal")),

@@ -14,7 +14,7 @@ from crosscast_migrate.models.initials import (
     uniform,
     variance_scaling,
 )
-from crosscast_migrate.models.tables import Maker
+from crosscast_migrate.models.tables import Fill
 
 DEFAULTS: Mapping[str, Mapping[str, Drawn]] = {
     "linear": {"weight": GLOROT, "bias": constant(0.0)},
@@ -42,9 +42,9 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in ("seed", "dtype")}
 
 
-def _plain(drawn: Drawn) -> Maker:
-    """Return the maker of a class without arguments but a seed."""
-    return lambda values: None if _given(values) else drawn
+def _plain(drawn: Drawn) -> Fill:
+    """Return the row of a class without arguments but a seed."""
+    return Fill(of=lambda values: None if _given(values) else drawn)
 
 
 def _normal(values: Mapping[str, Any]) -> Drawn | None:
@@ -57,7 +57,7 @@ def _truncated(values: Mapping[str, Any]) -> Drawn | None:
     return truncated_normal(float(values.get("stddev", 0.05))) if centred else None
 
 
-CLASSES: Mapping[str, Maker] = {
+CLASSES: Mapping[str, Fill] = {
     "keras.initializers.GlorotUniform": _plain(GLOROT),
     "keras.initializers.GlorotNormal": _plain(NAMES["glorot_normal"]),
     "keras.initializers.HeUniform": _plain(NAMES["he_uniform"]),
@@ -66,6 +66,6 @@ CLASSES: Mapping[str, Maker] = {
     "keras.initializers.LecunNormal": _plain(NAMES["lecun_normal"]),
     "keras.initializers.Zeros": _plain(NAMES["zeros"]),
     "keras.initializers.Ones": _plain(NAMES["ones"]),
-    "keras.initializers.RandomNormal": _normal,
-    "keras.initializers.TruncatedNormal": _truncated,
+    "keras.initializers.RandomNormal": Fill(arguments=("mean", "stddev"), of=_normal),
+    "keras.initializers.TruncatedNormal": Fill(arguments=("mean", "stddev"), of=_truncated),
 }

@@ -111,7 +111,7 @@ WRITING = ModelWriting(
         "truncated_normal": "keras.initializers.TruncatedNormal(stddev={n})",
         "constant": "keras.initializers.Constant({n})",
     },
-    pads_evenly=False,
+    pads=frozenset({"same"}),
     loss=LossWriting(
         imported="import tensorflow as tf",
         signature="def own_losses(model, batch, training):",

@@ -115,6 +115,7 @@ LAYERS: Mapping[str, Reading] = {
             Argument("bias", "shift", True),
             *_PLACE,
         ),
+        {"bias_needs_weight": True},
     ),
     "Embedding": Reading(
         "embedding",

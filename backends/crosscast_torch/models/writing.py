@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosscast_migrate.models.network import Settings
+from crosscast_migrate.models.network import Settings, UnreadableError
 from crosscast_migrate.models.rows import ARITHMETIC
 from crosscast_migrate.models.tables import LossWriting, ModelWriting
 
 
 def _gelu(settings: Settings) -> Mapping[str, str]:
     return {"approximate": '"tanh"' if settings["tanh"] else '"none"'}
+
+
+def _layer_norm(settings: Settings) -> Mapping[str, str]:
+    if settings["shift"] and not settings["affine"]:
+        raise UnreadableError("PyTorch has no normalization with a bias and no weight")
+    # Without weights there is no bias to be left out.
+    return {} if settings["affine"] else {"shift": "True"}
 
 
 WRITING = ModelWriting(
@@ -94,7 +101,7 @@ WRITING = ModelWriting(
         "global_max": "{0}.amax({image}, keepdim={keepdims})",
         "zero_pad": "F.pad({0}, {flat_pairs}, value={value})",
     },
-    values={"gelu": _gelu},
+    values={"gelu": _gelu, "layer_norm": _layer_norm},
     initials={
         "uniform": "nn.init.uniform_({w}, -{n}, {n})",
         "normal": "nn.init.normal_({w}, std={n})",

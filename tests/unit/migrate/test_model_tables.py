@@ -13,6 +13,7 @@ from crosscast_migrate.models.initials import constant, truncated_normal, varian
 from crosscast_migrate.models.network import Settings, UnreadableError
 from crosscast_migrate.models.rows import Argument, Reading, ignored
 from crosscast_migrate.models.tables import (
+    Fill,
     ModelReading,
     ModelTables,
     ModelWriting,
@@ -73,8 +74,8 @@ NNX = ModelTables(
         methods={"reshape": Reading("reshape", (Argument("shape", "shape"),))},
         forward="__call__",
         initializers={
-            "flax.nnx.initializers.truncated_normal": lambda given: truncated_normal(
-                given.get("stddev", 0.01)
+            "flax.nnx.initializers.truncated_normal": Fill(
+                of=lambda given: truncated_normal(given.get("stddev", 0.01))
             )
         },
     ),

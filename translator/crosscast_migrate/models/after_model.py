@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.trainstep.events import TrainingStep
 
-_SAME = frozenset({"float", "to", "cast", "cpu", "cuda", "contiguous", "as_tensor", "to_tensor"})
+_SAME = frozenset(
+    {"float", "to", "astype", "cast", "cpu", "cuda", "contiguous", "as_tensor", "to_tensor"}
+)
 """Functions and methods that change no number but by its type."""
 _MOST = 8
 """Computations of an output, one after the other."""
@@ -130,8 +132,30 @@ def computed_after(
         return None
     match statement.targets:
         case [ast.Name(id=output)]:
-            return _between(output, statement, module, _differentiated(steps))
+            results = _returned(call, module, steps)
+            names = {name for result in results for name in names_in(result)}
+            return _between(output, statement, module, _differentiated(steps) | names, results)
     return None
+
+
+def _returned(
+    call: ast.Call, module: Module, steps: Sequence[TrainingStep]
+) -> tuple[ast.expr, ...]:
+    """Return what a function around the call returns first: the loss, if it makes no step."""
+    function = module.enclosing(call, ast.FunctionDef, ast.AsyncFunctionDef)
+    scope = module.scopes.get(function) if function is not None else None
+    inside = set(walk(function)) if function is not None else set()
+    if scope is None or any(e.node in inside for step in steps for e in step.of("backward")):
+        return ()
+    firsts = (_first(node.value) for node in scope.returns if node.value is not None)
+    return tuple(value for value in firsts if not isinstance(value, ast.Dict))
+
+
+def _first(value: ast.expr | None) -> ast.expr:
+    """Return the first of several results, or the only one."""
+    if isinstance(value, ast.Tuple) and value.elts:
+        return value.elts[0]
+    return value or ast.Constant(value=None)
 
 
 def _differentiated(steps: Sequence[TrainingStep]) -> set[str]:
@@ -141,9 +165,21 @@ def _differentiated(steps: Sequence[TrainingStep]) -> set[str]:
 
 
 def _between(
-    output: str, made: ast.Assign, module: Module, losses: set[str]
+    output: str,
+    made: ast.Assign,
+    module: Module,
+    losses: set[str],
+    results: Sequence[ast.expr],
 ) -> ast.expr | ast.stmt | None:
-    """Return the first computation of an output that a loss takes under a name."""
+    """Return the first computation of an output that a loss takes under a name.
+
+    Args:
+        output: the name that holds what the model returns.
+        made: the statement that assigns it.
+        module: of the statement.
+        losses: names that a backward pass or a result is computed of.
+        results: what the function around returns, if that is the loss.
+    """
     plain, computed = {output}, dict[str, ast.expr | ast.stmt]()
     for statement in _following(made, module):
         match statement:
@@ -159,6 +195,8 @@ def _between(
                     computed[name] = computation
                 elif name in plain:
                     return None  # it is something else from here on
+            case ast.Return(value=value) if _first(value) in results:
+                return _of_names(_first(value), module, plain, computed)
             case ast.Expr(value=value):
                 computation = _of_names(value, module, set(), computed)
                 if computation is not None and names_in(value) & losses:

@@ -19,6 +19,7 @@ from crosscast_migrate.models.objects import (
     Library,
     ModuleObject,
     Opaque,
+    Partial,
     SequenceObject,
     Tensor,
     Training,
@@ -140,6 +141,9 @@ def called(
             return forward(machine, callee, given, named, span)
         case Library(name=name):
             return _of_library(machine, name, given, named, node, frame)
+        case Partial(of=function):
+            values = [*callee.given, *given]
+            return called(machine, function, values, {**callee.named, **named}, node, frame)
     return machine.unknown(node, frame)
 
 
@@ -169,6 +173,13 @@ def forward(
                 if method is not None:
                     return machine.run_function(method, [held, *given], named)
             raise UnreadableError(f"{scope.qualname} has no {machine.tables.forward}", span)
+        case Closure():
+            return machine.run_function(held, given, named)
+        case Library(name=name) if name in machine.tables.functions:
+            return of_row(machine, machine.tables.functions[name], given, named, span)
+        case Partial(of=function):
+            values = [*held.given, *given]
+            return forward(machine, function, values, {**held.named, **named}, span)
     if isinstance(held, Opaque):
         raise UnreadableError(held.text, held.span)
     raise UnreadableError("this call is not carried", span)
@@ -186,6 +197,8 @@ def _of_layer(
     if not inputs or not all(isinstance(each, Tensor) for each in inputs):
         raise UnreadableError("a layer gets something that is no value of the model", span)
     for name, value in named.items():
+        if name in machine.tables.random_numbers:
+            continue
         if name != "training" or not isinstance(value, Training | Opaque | bool | None):
             raise UnreadableError(f"{name} of the call of a layer is not carried", span)
         if layer.reading.kind in ("dropout", "batch_norm") and value not in (None, Training()):
@@ -296,9 +309,7 @@ def _filled(
     """Record what a weight is filled with."""
     word = name.rpartition(".")[2]
     row = machine.tables.fills.get(word)
-    values = dict(zip(row.arguments if row is not None else (), given, strict=False)) | dict(named)
-    certain = not any(isinstance(value, Opaque) for value in values.values())
-    weight.layer.drawn[weight.name] = row.of(values) if row is not None and certain else None
+    weight.layer.drawn[weight.name] = row.drawn(given, named) if row is not None else None
     return weight
 
 
@@ -325,6 +336,8 @@ def _of_library(
         begun = given[0] if given else {}
         if isinstance(begun, dict | list | tuple):
             return dict(begun, **named)
+    if name == "functools.partial" and given and isinstance(given[0], Library):
+        return Partial(given[0], given[1:], named)
     known = known_model(machine.graph.source, name, given, named, span)
     if known is not None:
         return known
@@ -351,8 +364,8 @@ def _of_library(
         return None
     if name in tables.functions:
         return of_row(machine, tables.functions[name], given, named, span)
-    maker = tables.initializers.get(name) if not given else None
-    drawn = maker(named) if maker is not None else None
+    maker = tables.initializers.get(name)
+    drawn = maker.drawn(given, named) if maker is not None else None
     if drawn is not None:
         return Initializer(drawn)
     if name in tables.weight_options:

@@ -15,9 +15,11 @@ from crosscast_migrate.models.objects import (
     Library,
     ModuleObject,
     Opaque,
+    Partial,
     SequenceObject,
     Tensor,
 )
+from crosscast_reading.pysource.machine.frames import Closure
 
 if TYPE_CHECKING:
     from crosscast_migrate.models.machine import ModelMachine
@@ -44,7 +46,8 @@ def made(
         parts = list(parts[0])
     pairs = [part if _is_pair(part) else (str(n), part) for n, part in enumerate(parts)]
     for _, part in pairs:
-        if not isinstance(part, (*MODULES, Tensor, ModuleObject)):
+        computes = isinstance(part, Library) and part.name in machine.tables.functions
+        if not computes and not isinstance(part, (*MODULES, Tensor, Closure, Partial)):
             raise UnreadableError("a part of a Sequential is no layer of the table", span)
     return SequenceObject(list(pairs), is_model)
 

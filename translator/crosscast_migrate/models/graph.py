@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crosscast_migrate.models import initials
+from crosscast_migrate.models.initials import Drawn, constant
 from crosscast_migrate.models.network import (
     Initial,
     Layer,
@@ -14,7 +15,7 @@ from crosscast_migrate.models.network import (
     Step,
     UnreadableError,
 )
-from crosscast_migrate.models.objects import Initializer, LayerObject, Opaque, Tensor
+from crosscast_migrate.models.objects import Initializer, LayerObject, Library, Opaque, Tensor
 from crosscast_migrate.models.settings import normalized
 from crosscast_migrate.models.shapes import completed, inferred
 from crosscast_migrate.models.tables import ModelTables
@@ -23,6 +24,9 @@ KEPT = frozenset(
     {"linear", "conv", "batch_norm", "layer_norm", "embedding", "dropout", "known_model"}
 )
 """Kinds that become a layer of the migrated model; all others become operations."""
+NORMS = frozenset({"batch_norm", "layer_norm"})
+_OF_NORMS: Mapping[str, Drawn] = {"weight": constant(1.0), "bias": constant(0.0)}
+"""What normalizations start from, whatever the framework is."""
 _UNNEEDED = frozenset({"identity"})
 _VIEWS = frozenset({"flatten", "reshape", "permute", "unsqueeze", "squeeze", "part"})
 """Operations whose results share the memory of their input."""
@@ -71,6 +75,8 @@ class Graph:
     def apply_layer(self, layer: LayerObject, inputs: Sequence[Tensor]) -> Tensor:
         """Add the step of a layer of the library."""
         kind = layer.reading.kind
+        if layer.reading.note:
+            self.note(layer.reading.note)
         settings = normalized(kind, layer.settings, layer.span)
         training = settings.pop("training", None)
         if training is False and kind == "dropout":
@@ -150,22 +156,27 @@ class Graph:
         initial: dict[str, Initial | None] = {}
         reading = self.source.reading
         named = reading.initializer_names if reading is not None else {}
-        defaults = self.source.initials.get(kind, {})
+        defaults = _OF_NORMS if kind in NORMS else self.source.initials.get(kind, {})
         for name, default in defaults.items():
-            if name == "bias" and not settings.get("bias", True):
+            if not _has(name, kind, settings):
                 continue
             source = made.drawn.get(name, given[name]) if name in made.drawn else given[name]
             maker = source.of if isinstance(source, Initializer) else source
             if maker in (None, True, False) and name not in made.drawn:
                 maker = default
-            if isinstance(maker, str):
-                maker = named.get(maker)
+            if isinstance(maker, str | Library):
+                maker = named.get(maker.name if isinstance(maker, Library) else maker)
             if maker is None or isinstance(maker, Opaque) or not callable(maker):
                 initial[name] = None
                 self.note(f"what the {name} of {made.name} starts from is not carried")
                 continue
             initial[name] = maker(initials.fans(kind, settings))
-        if kind in ("batch_norm", "layer_norm") and made.drawn:
-            for name, drawn in made.drawn.items():
-                initial[name] = drawn((1.0, 1.0)) if drawn is not None else None
         return Layer(made.name, kind, settings, initial)
+
+
+def _has(name: str, kind: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a layer has its `weight` or its `bias`."""
+    if kind in NORMS:
+        affine = settings["affine"]
+        return bool(affine if name == "weight" else settings.get("shift", affine))
+    return name == "weight" or bool(settings.get("bias", True))

@@ -9,10 +9,10 @@ from typing import Any
 from crosscast.emit.render import py_literal
 from crosscast_migrate.models import initials, known_models
 from crosscast_migrate.models.code_lines import long, wrapped
+from crosscast_migrate.models.graph import NORMS
 from crosscast_migrate.models.network import Initial, Layer, Network, UnreadableError
 from crosscast_migrate.models.tables import ModelTables, ModelWriting
 
-_NORMS = frozenset({"batch_norm", "layer_norm"})
 _ONE_ARGUMENT = {
     "weight_or_affine": ("weight", "affine"),
     "bias_or_shift": ("b", "shift", "affine"),
@@ -87,7 +87,7 @@ class LayerCode:
                 raise UnreadableError(f"{self.tables.title} has no initial {name} of {layer.kind}")
         if settings.get("bias") is False:
             values["b"] = self.writing.no_bias
-        if layer.kind in _NORMS:
+        if layer.kind in NORMS:
             values["weight_or_affine"] = values["weight"] or values["affine"]
             values["bias_or_shift"] = values["b"] or values.get("shift", values["affine"])
         if layer.kind == "batch_norm":
@@ -140,7 +140,7 @@ class LayerCode:
         )
 
     def _is_default(self, layer: Layer, name: str, initial: Initial) -> bool:
-        if layer.kind in _NORMS:
+        if layer.kind in NORMS:
             return initial == Initial("constant", 1.0 if name == "weight" else 0.0)
         default = self.tables.initials.get(layer.kind, {}).get(name)
         if default is None:
@@ -178,7 +178,7 @@ def printed(settings: Mapping[str, Any], writing: ModelWriting) -> dict[str, Any
             case tuple() if name == "padding":
                 sizes = tuple(low for low, _ in value)
                 values[name] = py_literal(sizes[0] if len(set(sizes)) == 1 else sizes)
-                if not writing.pads_evenly:
+                if "even" not in writing.pads:
                     values[name] = "valid"
             case tuple() if name == "pairs":
                 values |= _pairs(value, settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,15 @@ class Library:
     """A function or class of a library."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A `functools.partial` of a function of a library."""
+
+    of: Library
+    given: Sequence[Any] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from crosscast_migrate.models.network import Network, Shape, Step, UnreadableError
+from crosscast_migrate.models.tables import Pads
 
 Pairs = tuple[tuple[int, int], ...]
 
 
-def with_padding(network: Network, *, symmetric: bool) -> Network:
+def with_padding(network: Network, pads: Collection[Pads]) -> Network:
     """Return a model whose layers have the padding that a target can express.
 
     Args:
         network: the model, in the layout of the target.
-        symmetric: whether layers pad all sides by the same number; otherwise they do not pad, or
-            pad as Keras' "same".
+        pads: how its layers can pad.
 
     Raises:
         UnreadableError: padding depends on the size of the image, which is not known.
@@ -31,7 +31,7 @@ def with_padding(network: Network, *, symmetric: bool) -> Network:
             steps.append(step)
             continue
         kind = network.kind_of(step)
-        outside, inside = _split(kind, settings, _image(network, step), symmetric=symmetric)
+        outside, inside = _split(kind, settings, _image(network, step), pads)
         settings["padding"] = inside
         if step.layer:
             if outside and _uses(network, step.layer) > 1:
@@ -59,21 +59,21 @@ def _image(network: Network, step: Step) -> Sequence[int | None]:
 
 
 def _split(
-    kind: str, settings: dict[str, Any], image: Sequence[int | None], *, symmetric: bool
+    kind: str, settings: dict[str, Any], image: Sequence[int | None], pads: Collection[Pads]
 ) -> tuple[Pairs, Any]:
     """Return the padding of a step before a layer (empty for none), and that of the layer."""
     given = settings["padding"]
     none: Pairs = tuple((0, 0) for _ in settings["kernel"])
-    if not symmetric and given in ("same", none):
+    if given == "same" and "same" in pads:
         return (), given
     pairs = _of_same(settings, image) if given == "same" else given
     if pairs == none:
         return (), none
     even = all(low == high for low, high in pairs)
     counts = kind != "avg_pool" or settings["counts_padding"]
-    if even and symmetric:
+    if "uneven" in pads or (even and "even" in pads):
         return (), pairs
-    if not symmetric and kind == "conv" and _is_same(settings, pairs):
+    if "same" in pads and kind == "conv" and _is_same(settings, pairs):
         return (), "same"
     if not counts:
         raise UnreadableError("padding that an average does not count")
@@ -95,7 +95,7 @@ def _of_same(settings: dict[str, Any], image: Sequence[int | None]) -> Pairs:
     pairs = []
     for axis, window in enumerate(_windows(settings)):
         stride, size = settings["stride"][axis], image[axis]
-        if stride == 1:
+        if stride == 1 or window == 1:  # a window of one never reaches beyond the image
             whole = window - 1
         elif size is None:
             raise UnreadableError("padding 'same' with a stride depends on the size of the image")

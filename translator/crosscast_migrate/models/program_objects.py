@@ -23,6 +23,7 @@ from crosscast_migrate.models.tables import ModelReading
 from crosscast_reading.pysource.machine.frames import Closure, Variables
 from crosscast_reading.pysource.machine.machine import Machine
 from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.programs.meaning import meanings_of
 from crosscast_reading.pysource.values.budget import Budget
 from crosscast_reading.pysource.values.value import Instance, Known, Symbol, Value
 from crosscast_reading.readers.python.library_calls import canonical
@@ -63,13 +64,24 @@ class ProgramObjects(Machine):
             case Known(value=content):
                 return self._content(content, node, module)
             case Symbol(name=name):
-                return self.named_object(name, node, module)
+                return self._partial(node, module) or self.named_object(name, node, module)
             case Instance(call=None):  # `self`, of an object whose creation is not seen
                 return self.opaque(node, module)
             case Instance(call=made):
                 return self._instance(made)  # type: ignore[arg-type]
         name = module.resolve(node)
         return self.named_object(name, node, module) if name else self.opaque(node, module)
+
+    def _partial(self, node: ast.expr, module: Module) -> Any:
+        """Return what a name is that holds a `functools.partial`; None for any other one."""
+        meanings = meanings_of(node, module)
+        made = {meaning.partial[-1]: meaning.module for meaning in meanings if meaning.partial}
+        if not made:
+            return None
+        (call, where), *others = made.items()
+        if others or len(meanings) > 1 or where is None:
+            return self.opaque(node, module)
+        return self.value(call, Variables(where))
 
     def _content(self, content: Any, node: ast.expr, module: Module) -> Any:
         match content:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from crosscast_migrate.models.objects import (
 from crosscast_migrate.models.pruning import pruned
 from crosscast_migrate.models.scripts import run_before
 from crosscast_migrate.models.tables import ModelReading, ModelTables
+from crosscast_migrate.models.uses import Place, Use, uses_of
 from crosscast_reading.pysource.machine.frames import Variables
 from crosscast_reading.pysource.names.containers import chase
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
     from crosscast_reading.trainstep.events import TrainingStep
 
-Place = tuple[ast.expr, "Module"]
 After = tuple[Sequence[Computed], "Module"]
 """What a training step computes of the outputs."""
 
@@ -62,12 +62,12 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         raise UnreadableError("models of this framework are not read")
     failures: list[UnreadableError] = []
     networks: list[Network] = []
-    for use in _uses(program, steps):
-        where, after = use[1], _computed(use, steps)
-        for node, module in _sources(*use):
+    for use in uses_of(program, steps, tables.reading):
+        after = _computed(use, steps)
+        for node, module in _sources(*use.held):
             try:
-                network = _read(program, tables, tables.reading, (node, module), (after, where))
-                networks.append(_as_used(network, use))
+                made = _read(program, tables, tables.reading, (node, module), (after, use.module))
+                networks.append(_as_used(made, use, tables.reading))
             except UnreadableError as error:
                 failures.append(error)
                 break
@@ -79,33 +79,32 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
     raise next(iter(telling or failures), UnreadableError("where the model is created is not seen"))
 
 
-def takes_labels_as_rows(program: Program, steps: Sequence[TrainingStep]) -> bool:
+def takes_labels_as_rows(program: Program, steps: Sequence[TrainingStep], framework: str) -> bool:
     """Whether the loss of a step takes every label as a row: `outputs.view(-1, classes)`."""
-    after = ((use[1], _computed(use, steps)) for use in _uses(program, steps))
+    tables = model_tables().get(framework)
+    reading = tables.reading if tables is not None else None
+    uses = uses_of(program, steps, reading or ModelReading(package="", layers={}, functions={}))
+    after = ((use.module, _computed(use, steps)) for use in uses)
     return any(computed and joins_rows(computed[-1], where) for where, computed in after)
 
 
-def _computed(use: Place, steps: Sequence[TrainingStep]) -> tuple[Computed, ...]:
+def _computed(use: Use, steps: Sequence[TrainingStep]) -> tuple[Computed, ...]:
     """Return the computations of a step on the outputs where it uses a model."""
-    function, module = use
-    call = module.parent(function)
-    is_call = isinstance(call, ast.Call) and call.func is function
-    return computations(call, module, steps) if isinstance(call, ast.Call) and is_call else ()
+    return computations(use.call, use.module, steps) if use.call is not None else ()
 
 
-def _as_used(network: Network, use: Place) -> Network:
+def _as_used(network: Network, use: Use, reading: ModelReading) -> Network:
     """Return a model, if the step calls it as it was read.
 
     Raises:
         UnreadableError: the step passes more than the model was read with.
     """
-    function, module = use
-    call = module.parent(function)
-    if not isinstance(call, ast.Call) or call.func is not function:
+    call, module = use.call, use.module
+    if call is None:
         return network
     given = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
-    words = [keyword.arg for keyword in call.keywords if keyword.arg not in (None, "training")]
-    if len(given) > len(network.inputs) or not set(words) <= set(network.inputs):
+    words = {keyword.arg for keyword in call.keywords} - {None, "training"}
+    if len(given) > len(network.inputs) or words - {*network.inputs} - reading.random_numbers:
         text = module.text(call)[:60]
         raise UnreadableError(f"{text} passes more than the model was read with", module.span(call))
     return network
@@ -113,21 +112,6 @@ def _as_used(network: Network, use: Place) -> Network:
 
 def _computes(network: Network) -> object:
     return network.steps, network.layers, network.output, network.is_flat
-
-
-def _uses(program: Program, steps: Sequence[TrainingStep]) -> Iterator[Place]:
-    """Yield the expressions that the steps call as their model, or that Keras compiles and fits."""
-    seen: set[tuple[str, int]] = set()
-    for step in steps:
-        for event in step.events:
-            if event.kind == "forward" and isinstance(event.node, ast.Call):
-                place = (event.span.file, event.span.line)
-                if place not in seen:
-                    seen.add(place)
-                    yield event.node.func, event.module
-    for call in program.calls():
-        if call.method in ("compile", "fit") and call.receiver is not None:
-            yield call.receiver, call.module
 
 
 def _sources(node: ast.expr, module: Module) -> list[Place]:
@@ -206,7 +190,7 @@ def _network(machine: ModelMachine, held: Any, after: After) -> Network:
             if method is None:
                 raise UnreadableError(f"{scope.qualname} has no {machine.tables.forward}")
             assert isinstance(method.node, ast.FunctionDef | ast.AsyncFunctionDef)
-            names, named = _parameters(method.node)
+            names, named = _parameters(method.node, machine.tables)
             values = [graph.value() for _ in names]
             returned = forward(machine, held, values, named, None)
             title = scope.qualname.rpartition(".")[2]
@@ -251,12 +235,15 @@ def _start(machine: ModelMachine, held: Any) -> tuple[Tensor, Any]:
     return machine.graph.value(shape), held
 
 
-def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[list[str], dict[str, Any]]:
+def _parameters(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, reading: ModelReading
+) -> tuple[list[str], dict[str, Any]]:
     """Return the inputs of a forward pass, and the values of its other parameters."""
     args = node.args
     names = [parameter.arg for parameter in (*args.posonlyargs, *args.args)][1:]
     required = len(names) - len(args.defaults)
-    inputs = [name for place, name in enumerate(names) if place < required and name != "training"]
+    others = {"training", *reading.random_numbers}
+    inputs = [name for place, name in enumerate(names) if place < required and name not in others]
     named = {name: Training() for name in names if name == "training"}
     if args.vararg is not None or not inputs:
         raise UnreadableError("the inputs of the model are not known")

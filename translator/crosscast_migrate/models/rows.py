@@ -34,6 +34,8 @@ class Reading:
     """Settings that the name implies."""
     inputs: int = 1
     """Of a function: number of tensors before the arguments; 0 for one argument that is a list."""
+    note: str = ""
+    """What of it no other framework has, as a part of a sentence; told where it is carried."""
 
 
 def complement(value: float) -> float:

@@ -77,11 +77,26 @@ def normalized(kind: str, settings: dict[str, Any], span: Span | None) -> dict[s
         settings["pairs"] = _pairs(settings["pairs"], span)
     if kind == "layer_norm" and isinstance(settings["shape"], int):
         settings["shape"] = (settings["shape"],)
+    if kind in ("batch_norm", "layer_norm"):
+        _with_weights(kind, settings, span)
     if kind in ("mean", "sum"):
         settings["axis"] = _axes(settings["axis"], span)
     if kind in ("softmax", "log_softmax") and settings["axis"] is None:
         raise UnreadableError("softmax without an axis depends on the number of dimensions", span)
     return settings
+
+
+def _with_weights(kind: str, settings: dict[str, Any], span: Span | None) -> None:
+    """Put down which weights a normalization has: `affine` for its weight, `shift` for its bias."""
+    affine = settings["affine"] and settings.get("weight_initial") is not False
+    shift = settings.get("shift", settings["affine"]) and settings.get("bias_initial") is not False
+    if settings.pop("bias_needs_weight", False):
+        shift = shift and affine
+    settings["affine"] = affine
+    if kind == "layer_norm":
+        settings["shift"] = shift
+    elif settings.pop("shift", shift) != affine or shift != affine:
+        raise UnreadableError("a batch normalization with either a weight or a bias", span)
 
 
 def sizes(value: Any, rank: int, span: Span | None) -> tuple[int, ...]:
@@ -103,7 +118,16 @@ def _padding(value: Any, kernel: tuple[int, ...], span: Span | None) -> Any:
             return tuple((0, 0) for _ in kernel)
         case str():
             raise UnreadableError(f"padding {value!r} is not carried", span)
+    match value:
+        case list() | tuple() if len(value) == len(kernel) and all(map(_is_pair, value)):
+            return tuple((low, high) for low, high in value)
     return tuple((size, size) for size in sizes(value, len(kernel), span))
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether something is what stands before and behind an axis."""
+    is_two = isinstance(value, list | tuple) and len(value) == 2
+    return is_two and all(isinstance(size, int) for size in value)
 
 
 def _pairs(value: Any, span: Span | None) -> tuple[tuple[int, int], ...]:

@@ -6,25 +6,39 @@ package. A kind of layer or operation, and its settings, have one meaning for al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 from crosscast_migrate.models.initials import Drawn
 from crosscast_migrate.models.network import Channels, Settings
+from crosscast_migrate.models.objects import Library, Opaque
 from crosscast_migrate.models.rows import Reading
 
+Pads = Literal["even", "uneven", "same"]
+"""Both sides of an axis by one number, each side by its own, and as Keras' "same"."""
 Maker = Callable[[Mapping[str, Any]], Drawn | None]
 """From the arguments of an initializer to what it draws; None for something that is not carried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
-    """A function or method that fills a weight in place."""
+    """A function or method that fills a weight in place, or one that returns an initializer."""
 
     arguments: tuple[str, ...] = ()
-    """Its parameters behind the weight."""
+    """Its parameters behind the weight; of an initializer those that are given by place."""
     of: Maker
+
+    def drawn(self, given: Sequence[Any], named: Mapping[str, Any]) -> Drawn | None:
+        """Return what a weight is drawn from by a call; None where that is not known."""
+        values = dict(zip(self.arguments, given, strict=False)) | dict(named)
+        unknown = any(isinstance(value, Opaque | Library) for value in values.values())
+        if unknown or len(given) > len(self.arguments):
+            return None
+        try:
+            return self.of(values)
+        except (KeyError, TypeError, ValueError):  # the library would refuse the call, too
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +67,10 @@ class ModelReading:
     """The method of the user's class that computes the outputs."""
     train_selects: bool = True
     """Whether the method `train` of a model selects how its layers compute."""
+    random_numbers: frozenset[str] = frozenset()
+    """Parameters by which models and layers are given random numbers."""
+    differentiates: frozenset[str] = frozenset()
+    """Functions that return the derivative of a function, whose first parameter is the model."""
     adds_in_place: bool = False
     """Whether `x += y` changes x, and with it all that shares its memory."""
     models: frozenset[str] = frozenset()
@@ -64,10 +82,10 @@ class ModelReading:
     """Functions that return the model, as `wrappers` do, and the optimizer."""
     activations: Mapping[str, Reading] = field(default_factory=dict)
     """What layers take as their activation."""
-    initializers: Mapping[str, Maker] = field(default_factory=dict)
-    """Classes of initializers."""
+    initializers: Mapping[str, Fill] = field(default_factory=dict)
+    """Classes of initializers, and functions that return one."""
     initializer_names: Mapping[str, Drawn] = field(default_factory=dict)
-    """Texts that layers take as an initializer."""
+    """Texts and names of functions that layers take as an initializer."""
     fills: Mapping[str, Fill] = field(default_factory=dict)
     """By the last part of the name of the function or the method."""
     fill_package: str = ""
@@ -105,6 +123,8 @@ class ModelWriting:
 
     imports: tuple[str, ...]
     """Lines; names that are not used are left out."""
+    helpers: Mapping[str, str] = field(default_factory=dict)
+    """Name of a function that pieces of code call, to its text; it is written where it is used."""
     base: str
     """Class of the user's models."""
     signature: str
@@ -121,6 +141,8 @@ class ModelWriting:
     """Lines before the layers."""
     constructor_end: tuple[str, ...] = ()
     """Statements behind the layers."""
+    factory: str = ""
+    """Parameters of `build_model`."""
     created: str = "{name}()"
     """Expression: a model with fresh weights."""
     layers: Mapping[str, tuple[str, ...]]
@@ -131,16 +153,16 @@ class ModelWriting:
     operations: Mapping[str, str]
     """Kind to an expression; `{0}` and `{1}` are its inputs."""
     values: Mapping[str, Callable[[Settings], Mapping[str, str]]] = field(default_factory=dict)
-    """Kind to more values that its row has in braces; raises `UnreadableError` for settings that
-    the framework does not have."""
+    """Kind to more values that its row has in braces, with `{0}` for the input of an operation;
+    raises `UnreadableError` for settings that the framework does not have."""
     initials: Mapping[str, str] = field(default_factory=dict)
     """Distribution to an initializer, or to a statement that fills the weight `{w}`."""
     fills: bool = False
     """Whether `initials` are statements behind the layer, and no arguments of it."""
     no_bias: str = ""
     """The initializer of the bias of a layer that has none; empty if an argument says that."""
-    pads_evenly: bool = True
-    """Whether layers pad all sides by any one number; otherwise they have "same" and "valid"."""
+    pads: frozenset[Pads] = frozenset({"even"})
+    """How layers can pad an image; what they cannot say becomes a step of its own."""
     pads_half: bool = False
     """Whether a pool pads by half of its window at most."""
     loss: LossWriting | None = None

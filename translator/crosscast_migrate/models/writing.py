@@ -36,7 +36,7 @@ def written(network: Network, backend: str) -> str:
     if tables is None or tables.writing is None:
         raise UnreadableError("models are not written for this framework")
     ready = with_channels(network, tables.channels)
-    ready = with_padding(ready, symmetric=tables.writing.pads_evenly)
+    ready = with_padding(ready, tables.writing.pads)
     if tables.writing.pads_half:
         _check_pools(ready)
     code = [
@@ -59,16 +59,20 @@ def _check_pools(network: Network) -> None:
 def _lines(network: Network, writing: ModelWriting, code: Sequence[str]) -> Iterator[str]:
     yield '"""Your model, migrated. train.py imports build_model from here."""'
     yield ""
-    whole = "\n".join([writing.base, *code])
+    body = "\n".join(code)
+    helpers = [text for name, text in writing.helpers.items() if f"{name}(" in body]
+    whole = "\n".join([writing.base, body, *helpers])
     for line in writing.imports:
         yield from _import(line, whole)
+    for text in helpers:
+        yield from ("", "", text)
     yield from ("", "", f"class {_class(network)}({writing.base}):")
     named = network.title != "Model"
     source = f"`{network.title}` of the source" if named else "The source's model"
     yield f'    """{source}, layer by layer."""'
     yield ""
     yield from code
-    yield from ("", "", f"def build_model() -> {writing.base}:")
+    yield from ("", "", f"def build_model({writing.factory}) -> {writing.base}:")
     yield '    """Return the model with fresh weights."""'
     yield f"    return {writing.created.format(name=_class(network))}"
 
@@ -146,7 +150,8 @@ def _step(network: Network, step: Step, inputs: Sequence[str], writing: ModelWri
     if step.kind == "reshape" and not values["shape"]:
         raise UnreadableError("a shape with two sizes that are not known")
     if step.kind in writing.values:
-        values |= writing.values[step.kind](settings)
+        more = writing.values[step.kind](settings)
+        values |= {name: text.format(*inputs) for name, text in more.items()}
     return template.format(*inputs, **values)
 
 

@@ -1,0 +1,46 @@
+"""How models of Flax NNX are read and written, for migrations across frameworks."""
+
+from __future__ import annotations
+
+from crosscast_jax.models.initial_values import DEFAULTS, INITIALIZERS, NAMES
+from crosscast_jax.models.layers import FUNCTIONS, LAYERS, METHODS
+from crosscast_jax.models.writing import WRITING
+from crosscast_migrate.models.tables import ModelReading, ModelTables, ScriptReading
+
+MODELS = ModelTables(
+    backend="jax",
+    title="Flax NNX",
+    channels="last",
+    initials=DEFAULTS,
+    reading=ModelReading(
+        package="flax.nnx",
+        layers=LAYERS,
+        functions=FUNCTIONS,
+        methods=METHODS,
+        tensor_names=("x", "a", "arr", "inputs", "x1", "x2"),
+        list_names=("arrays",),
+        function_packages=frozenset({"jax.numpy", "jax.nn", "flax.nnx"}),
+        sequential=frozenset({"flax.nnx.Sequential"}),
+        lists=frozenset({"flax.nnx.List"}),
+        dicts=frozenset({"flax.nnx.Dict"}),
+        forward="__call__",
+        random_numbers=frozenset({"rngs"}),
+        differentiates=frozenset(
+            {"jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad"}
+        ),
+        initializers=INITIALIZERS,
+        initializer_names=NAMES,
+    ),
+    writing=WRITING,
+    script=ScriptReading(
+        left_behind={
+            "pretrained or saved weights": r"(?:flax\.training\.checkpoints|orbax\.checkpoint)"
+            r"\.(?:\w+\.)*restore\w*|flax\.serialization\.(?:from_bytes|msgpack_restore)",
+            "checkpoints": r"flax\.training\.checkpoints\.save_\w+|orbax\.checkpoint\.\w*Checkpoint\w*"
+            r"|flax\.serialization\.(?:to_bytes|msgpack_serialize)",
+            "metrics": r"flax\.nnx\.(?:MultiMetric|metrics\.\w+)|clu\.metrics\.\w+",
+            "logging": r"clu\.metric_writers\.\w+",
+            "preparation of the data": r"tensorflow_datasets\.\w+|grain\.(?:\w+\.)*\w+",
+        },
+    ),
+)

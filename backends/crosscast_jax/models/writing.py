@@ -1,0 +1,202 @@
+"""How models are written with Flax NNX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crosscast_migrate.models.network import Settings, UnreadableError
+from crosscast_migrate.models.rows import ARITHMETIC
+from crosscast_migrate.models.tables import LossWriting, ModelWriting
+
+
+def _window(settings: Settings) -> Mapping[str, str]:
+    """Return the sizes of a window that moves over an image: Flax takes tuples."""
+    return {
+        "kernel": repr(tuple(settings["kernel"])),
+        "strides": repr(tuple(settings["stride"])),
+        "padding": _padding(settings["padding"]),
+    }
+
+
+def _padding(padding: str | tuple[tuple[int, int], ...]) -> str:
+    """Return `padding=` of a layer, which is "SAME" by default and must always be said."""
+    if isinstance(padding, str):
+        return f'"{padding.upper()}"'
+    sizes = {size for pair in padding for size in pair}
+    return '"VALID"' if sizes == {0} else repr(padding)
+
+
+def _convolution(settings: Settings) -> Mapping[str, str]:
+    values = dict(_window(settings))
+    sizes = {size for pair in settings["padding"] for size in pair}
+    if not isinstance(settings["padding"], str) and len(sizes) == 1 and sizes != {0}:
+        values["padding"] = repr(sizes.pop())
+    return values
+
+
+def _average(settings: Settings) -> Mapping[str, str]:
+    values = dict(_window(settings))
+    counts = settings["counts_padding"] or values["padding"] == '"VALID"'
+    return {**values, "counted": "" if counts else ", count_include_pad=False"}
+
+
+def _batch_norm(settings: Settings) -> Mapping[str, str]:
+    """Return `axis=` in the form that may be left out, where the number of axes is known."""
+    rank = settings["rank"]
+    return {"axis": "-1"} if rank and settings["axis"] == rank + 1 else {}
+
+
+def _layer_norm(settings: Settings) -> Mapping[str, str]:
+    if len(settings["shape"]) > 1:
+        raise UnreadableError("Flax NNX has no weights for a normalization over several axes")
+    return {}
+
+
+def _flatten(settings: Settings) -> Mapping[str, str]:
+    """Return the sizes that stay before and behind the axes that are joined."""
+    start, end = settings["start"], settings["end"]
+    before = "{0}.shape[0]" if start == 1 else f"*{{0}}.shape[:{start}]"
+    return {"before": before, "behind": "" if end == -1 else f", *{{0}}.shape[{end + 1}:]"}
+
+
+_UNIFORM = '''def uniform(bound: float) -> jax.nn.initializers.Initializer:
+    """Numbers from -bound to bound; nnx.initializers.uniform begins at 0."""
+
+    def draw(
+        key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype = jnp.float32
+    ) -> jax.Array:
+        return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+    return draw'''
+
+WRITING = ModelWriting(
+    imports=("import jax", "import jax.numpy as jnp", "from flax import nnx"),
+    helpers={"uniform": _UNIFORM},
+    base="nnx.Module",
+    constructor=("def __init__(self, rngs: nnx.Rngs) -> None:",),
+    factory="rngs: nnx.Rngs",
+    created="{name}(rngs)",
+    signature="def __call__(self, {inputs}) -> jax.Array:",
+    parameter="{name}: jax.Array",
+    layers={
+        "linear": (
+            "nnx.Linear",
+            "{inputs}",
+            "{units}",
+            "use_bias={bias}|True",
+            "kernel_init={weight}",
+            "bias_init={b}",
+            "rngs=rngs",
+        ),
+        "conv": (
+            "nnx.Conv",
+            "{inputs}",
+            "{filters}",
+            "{kernel}",
+            "strides={stride}|1",
+            "padding={padding}",
+            "kernel_dilation={dilation}|1",
+            "feature_group_count={groups}|1",
+            "use_bias={bias}|True",
+            "kernel_init={weight}",
+            "bias_init={b}",
+            "rngs=rngs",
+        ),
+        "batch_norm": (
+            "nnx.BatchNorm",
+            "{features}",
+            "axis={axis}|-1",
+            "momentum={keep}|0.99",
+            "epsilon={eps}|1e-05",
+            "use_bias={affine}|True",
+            "use_scale={affine}|True",
+            "bias_init={b}",
+            "scale_init={weight}",
+            "use_fast_variance=False",
+            "rngs=rngs",
+        ),
+        "layer_norm": (
+            "nnx.LayerNorm",
+            "{shape}",
+            "epsilon={eps}|1e-06",
+            "use_bias={shift}|True",
+            "use_scale={affine}|True",
+            "bias_init={b}",
+            "scale_init={weight}",
+            "use_fast_variance=False",
+            "rngs=rngs",
+        ),
+        "embedding": (
+            "nnx.Embed",
+            "{count}",
+            "{width}",
+            "embedding_init={weight}",
+            "rngs=rngs",
+        ),
+        "dropout": ("nnx.Dropout", "{rate}", "rngs=rngs"),
+    },
+    operations={
+        **ARITHMETIC,
+        "relu": "nnx.relu({0})",
+        "relu6": "nnx.relu6({0})",
+        # The derivative of nnx.leaky_relu at 0 is 1, as of no other framework.
+        "leaky_relu": "jnp.where({0} > 0, {0}, {0} * {slope})",
+        "elu": "nnx.elu({0}, {alpha})",
+        "selu": "nnx.selu({0})",
+        "silu": "nnx.silu({0})",
+        "softplus": "nnx.softplus({0})",
+        "gelu": "nnx.gelu({0}, approximate={tanh})",
+        "sigmoid": "nnx.sigmoid({0})",
+        "tanh": "nnx.tanh({0})",
+        "softmax": "nnx.softmax({0}, {axis})",
+        "log_softmax": "nnx.log_softmax({0}, {axis})",
+        "exp": "jnp.exp({0})",
+        "abs": "jnp.abs({0})",
+        "sqrt": "jnp.sqrt({0})",
+        "flatten": "{0}.reshape({before}, -1{behind})",
+        "reshape": "{0}.reshape({shape})",
+        "permute": "{0}.transpose({axes})",
+        "unsqueeze": "jnp.expand_dims({0}, {axis})",
+        "squeeze": "{0}.squeeze({axis})",
+        "mean": "{0}.mean({axis}, keepdims={keepdims})",
+        "sum": "{0}.sum({axis}, keepdims={keepdims})",
+        "concat": "jnp.concatenate([{all}], axis={axis})",
+        "stack": "jnp.stack([{all}], axis={axis})",
+        "matmul": "{0} @ {1}",
+        "max_pool": "nnx.max_pool({0}, {kernel}, {strides}, {padding})",
+        "avg_pool": "nnx.avg_pool({0}, {kernel}, {strides}, {padding}{counted})",
+        "global_avg": "{0}.mean({image}, keepdims={keepdims})",
+        "global_max": "{0}.max({image}, keepdims={keepdims})",
+        "zero_pad": "jnp.pad({0}, {all_pairs}, constant_values={value})",
+    },
+    values={
+        "conv": _convolution,
+        "max_pool": _window,
+        "avg_pool": _average,
+        "batch_norm": _batch_norm,
+        "layer_norm": _layer_norm,
+        "flatten": _flatten,
+    },
+    initials={
+        "uniform": "uniform({n})",
+        "normal": "nnx.initializers.normal({n})",
+        "truncated_normal": "nnx.initializers.truncated_normal({n})",
+        "constant": "nnx.initializers.constant({n})",
+    },
+    pads=frozenset({"even", "same", "uneven"}),
+    loss=LossWriting(
+        imported="import jax.numpy as jnp\nfrom flax import nnx",
+        signature="def own_losses(model, batch):",
+        outputs="model(**inputs).astype(jnp.float32)",
+        targets='batch["labels"].astype(jnp.float32)',
+        elements={
+            "l1": ("jnp.abs(outputs - targets)",),
+            "smooth_l1": (
+                "size = jnp.abs(outputs - targets)",
+                "jnp.where(size < 1.0, 0.5 * size * size, size - 0.5)",
+            ),
+            "one_hot": ("-targets * nnx.log_softmax(outputs)",),
+        },
+        rows="losses.reshape(len(losses), -1).{total}(1)",
+    ),
+)

@@ -1,0 +1,142 @@
+"""Where the steps of a program use its model: in calls, in `fit`, and in a differentiated function.
+
+A function that a library differentiates is called by the library, so what its parameters hold is
+what the derivative is given: `value_and_grad(loss_fn)(model, batch)`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.syntax.nodes import walk
+from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.library_calls import canonical
+
+if TYPE_CHECKING:
+    from crosscast_migrate.models.tables import ModelReading
+    from crosscast_reading.pysource.programs.module import Function, Module
+    from crosscast_reading.pysource.programs.program import Program
+    from crosscast_reading.trainstep.events import TrainingStep
+
+Place = tuple[ast.expr, "Module"]
+_DEEPEST = 4
+"""Functions of the program that a model is handed on through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An expression that is called as the model, and the one that says which model it is."""
+
+    function: ast.expr
+    module: Module
+    held: Place
+
+    @property
+    def call(self) -> ast.Call | None:
+        """The call of the model; None where it is compiled or fitted."""
+        call = self.module.parent(self.function)
+        return call if isinstance(call, ast.Call) and call.func is self.function else None
+
+
+def uses_of(
+    program: Program, steps: Sequence[TrainingStep], reading: ModelReading
+) -> Iterator[Use]:
+    """Yield the expressions that the steps call as their model, or that Keras compiles and fits."""
+    seen: set[tuple[str, int]] = set()
+    for step in steps:
+        for event in step.events:
+            if event.kind == "forward" and isinstance(event.node, ast.Call):
+                place = (event.span.file, event.span.line)
+                if place not in seen:
+                    seen.add(place)
+                    function = event.node.func
+                    yield Use(function, event.module, (function, event.module))
+            elif event.kind == "backward" and isinstance(event.node, ast.Call):
+                yield from _in_derivative(program, event.node, event.module, reading)
+    for call in program.calls():
+        if call.method in ("compile", "fit") and call.receiver is not None:
+            yield Use(call.receiver, call.module, (call.receiver, call.module))
+
+
+def _in_derivative(
+    program: Program, derivative: ast.Call, module: Module, reading: ModelReading
+) -> Iterator[Use]:
+    """Yield the calls of a model in a function that a library differentiates."""
+    name = canonical(module.resolve(derivative.func))
+    place = _differentiated(derivative, module)
+    if name not in reading.differentiates or not derivative.args or place is None:
+        return
+    given = [
+        call.args[place]
+        for call in module.every(ast.Call)
+        if place < len(call.args) and _is(call.func, derivative, module)
+    ]
+    for function, where in _functions(program, derivative.args[0], module):
+        parameters = [*function.args.posonlyargs, *function.args.args]
+        if given and place < len(parameters):
+            held = (given[0], module)
+            yield from _calls(program, function, where, parameters[place].arg, held, _DEEPEST)
+
+
+def _differentiated(derivative: ast.Call, module: Module) -> int | None:
+    """Return the place of the parameter that is the model; None if it is not known."""
+    for keyword in derivative.keywords:
+        if keyword.arg == "argnums":
+            node = keyword.value
+            if isinstance(node, ast.Call) and node.args:  # of a part of its weights
+                node = node.args[0]
+            value = evaluate(node, module)
+            place = value.value if isinstance(value, Known) else None
+            return place if isinstance(place, int) else None
+    return 0
+
+
+def _is(function: ast.expr, derivative: ast.Call, module: Module) -> bool:
+    return function is derivative or (
+        isinstance(function, ast.Name)
+        and any(node is derivative for node, _ in chase(function, module))
+    )
+
+
+def _functions(
+    program: Program, node: ast.expr, module: Module
+) -> Iterator[tuple[Function | ast.Lambda, Module]]:
+    """Yield the functions of the program that an expression can be."""
+    for expression, where in chase(node, module):
+        if isinstance(expression, ast.Lambda):
+            yield expression, where
+        elif isinstance(expression, ast.Name):
+            function = program.function_named(where.resolve(expression))
+            if function is not None:
+                yield function[1], function[0]
+
+
+def _calls(
+    program: Program,
+    function: Function | ast.Lambda,
+    module: Module,
+    name: str,
+    held: Place,
+    depth: int,
+) -> Iterator[Use]:
+    """Yield the calls of what a parameter holds, also in functions that it is handed on to."""
+    for node in walk(function):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id == name:
+            yield Use(node.func, module, held)
+            continue
+        places = [n for n, a in enumerate(node.args) if isinstance(a, ast.Name) and a.id == name]
+        if not places or not depth:
+            continue
+        for inner, where in _functions(program, node.func, module):
+            parameters = [*inner.args.posonlyargs, *inner.args.args]
+            for place in places:
+                if place < len(parameters) and inner is not function:
+                    word = parameters[place].arg
+                    yield from _calls(program, inner, where, word, held, depth - 1)
