@@ -36,6 +36,10 @@ def losses(framework: str, module: Any, arrays: dict[str, np.ndarray]) -> Any:
         import torch
 
         batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    elif framework == "jax":
+        import jax.numpy as jnp
+
+        batch = {name: jnp.asarray(array) for name, array in arrays.items()}
     else:
         import paddle
 

@@ -35,7 +35,7 @@ WANTED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 @pytest.mark.parametrize(
     "framework",
-    cases(["torch", "tensorflow", "paddle"], ["torch"], "losses in every framework"),
+    cases(["torch", "tensorflow", "paddle", "jax"], ["torch"], "losses in every framework"),
 )
 def test_a_function_has_the_numbers_of_the_loss(framework: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)

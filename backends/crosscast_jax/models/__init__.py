@@ -36,7 +36,8 @@ MODELS = ModelTables(
         left_behind={
             "pretrained or saved weights": r"(?:flax\.training\.checkpoints|orbax\.checkpoint)"
             r"\.(?:\w+\.)*restore\w*|flax\.serialization\.(?:from_bytes|msgpack_restore)",
-            "checkpoints": r"flax\.training\.checkpoints\.save_\w+|orbax\.checkpoint\.\w*Checkpoint\w*"
+            "checkpoints": r"flax\.training\.checkpoints\.save_\w+"
+            r"|orbax\.checkpoint\.\w*Checkpoint\w*"
             r"|flax\.serialization\.(?:to_bytes|msgpack_serialize)",
             "metrics": r"flax\.nnx\.(?:MultiMetric|metrics\.\w+)|clu\.metrics\.\w+",
             "logging": r"clu\.metric_writers\.\w+",
