@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -117,6 +117,13 @@ def network_read(text: str, framework: str) -> Network:
     """Return the model of a program; raises `UnreadableError`."""
     subject = analyse([Source("train.py", text)]).subject
     return network_of(subject.program, list(subject.steps), framework)
+
+
+def program_of_jax(text: str, inputs: Iterable[str]) -> str:
+    """Return a program that trains the model of an own_model.py that was written for JAX."""
+    made = "def make():\n    return build_model(nnx.Rngs(0))"
+    loop = _LOOPS["jax"].format(names=", ".join(inputs))
+    return f"import optax\n{text}\n\n{made}\n\n{loop}"
 
 
 def weights_of(network: Network) -> dict[str, np.ndarray]:

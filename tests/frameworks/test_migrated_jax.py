@@ -1,4 +1,4 @@
-"""Programs of PyTorch, migrated to JAX, train as they do in PyTorch: weights, losses, 20 updates."""
+"""Programs of PyTorch, migrated to JAX, train alike: losses and weights of 20 updates."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class Trained:
         across = migrate_across([Source("train.py", text)], FRAMEWORKS, settings=SAID)
         assert across.fill_in == ()
         write_files(folder, across.files)
-        self.runs = {framework: self._run(folder / framework, framework) for framework in FRAMEWORKS}
+        self.runs = {
+            framework: self._run(folder / framework, framework) for framework in FRAMEWORKS
+        }
 
     def _run(self, folder: Path, framework: str) -> Run:
         arrays = {

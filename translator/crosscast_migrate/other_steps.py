@@ -39,6 +39,7 @@ def other_steps(program: Program, steps: Sequence[TrainingStep]) -> list[Diagnos
     }
     warnings = [
         *_partly_trained(program, models),
+        *_filtered(program),
         *_evaluating(program, steps, models),
         *_left_out(steps),
     ]
@@ -64,6 +65,19 @@ def _partly_trained(program: Program, models: set[str]) -> Iterator[tuple[Span, 
                     text = call.module.text(part)
                     message = f"the source trains {text} alone; the new script trains every weight"
                     yield call.module.span(given), message
+
+
+def _filtered(program: Program) -> Iterator[tuple[Span, str]]:
+    """Yield what is given a filter that not every weight passes."""
+    rows = {name: row for script in scripts() for name, row in script.filters.items()}
+    for call in program.calls():
+        place, word, every = rows.get(canonical(call.name), (0, "", ""))
+        named = (k.value for k in call.node.keywords if k.arg == word)
+        given = next(named, call.node.args[place] if place < len(call.node.args) else None)
+        if word and given is not None and canonical(call.module.resolve(given)) != every:
+            text = call.module.text(given)[:60]
+            message = f"the source trains what {text} selects; the new script trains every weight"
+            yield call.module.span(given), message
 
 
 def _is_part(node: ast.Attribute, module: Module, models: set[str]) -> bool:

@@ -25,6 +25,7 @@ MODELS = ModelTables(
         dicts=frozenset({"flax.nnx.Dict"}),
         forward="__call__",
         random_numbers=frozenset({"rngs"}),
+        selects=frozenset({"jax.numpy.where"}),
         differentiates=frozenset(
             {"jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad"}
         ),
@@ -33,6 +34,11 @@ MODELS = ModelTables(
     ),
     writing=WRITING,
     script=ScriptReading(
+        filters={
+            "flax.nnx.Optimizer": (2, "wrt", "flax.nnx.Param"),
+            "flax.nnx.ModelAndOptimizer": (2, "wrt", "flax.nnx.Param"),
+            "flax.nnx.DiffState": (1, "filter", "flax.nnx.Param"),
+        },
         left_behind={
             "pretrained or saved weights": r"(?:flax\.training\.checkpoints|orbax\.checkpoint)"
             r"\.(?:\w+\.)*restore\w*|flax\.serialization\.(?:from_bytes|msgpack_restore)",

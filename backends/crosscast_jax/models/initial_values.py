@@ -10,6 +10,7 @@ from crosscast_migrate.models.initials import (
     constant,
     normal,
     truncated_normal,
+    uniform,
     variance_scaling,
 )
 from crosscast_migrate.models.tables import Fill
@@ -22,6 +23,8 @@ DEFAULTS: Mapping[str, Mapping[str, Drawn]] = {
     # Flax calls the width of an embedding its fan in.
     "embedding": {"weight": variance_scaling(1.0, "fan_out", "normal")},
 }
+_DRAWN = ("key", "shape", "dtype")
+"""What a function that draws numbers is given by the layer."""
 _PACKAGES = ("jax.nn.initializers", "flax.nnx.initializers", "flax.linen.initializers")
 
 
@@ -42,6 +45,11 @@ def _normal(values: Mapping[str, Any]) -> Drawn:
 def _truncated(values: Mapping[str, Any]) -> Drawn | None:
     cut = values.get("lower", -2.0) == -2.0 and values.get("upper", 2.0) == 2.0
     return truncated_normal(float(values.get("stddev", 0.01))) if cut else None
+
+
+def _even(values: Mapping[str, Any]) -> Drawn | None:
+    low, high = float(values.get("minval", 0.0)), float(values.get("maxval", 1.0))
+    return uniform(high) if low == -high else None
 
 
 def _plain(drawn: Drawn) -> Fill:
@@ -71,8 +79,15 @@ _MAKERS: Mapping[str, Fill] = {
 }
 """Functions that return an initializer. That of `uniform` draws no number below zero."""
 INITIALIZERS: Mapping[str, Fill] = {
-    f"{package}.{name}": row for package in _PACKAGES for name, row in _MAKERS.items()
+    **{f"{package}.{name}": row for package in _PACKAGES for name, row in _MAKERS.items()},
+    "jax.random.uniform": Fill(
+        arguments=(*_DRAWN, "minval", "maxval"), of=_even, ignored=frozenset(_DRAWN)
+    ),
+    "jax.random.normal": Fill(
+        arguments=_DRAWN, of=lambda values: normal(1.0), ignored=frozenset(_DRAWN)
+    ),
 }
+"""What returns an initializer, and what initializers that a program writes itself return."""
 NAMES: Mapping[str, Drawn] = {
     f"{package}.{name}": drawn
     for package in _PACKAGES

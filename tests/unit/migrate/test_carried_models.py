@@ -119,6 +119,7 @@ NORMS = {
     "torch": ["nn.BatchNorm1d(3)", "nn.init.constant_(self.layer_1.weight, 0.0)"],
     "paddle": ["nn.BatchNorm1D(3, weight_attr=nn.initializer.Constant(0.0))"],
     "tensorflow": ["gamma_initializer=keras.initializers.Constant(0.0)"],
+    "jax": ["scale_init=nnx.initializers.constant(0.0)"],
 }
 
 

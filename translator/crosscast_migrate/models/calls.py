@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
-from crosscast_migrate.models import containers
+from crosscast_migrate.models import containers, filling
 from crosscast_migrate.models.known_models import known_model
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import (
@@ -26,6 +26,7 @@ from crosscast_migrate.models.objects import (
     Weight,
 )
 from crosscast_migrate.models.operations import operation
+from crosscast_migrate.models.selections import selected
 from crosscast_migrate.models.settings import bound
 from crosscast_migrate.models.tensor_calls import certain, of_row, of_tensor
 from crosscast_reading.pysource.machine import functions
@@ -260,7 +261,7 @@ def _of_method(
         if name in ("modules", "children", "sublayers"):
             return containers.modules_of(held)
     if isinstance(held, Weight):
-        return _filled(machine, held, name, given, named, node, frame)
+        return filling.filled(machine, held, name, given, named)
     return _unknown(machine, name, [held], node, frame)
 
 
@@ -297,22 +298,6 @@ def _applied(machine: ModelMachine, held: Any, given: Sequence[Any], span: Span 
     return held
 
 
-def _filled(
-    machine: ModelMachine,
-    weight: Weight,
-    name: str,
-    given: Sequence[Any],
-    named: Mapping[str, Any],
-    node: ast.Call,
-    frame: Variables,
-) -> Any:
-    """Record what a weight is filled with."""
-    word = name.rpartition(".")[2]
-    row = machine.tables.fills.get(word)
-    weight.layer.drawn[weight.name] = row.drawn(given, named) if row is not None else None
-    return weight
-
-
 def _of_library(
     machine: ModelMachine,
     name: str,
@@ -336,14 +321,18 @@ def _of_library(
         begun = given[0] if given else {}
         if isinstance(begun, dict | list | tuple):
             return dict(begun, **named)
-    if name == "functools.partial" and given and isinstance(given[0], Library):
+    if name == "functools.partial" and given and isinstance(given[0], Library | Partial):
         return Partial(given[0], given[1:], named)
     known = known_model(machine.graph.source, name, given, named, span)
     if known is not None:
         return known
     row = tables.layer(name)
     if row is not None:
-        return LayerObject(row, bound(row, given, named, span), span)
+        settings = bound(row, given, named, span)
+        for setting in ("weight_initial", "bias_initial"):
+            if isinstance(settings.get(setting), Closure):
+                settings[setting] = filling.own_initializer(machine, settings[setting], node, frame)
+        return LayerObject(row, settings, span)
     if name in tables.sequential or name in tables.lists or name in tables.dicts:
         return containers.made(machine, name in tables.sequential, given, named, span)
     if name in tables.inputs:
@@ -359,11 +348,13 @@ def _of_library(
             return values[0] if alone else (values[0], machine.unknown(node, frame))
     fills = bool(tables.fill_package) and name.startswith(f"{tables.fill_package}.")
     if fills and given and isinstance(given[0], Weight):
-        return _filled(machine, given[0], name, given[1:], named, node, frame)
+        return filling.filled(machine, given[0], name, given[1:], named)
     if fills and given and given[0] is None:
         return None
     if name in tables.functions:
         return of_row(machine, tables.functions[name], given, named, span)
+    if name in tables.selects:
+        return selected(machine, node, given, span)
     maker = tables.initializers.get(name)
     drawn = maker.drawn(given, named) if maker is not None else None
     if drawn is not None:

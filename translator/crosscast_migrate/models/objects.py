@@ -65,7 +65,7 @@ class Library:
 class Partial:
     """A `functools.partial` of a function of a library."""
 
-    of: Library
+    of: Library | Partial
     given: Sequence[Any] = ()
     named: Mapping[str, Any] = field(default_factory=dict)
 

@@ -28,10 +28,13 @@ class Fill:
     arguments: tuple[str, ...] = ()
     """Its parameters behind the weight; of an initializer those that are given by place."""
     of: Maker
+    ignored: frozenset[str] = frozenset()
+    """Arguments that do not change what is drawn, as shapes and keys."""
 
     def drawn(self, given: Sequence[Any], named: Mapping[str, Any]) -> Drawn | None:
         """Return what a weight is drawn from by a call; None where that is not known."""
         values = dict(zip(self.arguments, given, strict=False)) | dict(named)
+        values = {name: value for name, value in values.items() if name not in self.ignored}
         unknown = any(isinstance(value, Opaque | Library) for value in values.values())
         if unknown or len(given) > len(self.arguments):
             return None
@@ -69,6 +72,8 @@ class ModelReading:
     """Whether the method `train` of a model selects how its layers compute."""
     random_numbers: frozenset[str] = frozenset()
     """Parameters by which models and layers are given random numbers."""
+    selects: frozenset[str] = frozenset()
+    """Functions that take a condition and two values, and choose for every number."""
     differentiates: frozenset[str] = frozenset()
     """Functions that return the derivative of a function, whose first parameter is the model."""
     adds_in_place: bool = False
@@ -250,6 +255,9 @@ class ScriptReading:
     """Whether rows may give the class as an array of one number."""
     optimizers: str = ""
     """Package of the optimizers that are given the weights to train."""
+    filters: Mapping[str, tuple[int, str, str]] = field(default_factory=dict)
+    """Functions that are given which weights to train, to the place and the name of that argument,
+    and the name that means all weights."""
     loads: frozenset[str] = frozenset()
     """Functions that load a file, which may also have the rows that a loop runs over."""
     left_behind: Mapping[str, str] = field(default_factory=dict)

@@ -87,10 +87,10 @@ def _differentiated(derivative: ast.Call, module: Module) -> int | None:
     """Return the place of the parameter that is the model; None if it is not known."""
     for keyword in derivative.keywords:
         if keyword.arg == "argnums":
-            node = keyword.value
-            if isinstance(node, ast.Call) and node.args:  # of a part of its weights
-                node = node.args[0]
-            value = evaluate(node, module)
+            # A call says which weights of the parameter, too: nnx.DiffState(0, nnx.Param).
+            made = (n for n, _ in chase(keyword.value, module) if isinstance(n, ast.Call))
+            inner = next((call.args[0] for call in made if call.args), keyword.value)
+            value = evaluate(inner, module)
             place = value.value if isinstance(value, Known) else None
             return place if isinstance(place, int) else None
     return 0
