@@ -121,16 +121,15 @@ LAYERS: Mapping[str, Reading] = {
 }
 """By the name in flax.nnx."""
 
-_SOFTMAX = (Argument("axis", "axis", -1), must("where", None), must("initial", None))
+_SOFTMAX = (Argument("axis", "axis", -1), must("where", None))
 _PLAIN = ("relu", "relu6", "selu", "silu", "softplus", "sigmoid", "tanh")
 _ACTIVATIONS: Mapping[str, Reading] = {
     **{name: Reading(name) for name in _PLAIN},
     "swish": Reading("silu"),
-    "identity": Reading("identity"),
     "leaky_relu": Reading(
         "leaky_relu",
         (Argument("negative_slope", "slope", 0.01),),
-        note="the derivative of leaky_relu at 0 itself, which is 1 in JAX, and its slope elsewhere",
+        note="the derivative of leaky_relu at 0 itself: 1 in JAX, the slope in the new script",
     ),
     "elu": Reading("elu", (Argument("alpha", "alpha", 1.0),)),
     "gelu": Reading("gelu", (Argument("approximate", "tanh", True),)),
@@ -172,7 +171,7 @@ _NUMPY: Mapping[str, Reading] = {
     "divide": Reading("divide", inputs=2),
     "matmul": Reading("matmul", ignored("precision", "preferred_element_type"), inputs=2),
     "exp": Reading("exp"),
-    "abs": Reading("abs"),
+    "abs": Reading("abs", note="the derivative of abs at 0 itself: 1 in JAX, 0 in the new script"),
     "sqrt": Reading("sqrt"),
     "tanh": Reading("tanh"),
 }
@@ -181,6 +180,8 @@ METHODS: Mapping[str, Reading] = {**_ARRAY, "astype": Reading("identity")}
 FUNCTIONS: Mapping[str, Reading] = {
     **{f"jax.nn.{name}": row for name, row in _ACTIVATIONS.items()},
     **{f"flax.nnx.{name}": row for name, row in {**_ACTIVATIONS, **_POOLS}.items()},
+    "flax.nnx.identity": Reading("identity"),
+    "jax.nn.identity": Reading("identity"),
     **{f"flax.linen.{name}": row for name, row in {**_ACTIVATIONS, **_POOLS}.items()},
     **{f"jax.numpy.{name}": row for name, row in _NUMPY.items()},
 }

@@ -139,7 +139,7 @@ WRITING = ModelWriting(
         **ARITHMETIC,
         "relu": "nnx.relu({0})",
         "relu6": "nnx.relu6({0})",
-        # The derivative of nnx.leaky_relu at 0 is 1, as of no other framework.
+        # At 0 the derivatives of nnx.leaky_relu and jnp.abs are 1, as in no other framework.
         "leaky_relu": "jnp.where({0} > 0, {0}, {0} * {slope})",
         "elu": "nnx.elu({0}, {alpha})",
         "selu": "nnx.selu({0})",
@@ -151,7 +151,7 @@ WRITING = ModelWriting(
         "softmax": "nnx.softmax({0}, {axis})",
         "log_softmax": "nnx.log_softmax({0}, {axis})",
         "exp": "jnp.exp({0})",
-        "abs": "jnp.abs({0})",
+        "abs": "{0} * jnp.sign({0})",
         "sqrt": "jnp.sqrt({0})",
         "flatten": "{0}.reshape({before}, -1{behind})",
         "reshape": "{0}.reshape({shape})",
@@ -190,7 +190,8 @@ WRITING = ModelWriting(
         outputs="model(**inputs).astype(jnp.float32)",
         targets='batch["labels"].astype(jnp.float32)',
         elements={
-            "l1": ("jnp.abs(outputs - targets)",),
+            # jnp.abs has a derivative at 0, that of an error of nothing: 1.
+            "l1": ("errors = outputs - targets", "errors * jnp.sign(errors)"),
             "smooth_l1": (
                 "size = jnp.abs(outputs - targets)",
                 "jnp.where(size < 1.0, 0.5 * size * size, size - 0.5)",

@@ -1,4 +1,4 @@
-"""Models of Flax NNX that are read: from the derivatives of a loop to layers, or why they are not."""
+"""Models of Flax NNX that are read: from the derivatives of a loop to layers; what is refused."""
 
 from __future__ import annotations
 
