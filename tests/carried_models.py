@@ -151,9 +151,11 @@ def _shapes(layer: Layer) -> dict[str, tuple[int, ...]]:
             weight = (settings["filters"], inputs, *settings["kernel"])
             shapes = {"weight": weight, "bias": (settings["filters"],)}
         case "batch_norm":
-            return dict.fromkeys(("weight", "bias", "mean", "var"), (settings["features"],))
+            learned = ("weight", "bias") if settings["affine"] else ()
+            return dict.fromkeys((*learned, "mean", "var"), (settings["features"],))
         case "layer_norm":
-            return dict.fromkeys(("weight", "bias"), tuple(settings["shape"]))
+            has = {"weight": settings["affine"], "bias": settings["shift"]}
+            return {name: tuple(settings["shape"]) for name in has if has[name]}
         case "embedding":
             return {"weight": (settings["count"], settings["width"])}
         case _:
@@ -423,111 +425,6 @@ class LeNet(nn.Layer):
 
 def make():
     return LeNet(num_classes=4)
-""",
-    ),
-    Case(
-        name="nnx-images",
-        framework="jax",
-        inputs={"x": (14, 14, 1)},
-        text="""
-class CNN(nnx.Module):
-    def __init__(self, *, rngs: nnx.Rngs):
-        self.conv1 = nnx.Conv(1, 4, kernel_size=(3, 3), rngs=rngs)
-        self.conv2 = nnx.Conv(
-            4, 6, (3, 3), strides=2, padding=((0, 1), (1, 1)), use_bias=False, rngs=rngs
-        )
-        self.norm = nnx.BatchNorm(6, momentum=0.9, rngs=rngs)
-        self.pool = partial(nnx.avg_pool, window_shape=(2, 2), strides=(2, 2))
-        self.dropout = nnx.Dropout(rate=0.25, rngs=rngs)
-        self.linear = nnx.Linear(54, 3, kernel_init=nnx.initializers.he_normal(), rngs=rngs)
-
-    def __call__(self, x):
-        x = nnx.max_pool(nnx.relu(self.conv1(x)), (3, 3), strides=(1, 1), padding="SAME")
-        x = nnx.gelu(self.norm(self.conv2(x)))
-        x = self.pool(x)
-        x = x.reshape(x.shape[0], -1)
-        return self.linear(self.dropout(x))
-
-
-def make():
-    return CNN(rngs=nnx.Rngs(0))
-""",
-    ),
-    Case(
-        name="nnx-residual",
-        framework="jax",
-        inputs={"images": (8, 8, 3)},
-        text="""
-conv = partial(nnx.Conv, kernel_size=(3, 3), padding=1, use_bias=False)
-
-
-class Block(nnx.Module):
-    def __init__(self, inputs, outputs, strides, rngs):
-        self.conv1 = conv(inputs, outputs, strides=strides, rngs=rngs)
-        self.norm1 = nnx.BatchNorm(outputs, rngs=rngs)
-        self.conv2 = conv(outputs, outputs, rngs=rngs)
-        self.norm2 = nnx.BatchNorm(outputs, scale_init=nnx.initializers.zeros, rngs=rngs)
-        shortcut = None
-        if strides != 1 or inputs != outputs:
-            shortcut = nnx.Conv(inputs, outputs, (1, 1), strides, use_bias=False, rngs=rngs)
-        self.shortcut = shortcut
-
-    def __call__(self, x):
-        y = nnx.relu(self.norm1(self.conv1(x)))
-        y = self.norm2(self.conv2(y))
-        if self.shortcut is not None:
-            x = self.shortcut(x)
-        return nnx.relu(x + y)
-
-
-class ResNet(nnx.Module):
-    def __init__(self, widths, rngs):
-        self.stem = conv(3, widths[0], rngs=rngs)
-        blocks = []
-        for before, width in zip(widths, widths[1:]):
-            blocks.append(Block(before, width, 1 if before == width else 2, rngs))
-        self.blocks = nnx.List(blocks)
-        self.head = nnx.Linear(widths[-1], 5, rngs=rngs)
-
-    def __call__(self, images):
-        x = self.stem(images)
-        for block in self.blocks:
-            x = block(x)
-        return self.head(jnp.mean(x, axis=(1, 2)))
-
-
-def make():
-    return ResNet((4, 4, 6), nnx.Rngs(0))
-""",
-    ),
-    Case(
-        name="nnx-words",
-        framework="jax",
-        inputs={"tokens": (7,), "segments": (7,)},
-        integers=10,
-        refused={"tensorflow": "how many features flattened rows have"},
-        text="""
-class Words(nnx.Module):
-    def __init__(self, rngs):
-        self.words = nnx.Embed(10, 6, rngs=rngs)
-        self.segments = nnx.Embed(num_embeddings=10, features=6, rngs=rngs)
-        self.norm = nnx.LayerNorm(6, rngs=rngs)
-        self.layers = nnx.Sequential(
-            nnx.Linear(6, 8, rngs=rngs), nnx.silu, nnx.Linear(8, 6, use_bias=False, rngs=rngs)
-        )
-        self.conv = nnx.Conv(6, 4, (3,), padding="VALID", kernel_dilation=2, rngs=rngs)
-        self.head = nnx.Linear(4 * 3 + 6, 2, rngs=rngs)
-
-    def __call__(self, tokens, segments):
-        x = self.norm(self.words(tokens) + self.segments(segments))
-        x = x + self.layers(x)
-        y = jnp.tanh(self.conv(x)).reshape(x.shape[0], -1)
-        z = nnx.softmax(x.transpose(0, 2, 1), axis=-1).mean(axis=-1)
-        return self.head(jnp.concatenate([y, z], axis=-1) * 2.0)
-
-
-def make():
-    return Words(nnx.Rngs(0))
 """,
     ),
 )

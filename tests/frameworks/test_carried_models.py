@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from carried_models import CASES, Case, weights_of
+from carried_cases import CASES
+from carried_models import Case, weights_of
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.writing import written
 from frameworks.subprocesses import TESTS, run_python

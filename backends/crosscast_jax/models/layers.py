@@ -157,6 +157,9 @@ _ARRAY: Mapping[str, Reading] = {
     "squeeze": Reading("squeeze", (Argument("axis", "axis"),)),
     "mean": Reading("mean", _REDUCE),
     "sum": Reading("sum", (*_REDUCE[:4], must("initial", None), _REDUCE[4])),
+    "max": Reading(
+        "max", (_REDUCE[0], _REDUCE[2], _REDUCE[3], must("initial", None), must("where", None))
+    ),
 }
 """Functions of jax.numpy that arrays have as methods, too."""
 _JOIN = (Argument("axis", "axis", 0), must("dtype", None))
@@ -171,6 +174,15 @@ _NUMPY: Mapping[str, Reading] = {
     "divide": Reading("divide", inputs=2),
     "matmul": Reading("matmul", ignored("precision", "preferred_element_type"), inputs=2),
     "exp": Reading("exp"),
+    "sign": Reading("sign"),
+    "pad": Reading(
+        "pad_all",
+        (
+            Argument("pad_width", "pairs"),
+            must("mode", "constant"),
+            Argument("constant_values", "value", 0.0),
+        ),
+    ),
     "abs": Reading("abs", note="the derivative of abs at 0 itself: 1 in JAX, 0 in the new script"),
     "sqrt": Reading("sqrt"),
     "tanh": Reading("tanh"),

@@ -187,6 +187,7 @@ _TENSOR: Mapping[str, Reading] = {
     "squeeze": Reading("squeeze", (Argument("axis", "axis"), *_NAME)),
     "mean": Reading("mean", _REDUCE),
     "sum": Reading("sum", (_REDUCE[0], must("dtype", None), *_REDUCE[1:])),
+    "amax": Reading("max", _REDUCE),
     **{
         name: Reading(kind, _NAME, inputs=2)
         for name, kind in (
@@ -201,6 +202,7 @@ _TENSOR: Mapping[str, Reading] = {
     ),
     "exp": Reading("exp", _NAME),
     "abs": Reading("abs", _NAME),
+    "sign": Reading("sign", _NAME),
     "sqrt": Reading("sqrt", _NAME),
     "tanh": LAYERS["Tanh"],
 }

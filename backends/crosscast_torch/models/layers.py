@@ -180,6 +180,7 @@ _TENSOR: Mapping[str, Reading] = {
     "squeeze": Reading("squeeze", (_DIM,)),
     "mean": Reading("mean", _REDUCE),
     "sum": Reading("sum", _REDUCE),
+    "amax": Reading("max", _REDUCE[:2]),
     "add": Reading("add", (must("alpha", 1),), inputs=2),
     "sub": Reading("subtract", (must("alpha", 1),), inputs=2),
     "mul": Reading("multiply", inputs=2),
@@ -188,6 +189,7 @@ _TENSOR: Mapping[str, Reading] = {
     "bmm": Reading("matmul", inputs=2),
     "exp": Reading("exp"),
     "abs": Reading("abs"),
+    "sign": Reading("sign"),
     "sqrt": Reading("sqrt"),
 }
 _JOINS: Mapping[str, Reading] = {

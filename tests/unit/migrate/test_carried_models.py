@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from carried_models import BACKENDS, CASES, Case, network_read
+from carried_cases import CASES
+from carried_models import BACKENDS, Case, network_read
 from crosscast_migrate.models.graph import KEPT
 from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import Initial, UnreadableError
@@ -302,7 +303,8 @@ def test_what_is_written_is_python(case: Case, target: str) -> None:
 
 def test_every_row_of_reading_can_be_written_somewhere() -> None:
     """A kind without a row of writing would be refused everywhere."""
-    elsewhere = {"swap", "reshape_rows", "permute_rows", "identity"}  # become other operations
+    # These become other operations.
+    elsewhere = {"swap", "reshape_rows", "permute_rows", "identity", "pad_all"}
     own = [model_tables()[backend] for backend in BACKENDS]
     for reading in (tables.reading for tables in own):
         assert reading is not None
@@ -312,6 +314,15 @@ def test_every_row_of_reading_can_be_written_somewhere() -> None:
                 assert writing is not None
                 home = writing.layers if kind in KEPT else writing.operations
                 assert kind in home or kind.startswith("adaptive"), kind
+
+
+def test_every_row_of_writing_is_in_a_case() -> None:
+    """What no case has is not compared with the source's model in a framework."""
+    networks = [case.network() for case in CASES if set(case.refused) != set(case.targets)]
+    used = {network.kind_of(step) for network in networks for step in network.steps}
+    for tables in (model_tables()[backend] for backend in BACKENDS):
+        assert tables.writing is not None
+        assert {*tables.writing.layers, *tables.writing.operations} - used <= {"zero_pad"}
 
 
 FINE_TUNED = f"""{HEAD}from torchvision import models

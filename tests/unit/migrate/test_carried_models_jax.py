@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from carried_models import CASES, Case, network_read, program_of_jax
+from carried_cases import CASES
+from carried_models import Case, network_read, program_of_jax
 from crosscast.messages.source import Source
 from crosscast_migrate.across_frameworks import migrate_across
 from crosscast_migrate.models.network import Initial, Network, UnreadableError
@@ -182,6 +183,9 @@ STEPS = {
     "jnp.where(x > 0, x * 0.1, x)": "a choice between two values",
     "self.head(x).flatten()": "the method flatten of a value",
     "jnp.mean(self.head(x))": "over all numbers is not carried",
+    "jnp.pad(x, ((0, 0), (1, 1)))": "padding of the rows or the channels",
+    "jnp.pad(x, 1)": "padding of the rows or the channels",
+    'jnp.pad(x, ((0, 0), (1, 1), (0, 0)), mode="edge")': "mode other than its default",
     "nnx.softmax(x, where=x > 0)": "where other than its default",
     "self.head(x.T)": "",
 }

@@ -10,7 +10,7 @@ from crosscast.messages.diagnostics import Span
 from crosscast_migrate.models.graph import Graph
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Dim, LayerObject, Opaque, Sizes, Tensor
-from crosscast_migrate.models.settings import normalized
+from crosscast_migrate.models.settings import is_pair, normalized
 
 
 def operation(
@@ -35,6 +35,8 @@ def operation(
             if not all(isinstance(axis, int) for axis in axes) or axes[0] != 0:
                 raise UnreadableError("the axis of the rows must stay where it is", span)
             return graph.apply("permute", inputs, {"axes": axes})
+        case "pad_all":
+            return _padded(graph, layer.settings, inputs[0], span)
         case "flatten" if layer.settings["start"] == 0:
             raise UnreadableError("rows must not be joined", span)
     return graph.apply_layer(layer, inputs)
@@ -46,6 +48,17 @@ def _adaptive(graph: Graph, kind: str, layer: LayerObject, tensor: Tensor) -> Te
         name = "global_avg" if kind == "adaptive_avg" else "global_max"
         return graph.apply(name, [tensor], {"rank": settings["rank"], "keepdims": True})
     return graph.apply(kind, [tensor], settings)
+
+
+def _padded(graph: Graph, settings: dict[str, Any], tensor: Tensor, span: Span | None) -> Tensor:
+    """Return an image with more around it, from what stands before and behind every axis."""
+    match settings["pairs"]:
+        case [[0, 0], *pairs, [0, 0]] if pairs and all(map(is_pair, pairs)):
+            sizes = tuple((low, high) for low, high in pairs)
+            value = float(settings["value"])
+            pad = {"rank": len(sizes), "pairs": sizes, "value": value}
+            return graph.apply("zero_pad", [tensor], pad)
+    raise UnreadableError("padding of the rows or the channels is not carried", span)
 
 
 def _swapped(graph: Graph, settings: dict[str, Any], tensor: Tensor, span: Span | None) -> Tensor:

@@ -79,7 +79,7 @@ def normalized(kind: str, settings: dict[str, Any], span: Span | None) -> dict[s
         settings["shape"] = (settings["shape"],)
     if kind in ("batch_norm", "layer_norm"):
         _with_weights(kind, settings, span)
-    if kind in ("mean", "sum"):
+    if kind in ("mean", "sum", "max"):
         settings["axis"] = _axes(settings["axis"], span)
     if kind in ("softmax", "log_softmax") and settings["axis"] is None:
         raise UnreadableError("softmax without an axis depends on the number of dimensions", span)
@@ -119,12 +119,12 @@ def _padding(value: Any, kernel: tuple[int, ...], span: Span | None) -> Any:
         case str():
             raise UnreadableError(f"padding {value!r} is not carried", span)
     match value:
-        case list() | tuple() if len(value) == len(kernel) and all(map(_is_pair, value)):
+        case list() | tuple() if len(value) == len(kernel) and all(map(is_pair, value)):
             return tuple((low, high) for low, high in value)
     return tuple((size, size) for size in sizes(value, len(kernel), span))
 
 
-def _is_pair(value: Any) -> bool:
+def is_pair(value: Any) -> bool:
     """Whether something is what stands before and behind an axis."""
     is_two = isinstance(value, list | tuple) and len(value) == 2
     return is_two and all(isinstance(size, int) for size in value)
@@ -150,4 +150,4 @@ def _axes(value: Any, span: Span | None) -> tuple[int, ...]:
             return (value,)
         case list() | tuple() if value and all(isinstance(axis, int) for axis in value):
             return tuple(value)
-    raise UnreadableError("a mean or sum over all numbers is not carried", span)
+    raise UnreadableError("a mean, sum or maximum over all numbers is not carried", span)

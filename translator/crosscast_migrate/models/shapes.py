@@ -11,7 +11,7 @@ from crosscast_migrate.models.network import Channels, Settings, Shape, Unreadab
 POINTWISE = frozenset(
     {
         *("relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "softplus", "sigmoid"),
-        *("tanh", "identity", "dropout", "exp", "abs", "sqrt", "scale", "shift"),
+        *("tanh", "identity", "dropout", "exp", "abs", "sign", "sqrt", "scale", "shift"),
     }
 )
 """Operations of each number by itself."""
@@ -186,6 +186,7 @@ _HANDLERS = {
     "permute": _permute,
     "mean": _reduced,
     "sum": _reduced,
+    "max": _reduced,
     "concat": _concat,
     "unsqueeze": _unsqueeze,
     "squeeze": _squeeze,

@@ -95,6 +95,8 @@ def arithmetic_of(
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         if kind is ast.MatMult:
             return machine.graph.apply("matmul", [left, right], {})
+        if kind is ast.Mult and _is_sign(machine, left, right):
+            return machine.graph.apply("abs", [left], {})
         if kind in _ARITHMETIC:
             return machine.graph.apply(_ARITHMETIC[kind], [left, right], {})
     certain((left, right))
@@ -113,6 +115,12 @@ def arithmetic_of(
             scale, offset = scales[kind]
             return machine.graph.apply("scale", [tensor], {"scale": scale, "offset": offset})
     raise UnreadableError("this arithmetic is not carried", span)
+
+
+def _is_sign(machine: ModelMachine, tensor: Tensor, other: Tensor) -> bool:
+    """Whether a value is the sign of another one."""
+    made = (step for step in machine.graph.steps if step.output == other.number)
+    return any(step.kind == "sign" and step.inputs == (tensor.number,) for step in made)
 
 
 def size_of(machine: ModelMachine, tensor: Tensor, key: Any, node: ast.AST, module: Module) -> Any:
