@@ -1,10 +1,41 @@
-"""All models that are carried: whole ones, those of Flax NNX, and the rarer operations of layers."""
+"""All models that are carried: whole ones of every framework, and the rarer operations."""
 
 from __future__ import annotations
 
 from carried_models import CASES as WHOLE
 from carried_models import Case
 
+PADDLE = (
+    Case(
+        name="lenet",
+        framework="paddle",
+        inputs={"inputs": (1, 12, 12)},
+        text="""
+class LeNet(nn.Layer):
+    def __init__(self, num_classes=10):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2D(1, 6, 3, stride=1, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2D(2, 2),
+            nn.Conv2D(6, 8, 3, bias_attr=False),
+            nn.BatchNorm2D(8),
+            nn.ReLU(),
+            nn.AvgPool2D(2, 2),
+        )
+        self.fc = nn.Sequential(nn.Linear(32, 12), nn.LayerNorm(12), nn.Linear(12, num_classes))
+
+    def forward(self, inputs):
+        x = self.features(inputs)
+        x = paddle.flatten(x, 1)
+        return self.fc(x)
+
+
+def make():
+    return LeNet(num_classes=4)
+""",
+    ),
+)
 NNX = (
     Case(
         name="nnx-images",
@@ -274,4 +305,4 @@ def make():
 """,
     ),
 )
-CASES = (*WHOLE, *NNX, *OPERATIONS)
+CASES = (*WHOLE, *PADDLE, *NNX, *OPERATIONS)

@@ -121,9 +121,8 @@ def network_read(text: str, framework: str) -> Network:
 
 def program_of_jax(text: str, inputs: Iterable[str]) -> str:
     """Return a program that trains the model of an own_model.py that was written for JAX."""
-    made = "def make():\n    return build_model(nnx.Rngs(0))"
-    loop = _LOOPS["jax"].format(names=", ".join(inputs))
-    return f"import optax\n{text}\n\n{made}\n\n{loop}"
+    made = "\n\ndef make():\n    return build_model(nnx.Rngs(0))\n\n"
+    return f"import optax\n{text}{made}" + _LOOPS["jax"].format(names=", ".join(inputs))
 
 
 def weights_of(network: Network) -> dict[str, np.ndarray]:
@@ -397,34 +396,5 @@ def make():
     return Net(classes=3)
 """,
         refused=dict.fromkeys(BACKENDS, "is not in the source"),
-    ),
-    Case(
-        name="lenet",
-        framework="paddle",
-        inputs={"inputs": (1, 12, 12)},
-        text="""
-class LeNet(nn.Layer):
-    def __init__(self, num_classes=10):
-        super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2D(1, 6, 3, stride=1, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2D(2, 2),
-            nn.Conv2D(6, 8, 3, bias_attr=False),
-            nn.BatchNorm2D(8),
-            nn.ReLU(),
-            nn.AvgPool2D(2, 2),
-        )
-        self.fc = nn.Sequential(nn.Linear(32, 12), nn.LayerNorm(12), nn.Linear(12, num_classes))
-
-    def forward(self, inputs):
-        x = self.features(inputs)
-        x = paddle.flatten(x, 1)
-        return self.fc(x)
-
-
-def make():
-    return LeNet(num_classes=4)
-""",
     ),
 )

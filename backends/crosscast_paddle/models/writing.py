@@ -13,6 +13,27 @@ def _average(settings: Settings) -> Mapping[str, str]:
     return {"exclusive": str(not settings["counts_padding"])}
 
 
+def _maximum(settings: Settings) -> Mapping[str, str]:
+    """Return the method that takes a maximum, along one axis after the other.
+
+    Paddle 3.3 computes garbage as the derivative of a maximum along several axes of a tensor with
+    five or more.
+    """
+    axes, keepdims = tuple(settings["axis"]), settings["keepdims"]
+    if len(axes) == 1:
+        return {"most": f".amax({axes[0]}, {keepdims})"}
+    taken = "".join(f".amax({axis}, True)" for axis in axes)
+    return {"most": taken if keepdims else f"{taken}.squeeze({axes})"}
+
+
+def _of_image(settings: Settings) -> Mapping[str, str]:
+    axes, keepdims = tuple(range(2, settings["rank"] + 2)), settings["keepdims"]
+    if settings["rank"] < 3:
+        return {"most": f"{{0}}.amax(axis={axes}, keepdim={keepdims})"}
+    pool = "F.adaptive_max_pool3d({0}, 1)"
+    return {"most": pool if keepdims else f"paddle.flatten({pool}, 1)"}
+
+
 WRITING = ModelWriting(
     imports=("import paddle", "from paddle import nn", "from paddle.nn import functional as F"),
     base="nn.Layer",
@@ -81,7 +102,7 @@ WRITING = ModelWriting(
         "squeeze": "{0}.squeeze({axis})",
         "mean": "{0}.mean(axis={axis}, keepdim={keepdims})",
         "sum": "{0}.sum(axis={axis}, keepdim={keepdims})",
-        "max": "{0}.amax(axis={axis}, keepdim={keepdims})",
+        "max": "{0}{most}",
         "concat": "paddle.concat([{all}], axis={axis})",
         "stack": "paddle.stack([{all}], axis={axis})",
         "matmul": "paddle.matmul({0}, {1})",
@@ -91,10 +112,10 @@ WRITING = ModelWriting(
         "adaptive_avg": "F.adaptive_avg_pool{rank}d({0}, {size})",
         "adaptive_max": "F.adaptive_max_pool{rank}d({0}, {size})",
         "global_avg": "{0}.mean(axis={image}, keepdim={keepdims})",
-        "global_max": "{0}.amax(axis={image}, keepdim={keepdims})",
+        "global_max": "{most}",
         "zero_pad": "F.pad({0}, {flat_pairs}, value={value})",
     },
-    values={"avg_pool": _average},
+    values={"avg_pool": _average, "max": _maximum, "global_max": _of_image},
     initials={
         "uniform": "nn.initializer.Uniform(-{n}, {n})",
         "normal": "nn.initializer.Normal(std={n})",

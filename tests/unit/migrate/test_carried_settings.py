@@ -214,3 +214,14 @@ MEASURED = [
 @pytest.mark.parametrize("lines", MEASURED)
 def test_what_it_returns_beside_the_loss_is_no_part_of_the_model(lines: str) -> None:
     assert network_read(torch_program("nn.LayerNorm(4)", lines=lines), "torch").steps
+
+
+def test_a_maximum_along_several_axes_is_taken_one_by_one_in_paddle() -> None:
+    """All at once it has a wrong derivative there: tests/probes/paddle/test_maxima.py."""
+    program = torch_program("nn.LayerNorm(4)").replace(
+        "return self.norm(self.fc(x))", "return self.norm(self.fc(x)).amax(dim=(1, 2))"
+    )
+    network = network_read(program, "torch")
+    assert "x.amax(1, True).amax(2, True).squeeze((1, 2))" in written(network, "paddle")
+    assert "x.max((1, 2), keepdims=False)" in written(network, "jax")
+    assert "x.amax((1, 2), keepdim=False)" in written(network, "torch")

@@ -28,6 +28,8 @@ def _window(settings: Settings) -> Mapping[str, str]:
     return {**sizes, "padding": repr(pairs).replace("'", '"')}
 
 
+SYMMETRIC = """def symmetric(bound):
+    return lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, -bound, bound)"""
 _WINDOW = (Argument("strides", "stride", 1), Argument("padding", "padding", "SAME"))
 NNX = ModelTables(
     backend="nnx",
@@ -80,7 +82,8 @@ NNX = ModelTables(
         },
     ),
     writing=ModelWriting(
-        imports=("from flax import nnx",),
+        imports=("import jax", "from flax import nnx"),
+        helpers={"symmetric": SYMMETRIC},
         base="nnx.Module",
         constructor=("def __init__(self, rngs: nnx.Rngs) -> None:",),
         created="{name}(nnx.Rngs(0))",
@@ -115,7 +118,7 @@ NNX = ModelTables(
         },
         values={"conv": _window, "max_pool": _window},
         initials={
-            "uniform": "nnx.initializers.uniform({n})",
+            "uniform": "symmetric({n})",
             "truncated_normal": "nnx.initializers.truncated_normal({n})",
         },
     ),
@@ -180,6 +183,15 @@ def test_its_models_are_written() -> None:
         "    return Model(nnx.Rngs(0))",
     ):
         assert line in text.splitlines()
+
+
+def test_a_function_is_written_where_it_is_called() -> None:
+    text = written(network_read(TORCH.format(more=""), "torch"), "nnx")
+    head, _, _ = text.partition("class ")
+    assert head.endswith(f"import jax\nfrom flax import nnx\n\n\n{SYMMETRIC}\n\n\n")
+    other = written(network_read(SOURCE, "nnx"), "nnx")
+    assert "symmetric" not in other
+    assert "import jax" not in other
 
 
 @pytest.mark.parametrize(
