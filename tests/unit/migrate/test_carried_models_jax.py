@@ -130,6 +130,31 @@ def test_an_operation_of_a_table_before_the_loss_is_part_of_the_model() -> None:
     assert kinds(read(step=step)) == [*USUAL, "tanh"]
 
 
+TEACHER = """
+class Other(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(4, 3, rngs=rngs)
+
+    def __call__(self, x):
+        return self.fc(x)
+
+
+teacher = Other(rngs=nnx.Rngs(1))
+"""
+
+
+def test_a_second_model_in_the_loss_is_refused() -> None:
+    with pytest.raises(UnreadableError, match="calls several models"):
+        read(step=TEACHER + STEP.replace(CALL, f'{CALL}\n    t = teacher(batch["x"])'))
+    handed = STEP.replace("(model, batch):", "(model, batch, other):", 1)
+    handed = handed.replace(CALL, f'{CALL}\n    t = other(batch["x"])')
+    step = handed.replace("(loss_fn)(model, batch)", "(loss_fn)(model, batch, teacher)")
+    with pytest.raises(UnreadableError, match="calls several models"):
+        read(step=TEACHER + step)
+    sorted_ones = STEP.replace(CALL, f"{CALL}\n    names = sorted(batch)")
+    assert kinds(read(step=sorted_ones)) == USUAL
+
+
 UNSEEN = {
     "many models at once": STEP.replace(CALL, 'logits = jax.vmap(model)(batch["x"])'),
     "another parameter": STEP.replace("(loss_fn)", "(loss_fn, argnums=1)"),
@@ -188,6 +213,9 @@ STEPS = {
     'jnp.pad(x, ((0, 0), (1, 1), (0, 0)), mode="edge")': "mode other than its default",
     "nnx.softmax(x, where=x > 0)": "where other than its default",
     "self.head(x.T)": "",
+    "self.head(x.astype(jnp.int32))": "made a whole number",
+    "self.head(jnp.squeeze(x, axis=(-1, 1)))": "counted from the first",
+    "self.head(jnp.squeeze(x))": "axis is missing",
 }
 
 
@@ -313,3 +341,17 @@ def test_weights_that_are_not_trained_are_told(argument: str, told: int) -> None
     found = [d.message for d in across.diagnostics if d.code == "CC938"]
     assert len(found) == told
     assert all("the new script trains every weight" in message for message in found)
+
+
+AXES = {
+    "jnp.squeeze(x.reshape(-1, 1, 8, 1), axis=(1, 3))": ["squeeze", "squeeze"],
+    "jnp.expand_dims(x, (1, 2)).squeeze(2).squeeze(1)": ["unsqueeze"] * 2 + ["squeeze"] * 2,
+}
+
+
+@pytest.mark.parametrize(("value", "expected"), AXES.items())
+def test_several_axes_of_one_are_taken_one_by_one(value: str, expected: list[str]) -> None:
+    network = read("nnx.relu", f"self.head({value})")
+    assert [kind for kind in kinds(network) if "squeeze" in kind] == expected
+    axes = [step.settings["axis"] for step in network.steps if step.kind == "squeeze"]
+    assert axes == sorted(axes, reverse=True)

@@ -225,3 +225,14 @@ def test_a_maximum_along_several_axes_is_taken_one_by_one_in_paddle() -> None:
     assert "x.amax(1, True).amax(2, True).squeeze((1, 2))" in written(network, "paddle")
     assert "x.max((1, 2), keepdims=False)" in written(network, "jax")
     assert "x.amax((1, 2), keepdim=False)" in written(network, "torch")
+
+
+def test_a_value_that_is_made_a_whole_number_is_refused() -> None:
+    def read(value: str) -> object:
+        program = torch_program("nn.LayerNorm(4)").replace("self.fc(x)", value)
+        return network_read(program, "torch").steps
+
+    assert read("self.fc(x.to(torch.float32))")
+    assert read("self.fc(x.to(torch.int64))")  # a row that is one stays one
+    with pytest.raises(UnreadableError, match="made a whole number"):
+        read("self.fc(x).to(torch.int64)")

@@ -35,6 +35,8 @@ def operation(
             if not all(isinstance(axis, int) for axis in axes) or axes[0] != 0:
                 raise UnreadableError("the axis of the rows must stay where it is", span)
             return graph.apply("permute", inputs, {"axes": axes})
+        case "squeeze" | "unsqueeze" if not isinstance(layer.settings["axis"], int):
+            return _one_by_one(graph, layer, inputs[0], span)
         case "pad_all":
             return _padded(graph, layer.settings, inputs[0], span)
         case "flatten" if layer.settings["start"] == 0:
@@ -48,6 +50,16 @@ def _adaptive(graph: Graph, kind: str, layer: LayerObject, tensor: Tensor) -> Te
         name = "global_avg" if kind == "adaptive_avg" else "global_max"
         return graph.apply(name, [tensor], {"rank": settings["rank"], "keepdims": True})
     return graph.apply(kind, [tensor], settings)
+
+
+def _one_by_one(graph: Graph, layer: LayerObject, tensor: Tensor, span: Span | None) -> Tensor:
+    """Return a value with several axes of one taken out or put in."""
+    kind, axes = layer.reading.kind, layer.settings["axis"]
+    if not isinstance(axes, list | tuple) or not all(isinstance(a, int) and a > 0 for a in axes):
+        raise UnreadableError(f"the axes of {kind} must be known, and counted from the first", span)
+    for axis in sorted(axes, reverse=kind == "squeeze"):
+        tensor = graph.apply(kind, [tensor], {"axis": axis})
+    return tensor
 
 
 def _padded(graph: Graph, settings: dict[str, Any], tensor: Tensor, span: Span | None) -> Tensor:

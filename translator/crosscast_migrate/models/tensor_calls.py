@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
 from crosscast_migrate.models.network import UnreadableError
-from crosscast_migrate.models.objects import Dim, LayerObject, Opaque, Sizes, Tensor
+from crosscast_migrate.models.objects import Dim, LayerObject, Library, Opaque, Sizes, Tensor
 from crosscast_migrate.models.operations import operation, reshaped
 from crosscast_migrate.models.settings import bound
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.machine.frames import Variables
     from crosscast_reading.pysource.programs.module import Module
 
+_WHOLE = frozenset(
+    {*("int", "long", "short", "bool", "bool_", "int8", "uint8", "int16", "int32", "int64")}
+)
+"""Types, by their last word, to which a value is not converted without a loss."""
 _ARITHMETIC = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
 
 
@@ -40,11 +44,19 @@ def of_tensor(
     if row is None:
         raise UnreadableError(f"the method {name} of a value is not in the table", span)
     if row.kind == "identity":
+        words = {v.name.rpartition(".")[2] for v in (*given, *named.values()) if _is_named(v)}
+        # Inputs are of the type that their rows have.
+        if words & _WHOLE and any(step.output == held.number for step in machine.graph.steps):
+            raise UnreadableError("a value of the model is made a whole number", span)
         return held
     alone = given and not isinstance(given[0], list | tuple | Sizes)
     if row.kind in ("reshape", "permute") and alone:
         given = [tuple(given)]
     return of_row(machine, row, [held, *given], named, span)
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, Library)
 
 
 def of_row(

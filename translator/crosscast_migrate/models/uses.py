@@ -7,7 +7,7 @@ what the derivative is given: `value_and_grad(loss_fn)(model, batch)`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,16 +71,21 @@ def _in_derivative(
     place = _differentiated(derivative, module)
     if name not in reading.differentiates or not derivative.args or place is None:
         return
-    given = [
-        call.args[place]
-        for call in module.every(ast.Call)
-        if place < len(call.args) and _is(call.func, derivative, module)
-    ]
+    calls = [call for call in module.every(ast.Call) if _is(call.func, derivative, module)]
+    models = {call.args[place] for call in calls if place < len(call.args)}
     for function, where in _functions(program, derivative.args[0], module):
-        parameters = [*function.args.posonlyargs, *function.args.args]
-        if given and place < len(parameters):
-            held = (given[0], module)
-            yield from _calls(program, function, where, parameters[place].arg, held, _DEEPEST)
+        held: dict[str, list[Place]] = {}
+        for call in calls:
+            for parameter, given in zip(_parameters(function), call.args, strict=False):
+                held.setdefault(parameter, []).append((given, module))
+        uses = list(_calls(program, function, where, held, _DEEPEST))
+        trained = [use for use in uses if use.held[0] in models]
+        if trained:  # what else is called may be a second model: a teacher
+            yield from (*trained, *(use for use in uses if use not in trained))
+
+
+def _parameters(function: Function | ast.Lambda) -> list[str]:
+    return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
 
 
 def _differentiated(derivative: ast.Call, module: Module) -> int | None:
@@ -120,23 +125,29 @@ def _calls(
     program: Program,
     function: Function | ast.Lambda,
     module: Module,
-    name: str,
-    held: Place,
+    held: Mapping[str, Sequence[Place]],
     depth: int,
 ) -> Iterator[Use]:
-    """Yield the calls of what a parameter holds, also in functions that it is handed on to."""
+    """Yield the calls of names, also in functions that get what a parameter holds.
+
+    Args:
+        program: the program.
+        function: where they are.
+        module: of the function.
+        held: parameter to what it holds; another name says itself what it is.
+        depth: functions that are followed from here.
+    """
     for node in walk(function):
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Name) and node.func.id == name:
-            yield Use(node.func, module, held)
-            continue
-        places = [n for n, a in enumerate(node.args) if isinstance(a, ast.Name) and a.id == name]
-        if not places or not depth:
+        if isinstance(node.func, ast.Name):
+            places = held.get(node.func.id, [(node.func, module)])
+            yield from (Use(node.func, module, place) for place in places)
+        names = [argument.id if isinstance(argument, ast.Name) else "" for argument in node.args]
+        if not depth or not held.keys() & set(names):
             continue
         for inner, where in _functions(program, node.func, module):
-            parameters = [*inner.args.posonlyargs, *inner.args.args]
-            for place in places:
-                if place < len(parameters) and inner is not function:
-                    word = parameters[place].arg
-                    yield from _calls(program, inner, where, word, held, depth - 1)
+            pairs = zip(_parameters(inner), names, strict=False)
+            handed = {parameter: held[name] for parameter, name in pairs if name in held}
+            if handed and inner is not function:
+                yield from _calls(program, inner, where, handed, depth - 1)
