@@ -197,20 +197,23 @@ def by_jax(model: Any, weights: Arrays, inputs: Arrays, own: bool) -> Arrays:
         if isinstance(module, nnx.Dropout):
             module.rate = 0.0
     given = {name: jnp.asarray(array) for name, array in inputs.items()}
-    call = (lambda model: model(**given)) if own else (lambda model: model(*given.values()))
+
+    def call(model: Any) -> Any:
+        return model(**given) if own else model(*given.values())
+
     model.eval()
     found: Arrays = {"eval": np.asarray(jax.jit(call)(model))}
     model.train()
     graph, learned, rest = nnx.split(model, nnx.Param, ...)
 
-    @jax.jit
     def loss(learned: Any) -> Any:
         merged = nnx.merge(graph, learned, rest, copy=True)
         outputs = call(merged)
         factors = jnp.asarray(target(np.empty(outputs.shape)))
         return (outputs * factors).sum(), (outputs, nnx.state(merged, nnx.Not(nnx.Param)))
 
-    gradients, (outputs, rest) = jax.grad(loss, has_aux=True)(learned)
+    derivative: Any = jax.jit(jax.grad(loss, has_aux=True))
+    gradients, (outputs, rest) = derivative(learned)
     found["train"] = np.asarray(outputs)
     nnx.update(model, gradients, rest)
     for name, variable in places.items():

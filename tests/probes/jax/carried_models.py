@@ -19,7 +19,7 @@ def signature(name: str) -> tuple[list[str], dict[str, Any]]:
     """Return the parameters by place, and the defaults that are plain values."""
     package, _, word = name.rpartition(".")
     held: Any = getattr(PACKAGES[package], word)
-    function = held.__init__ if isinstance(held, type) else held
+    function = vars(held)["__init__"] if isinstance(held, type) else held
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
     by_place = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     plain = (bool, int, float, str, tuple, type(None))
@@ -43,7 +43,7 @@ def wrong(name: str, inputs: int, arguments: list[list[Any]]) -> list[str]:
     found = []
     for place, (argument, default) in enumerate(arguments):
         if argument not in defaults:
-            if default != "...":
+            if default != "..." and "kwargs" not in defaults:
                 found.append(f"{name} has no {argument}")
         elif default != "..." and defaults[argument] not in (default, "..."):
             found.append(f"{name}: {argument}={defaults[argument]}, not {default}")
