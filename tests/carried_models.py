@@ -121,8 +121,8 @@ def network_read(text: str, framework: str) -> Network:
 
 def program_of_jax(text: str, inputs: Iterable[str]) -> str:
     """Return a program that trains the model of an own_model.py that was written for JAX."""
-    made = "\n\ndef make():\n    return build_model(nnx.Rngs(0))\n\n"
-    return f"import optax\n{text}{made}" + _LOOPS["jax"].format(names=", ".join(inputs))
+    factory = "\n\ndef make():\n    return build_model(nnx.Rngs(0))\n\n"
+    return f"import optax\n{text}{factory}" + _LOOPS["jax"].format(names=", ".join(inputs))
 
 
 def weights_of(network: Network) -> dict[str, np.ndarray]:

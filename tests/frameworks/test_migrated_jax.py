@@ -107,7 +107,7 @@ def test_a_program_migrated_to_jax_trains_as_in_pytorch(kind: str, tmp_path: Pat
     trained = Trained(kind, tmp_path)
     ours, theirs = (trained.runs[framework].trace for framework in FRAMEWORKS)
     assert len(ours) == len(theirs) == UPDATES
-    found = {
+    differences = {
         f"loss of update {number}": abs(row["loss"] - other["loss"]) / abs(row["loss"])
         for number, (row, other) in enumerate(zip(ours, theirs, strict=True))
     }
@@ -117,7 +117,7 @@ def test_a_program_migrated_to_jax_trains_as_in_pytorch(kind: str, tmp_path: Pat
     for name, array in mine.items():
         # PyTorch's running variance is that of a sample: n / (n - 1) of what the others keep.
         if not name.endswith("/var"):
-            found[name] = apart(array, others[name])
-    worst = max(found, key=lambda name: found[name])
-    print(f"{kind}: {worst} differs by {found[worst]:.1e}", file=sys.stderr)
-    assert {name: number for name, number in found.items() if number > BOUND} == {}
+            differences[name] = apart(array, others[name])
+    worst = max(differences, key=lambda name: differences[name])
+    print(f"{kind}: {worst} differs by {differences[worst]:.1e}", file=sys.stderr)
+    assert {name: number for name, number in differences.items() if number > BOUND} == {}

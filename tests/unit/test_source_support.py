@@ -249,5 +249,5 @@ def test_what_crosscast_brings_loads() -> None:
         *models.model_problems(),
     )
     assert messages_of(problems) == []
-    assert list(models.model_tables())[:3] == ["paddle", "tensorflow", "torch"]
+    assert list(models.model_tables())[:4] == ["jax", "paddle", "tensorflow", "torch"]
     assert list(migration_apis())[:4] == ["torch.amp", "keras3", "paddle3", "tf.compat.v1"]

@@ -68,16 +68,16 @@ def _partly_trained(program: Program, models: set[str]) -> Iterator[tuple[Span, 
 
 
 def _filtered(program: Program) -> Iterator[tuple[Span, str]]:
-    """Yield what is given a filter that not every weight passes."""
+    """Yield the filters that not every weight passes."""
     rows = {name: row for script in scripts() for name, row in script.filters.items()}
     for call in program.calls():
         place, word, every = rows.get(canonical(call.name), (0, "", ""))
         named = (k.value for k in call.node.keywords if k.arg == word)
-        given = next(named, call.node.args[place] if place < len(call.node.args) else None)
-        if word and given is not None and canonical(call.module.resolve(given)) != every:
-            text = call.module.text(given)[:60]
+        chosen = next(named, call.node.args[place] if place < len(call.node.args) else None)
+        if word and chosen is not None and canonical(call.module.resolve(chosen)) != every:
+            text = call.module.text(chosen)[:60]
             message = f"the source trains what {text} selects; the new script trains every weight"
-            yield call.module.span(given), message
+            yield call.module.span(chosen), message
 
 
 def _is_part(node: ast.Attribute, module: Module, models: set[str]) -> bool:

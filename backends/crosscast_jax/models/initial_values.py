@@ -29,7 +29,7 @@ _PACKAGES = ("jax.nn.initializers", "flax.nnx.initializers", "flax.linen.initial
 
 
 def _scaled(values: Mapping[str, Any]) -> Drawn | None:
-    """Return what `variance_scaling` draws, of the fans as layers have them by default."""
+    """Return the numbers of `variance_scaling`, of the fans as layers have them by default."""
     usual = {"in_axis": -2, "out_axis": -1, "batch_axis": ()}
     if any(values.get(name, other) != other for name, other in usual.items()):
         return None

@@ -40,16 +40,16 @@ def wrong(name: str, inputs: int, arguments: list[list[Any]]) -> list[str]:
     except AttributeError:
         return [f"there is no {name}"]
     by_place = by_place[inputs:]
-    found = []
+    facts = []
     for place, (argument, default) in enumerate(arguments):
         if argument not in defaults:
             if default != "..." and "kwargs" not in defaults:
-                found.append(f"{name} has no {argument}")
+                facts.append(f"{name} has no {argument}")
         elif default != "..." and defaults[argument] not in (default, "..."):
-            found.append(f"{name}: {argument}={defaults[argument]}, not {default}")
+            facts.append(f"{name}: {argument}={defaults[argument]}, not {default}")
         elif argument in by_place and by_place.index(argument) != place:
-            found.append(f"{name}: {argument} is number {by_place.index(argument)}, not {place}")
-    return found
+            facts.append(f"{name}: {argument} is number {by_place.index(argument)}, not {place}")
+    return facts
 
 
 def spread(array: Any) -> list[float]:
@@ -97,7 +97,7 @@ def statistics() -> list[float]:
 def main() -> None:
     rows, helper = json.loads(sys.argv[1]), sys.argv[2]
     image = jnp.ones((1, 4, 1))
-    found = {
+    facts = {
         "wrong": [each for row in rows for each in wrong(*row)],
         "drawn": drawn(helper),
         "statistics": statistics(),
@@ -113,7 +113,7 @@ def main() -> None:
         "tie": jax.grad(lambda x: nnx.max_pool(x, (4,)).sum())(image).ravel().tolist(),
         "axes": error_of(lambda: nnx.LayerNorm((3, 4), rngs=nnx.Rngs(0))),
     }
-    print(json.dumps(found))
+    print(json.dumps(facts))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def row(name: str, inputs: int, reading: Reading) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def facts() -> dict[str, Any]:
     reading, writing = MODELS.reading, MODELS.writing
     assert reading is not None
     assert writing is not None
@@ -51,8 +51,8 @@ def found() -> dict[str, Any]:
     return answer
 
 
-def test_arguments_and_defaults_are_those_of_the_tables(found: dict[str, Any]) -> None:
-    assert found["wrong"] == []
+def test_arguments_and_defaults_are_those_of_the_tables(facts: dict[str, Any]) -> None:
+    assert facts["wrong"] == []
 
 
 SIZES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -66,10 +66,10 @@ KEPT = 0.87962566103423978
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_layers_start_from_what_the_tables_say(found: dict[str, Any], name: str) -> None:
+def test_layers_start_from_what_the_tables_say(facts: dict[str, Any], name: str) -> None:
     kind, settings = SIZES[name]
     initial = DEFAULTS[kind]["weight"](fans(kind, settings))
-    low, high, deviation = found["drawn"][name]
+    low, high, deviation = facts["drawn"][name]
     if initial.name == "truncated_normal":
         assert deviation == pytest.approx(KEPT * initial.number, rel=0.03)
         assert high == pytest.approx(2 * initial.number, rel=0.01)
@@ -80,35 +80,35 @@ def test_layers_start_from_what_the_tables_say(found: dict[str, Any], name: str)
         assert high > 3 * initial.number
 
 
-def test_initializers_draw_what_is_written(found: dict[str, Any]) -> None:
-    low, high, deviation = found["drawn"]["uniform"]
+def test_initializers_draw_what_is_written(facts: dict[str, Any]) -> None:
+    low, high, deviation = facts["drawn"]["uniform"]
     assert 0 <= low < 1e-3  # it draws none below zero: the written one does
     assert high == pytest.approx(0.5, rel=1e-3)
-    low, high, deviation = found["drawn"]["helper"]
+    low, high, deviation = facts["drawn"]["helper"]
     assert (low, high) == pytest.approx((-0.5, 0.5), rel=1e-3)
     assert deviation == pytest.approx(0.5 / math.sqrt(3), rel=0.02)
-    low, high, deviation = found["drawn"]["truncated"]
+    low, high, deviation = facts["drawn"]["truncated"]
     assert (low, high) == pytest.approx((-0.2, 0.2), rel=0.01)
     assert deviation == pytest.approx(0.1 * KEPT, rel=0.02)
-    assert found["drawn"]["normal"][2] == pytest.approx(0.1, rel=0.02)
+    assert facts["drawn"]["normal"][2] == pytest.approx(0.1, rel=0.02)
 
 
-def test_two_functions_have_another_derivative_at_their_corner(found: dict[str, Any]) -> None:
+def test_two_functions_have_another_derivative_at_their_corner(facts: dict[str, Any]) -> None:
     """Those of the others are the slope and 0: what is written has them."""
     expected = {"leaky_relu": 1.0, "chosen": 0.01, "abs": 1.0, "by its sign": 0.0}
     same = {"relu": 0.0, "relu6": 0.0, "relu6 at 6": 0.0, "elu": 1.0}
-    assert found["derivatives"] == pytest.approx({**expected, **same})
+    assert facts["derivatives"] == pytest.approx({**expected, **same})
 
 
-def test_pools_move_by_one_and_take_the_first_of_equals(found: dict[str, Any]) -> None:
-    assert found["strides"] == [1, 3, 1]
-    assert found["tie"] == [1.0, 0.0, 0.0, 0.0]
+def test_pools_move_by_one_and_take_the_first_of_equals(facts: dict[str, Any]) -> None:
+    assert facts["strides"] == [1, 3, 1]
+    assert facts["tie"] == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_running_statistics_are_those_of_the_batch(found: dict[str, Any]) -> None:
+def test_running_statistics_are_those_of_the_batch(facts: dict[str, Any]) -> None:
     """PyTorch keeps n / (n - 1) times the variance."""
-    assert found["statistics"] == pytest.approx([1.0, 2 / 3])
+    assert facts["statistics"] == pytest.approx([1.0, 2 / 3])
 
 
-def test_a_layer_normalization_has_weights_along_one_axis(found: dict[str, Any]) -> None:
-    assert found["axes"] == "TypeError"
+def test_a_layer_normalization_has_weights_along_one_axis(facts: dict[str, Any]) -> None:
+    assert facts["axes"] == "TypeError"

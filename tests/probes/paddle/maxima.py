@@ -21,7 +21,7 @@ def total(take: Callable[[Any], Any], sizes: tuple[int, ...]) -> list[float]:
 
 
 VOLUME, IMAGE = (2, 3, 2, 3, 2), (2, 3, 4, 3)
-FOUND = {
+DERIVATIVES = {
     "axes of a volume": total(lambda x: x.amax(axis=(2, 3, 4), keepdim=True), VOLUME),
     "one axis after the other": total(
         lambda x: x.amax(2, True).amax(3, True).amax(4, True).squeeze((2, 3, 4)), VOLUME
@@ -29,4 +29,4 @@ FOUND = {
     "adaptive": total(lambda x: F.adaptive_max_pool3d(x, 1), VOLUME),
     "axes of an image": total(lambda x: x.amax(axis=(2, 3), keepdim=False), IMAGE),
 }
-print(json.dumps({name: [repr(number) for number in pair] for name, pair in FOUND.items()}))
+print(json.dumps({name: [repr(number) for number in pair] for name, pair in DERIVATIVES.items()}))

@@ -15,8 +15,8 @@ RIGHT = ["6.0", "1.0"]
 
 
 def test_a_maximum_along_several_axes_of_a_volume_has_a_wrong_derivative() -> None:
-    found = run_python(Path(__file__).with_name("maxima.py"), "paddle")
-    assert found.pop("axes of a volume") != RIGHT  # once it is right, write it so
-    assert found == dict.fromkeys(
+    derivatives = run_python(Path(__file__).with_name("maxima.py"), "paddle")
+    assert derivatives.pop("axes of a volume") != RIGHT  # once it is right, write it so
+    assert derivatives == dict.fromkeys(
         ("one axis after the other", "adaptive", "axes of an image"), RIGHT
     )

@@ -338,9 +338,9 @@ def test_weights_that_are_not_trained_are_told(argument: str, told: int) -> None
     net = NET.format(layer="nnx.Dropout(0.5, rngs=rngs)", result=RESULT)
     text = HEAD + net + STEP + LOOP.replace("wrt=nnx.Param", argument)
     across = migrate_across([Source("train.py", text)], ["torch"], settings=SAID)
-    found = [d.message for d in across.diagnostics if d.code == "CC938"]
-    assert len(found) == told
-    assert all("the new script trains every weight" in message for message in found)
+    messages = [d.message for d in across.diagnostics if d.code == "CC938"]
+    assert len(messages) == told
+    assert all("the new script trains every weight" in message for message in messages)
 
 
 AXES = {

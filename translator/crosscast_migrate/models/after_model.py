@@ -141,7 +141,7 @@ def computed_after(
 def _returned(
     call: ast.Call, module: Module, steps: Sequence[TrainingStep]
 ) -> tuple[ast.expr, ...]:
-    """Return what a function around the call returns first: the loss, if it makes no step."""
+    """Return the first results of the function around a call: the loss, if it makes no step."""
     function = module.enclosing(call, ast.FunctionDef, ast.AsyncFunctionDef)
     scope = module.scopes.get(function) if function is not None else None
     inside = set(walk(function)) if function is not None else set()

@@ -143,8 +143,8 @@ def called(
         case Library(name=name):
             return _of_library(machine, name, given, named, node, frame)
         case Partial(of=function):
-            values = [*callee.given, *given]
-            return called(machine, function, values, {**callee.named, **named}, node, frame)
+            values = [*callee.arguments, *given]
+            return called(machine, function, values, {**callee.keywords, **named}, node, frame)
     return machine.unknown(node, frame)
 
 
@@ -179,8 +179,8 @@ def forward(
         case Library(name=name) if name in machine.tables.functions:
             return of_row(machine, machine.tables.functions[name], given, named, span)
         case Partial(of=function):
-            values = [*held.given, *given]
-            return forward(machine, function, values, {**held.named, **named}, span)
+            values = [*held.arguments, *given]
+            return forward(machine, function, values, {**held.keywords, **named}, span)
     if isinstance(held, Opaque):
         raise UnreadableError(held.text, held.span)
     raise UnreadableError("this call is not carried", span)

@@ -31,7 +31,7 @@ def filled(
 def own_initializer(
     machine: ModelMachine, closure: Closure, node: ast.Call, frame: Variables
 ) -> Any:
-    """Return what a function of the program fills a weight with, which it is given no more of."""
+    """Return the numbers that a function of the program draws for a weight of any shape."""
     unknown = machine.unknown(node, frame)
     parameters = closure.node.args.args[len(closure.given) :]
     try:

@@ -66,8 +66,8 @@ class Partial:
     """A `functools.partial` of a function of a library."""
 
     of: Library | Partial
-    given: Sequence[Any] = ()
-    named: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Sequence[Any] = ()
+    keywords: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

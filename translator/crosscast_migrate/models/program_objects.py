@@ -73,12 +73,12 @@ class ProgramObjects(Machine):
         return self.named_object(name, node, module) if name else self.opaque(node, module)
 
     def _partial(self, node: ast.expr, module: Module) -> Any:
-        """Return what a name is that holds a `functools.partial`; None for any other one."""
+        """Return the `functools.partial` that a name holds; None for any other name."""
         meanings = meanings_of(node, module)
-        made = {meaning.partial[-1]: meaning.module for meaning in meanings if meaning.partial}
-        if not made:
+        partials = {meaning.partial[-1]: meaning.module for meaning in meanings if meaning.partial}
+        if not partials:
             return None
-        (call, where), *others = made.items()
+        (call, where), *others = partials.items()
         if others or len(meanings) > 1 or where is None:
             return self.opaque(node, module)
         return self.value(call, Variables(where))

@@ -66,8 +66,9 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         after = _computed(use, steps)
         for node, module in _sources(*use.held):
             try:
-                made = _read(program, tables, tables.reading, (node, module), (after, use.module))
-                networks.append(_as_used(made, use, tables.reading))
+                place, then = (node, module), (after, use.module)
+                network = _read(program, tables, tables.reading, place, then)
+                networks.append(_as_used(network, use, tables.reading))
             except UnreadableError as error:
                 failures.append(error)
                 break

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crosscast_migrate.models.network import UnreadableError
+from crosscast_migrate.models.network import Step, UnreadableError
 from crosscast_migrate.models.objects import Tensor
 
 if TYPE_CHECKING:
@@ -35,9 +35,13 @@ def selected(
             ],
             [_, Tensor(number=number) as tensor, Tensor() as other],
         ) if condition == kept:
-            made = next((s for s in machine.graph.steps if s.output == other.number), None)
-            scales = made is not None and made.kind == "scale" and made.inputs == (number,)
-            if made is not None and scales and made.settings["offset"] == 0.0:
-                slope = made.settings["scale"]
-                return machine.graph.apply("leaky_relu", [tensor], {"slope": slope})
+            producer = next((s for s in machine.graph.steps if s.output == other.number), None)
+            if producer is not None and _is_slope(producer, number):
+                slope = {"slope": producer.settings["scale"]}
+                return machine.graph.apply("leaky_relu", [tensor], slope)
     raise UnreadableError("a choice between two values is not carried", span)
+
+
+def _is_slope(step: Step, number: int) -> bool:
+    """Whether a step multiplies a value by a number."""
+    return step.kind == "scale" and step.inputs == (number,) and step.settings["offset"] == 0.0

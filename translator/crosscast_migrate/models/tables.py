@@ -32,7 +32,7 @@ class Fill:
     """Arguments that do not change what is drawn, as shapes and keys."""
 
     def drawn(self, given: Sequence[Any], named: Mapping[str, Any]) -> Drawn | None:
-        """Return what a weight is drawn from by a call; None where that is not known."""
+        """Return the numbers that a call draws for a weight; None where that is not known."""
         values = dict(zip(self.arguments, given, strict=False)) | dict(named)
         values = {name: value for name, value in values.items() if name not in self.ignored}
         unknown = any(isinstance(value, Opaque | Library) for value in values.values())

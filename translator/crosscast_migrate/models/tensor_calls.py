@@ -131,8 +131,8 @@ def arithmetic_of(
 
 def _is_sign(machine: ModelMachine, tensor: Tensor, other: Tensor) -> bool:
     """Whether a value is the sign of another one."""
-    made = (step for step in machine.graph.steps if step.output == other.number)
-    return any(step.kind == "sign" and step.inputs == (tensor.number,) for step in made)
+    producers = (step for step in machine.graph.steps if step.output == other.number)
+    return any(step.kind == "sign" and step.inputs == (tensor.number,) for step in producers)
 
 
 def size_of(machine: ModelMachine, tensor: Tensor, key: Any, node: ast.AST, module: Module) -> Any:

@@ -76,8 +76,8 @@ def _in_derivative(
     for function, where in _functions(program, derivative.args[0], module):
         held: dict[str, list[Place]] = {}
         for call in calls:
-            for parameter, given in zip(_parameters(function), call.args, strict=False):
-                held.setdefault(parameter, []).append((given, module))
+            for parameter, argument in zip(_parameters(function), call.args, strict=False):
+                held.setdefault(parameter, []).append((argument, module))
         uses = list(_calls(program, function, where, held, _DEEPEST))
         trained = [use for use in uses if use.held[0] in models]
         if trained:  # what else is called may be a second model: a teacher
@@ -93,8 +93,9 @@ def _differentiated(derivative: ast.Call, module: Module) -> int | None:
     for keyword in derivative.keywords:
         if keyword.arg == "argnums":
             # A call says which weights of the parameter, too: nnx.DiffState(0, nnx.Param).
-            made = (n for n, _ in chase(keyword.value, module) if isinstance(n, ast.Call))
-            inner = next((call.args[0] for call in made if call.args), keyword.value)
+            nodes = (node for node, _ in chase(keyword.value, module))
+            calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
+            inner = next((call.args[0] for call in calls), keyword.value)
             value = evaluate(inner, module)
             place = value.value if isinstance(value, Known) else None
             return place if isinstance(place, int) else None
