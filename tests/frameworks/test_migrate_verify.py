@@ -87,6 +87,12 @@ def test_torch_to_paddle_is_proven(tmp_path: Path) -> None:
 
 
 @exhaustive("proofs on real frameworks; with stand-ins in `make test`")
+@pytest.mark.jax
+def test_torch_to_jax_is_proven(tmp_path: Path) -> None:
+    looks_right(*verified(tmp_path, migration_sources.TORCH, "jax"))
+
+
+@exhaustive("proofs on real frameworks; with stand-ins in `make test`")
 @pytest.mark.tensorflow
 def test_paddle_to_tensorflow_is_proven(tmp_path: Path) -> None:
     tf32 = ("--set", "precision.tf32=false")  # releases of Paddle differ
