@@ -1,4 +1,4 @@
-"""Whole programs of PyTorch, one of each kind, that are carried with their model and their rows."""
+"""Whole programs of PyTorch that are carried with model and rows, one of each kind; one of JAX."""
 
 from __future__ import annotations
 
@@ -201,3 +201,51 @@ class Net(nn.Module):
     ),
 }
 """By kind."""
+
+OF_JAX = """
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(1, 4, (3, 3), use_bias=False, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, momentum=0.9, rngs=rngs)
+        self.after = nnx.Conv(4, 6, (3, 3), strides=2, padding=((1, 0), (0, 1)), rngs=rngs)
+        self.layers = nnx.Sequential(nnx.Linear(6 * 5 * 5, 8, rngs=rngs), nnx.gelu)
+        self.scaled = nnx.LayerNorm(8, rngs=rngs)
+        self.head = nnx.Linear(8, 3, rngs=rngs)
+
+    def __call__(self, x):
+        x = nnx.max_pool(nnx.relu(self.norm(self.conv(x))), (2, 2), padding="SAME")
+        x = jnp.tanh(self.after(x)).reshape(x.shape[0], -1)
+        return self.head(self.scaled(self.layers(x)))
+
+
+def loss_fn(model, batch):
+    logits = model(batch["x"])
+    return optax.softmax_cross_entropy_with_integer_labels(logits, batch["labels"]).mean()
+
+
+@nnx.jit
+def train_step(model, optimizer, batch):
+    loss, gradients = nnx.value_and_grad(loss_fn)(model, batch)
+    optimizer.update(model, gradients)
+    return loss
+
+
+model = Net(nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.adam(1e-3, b2=0.99), wrt=nnx.Param)
+for batch in batches:
+    train_step(model, optimizer, batch)
+"""
+SAID_OF_JAX: Mapping[str, object] = {
+    "batch.micro_batch_size": 16,
+    "loss.kind": "cross_entropy",
+    "accumulation.normalize_by": "sample",
+    "accumulation.tail": "drop",
+    "optimizer.groups": [],
+    "data.shuffle": True,
+}
+"""What stays to be said of the program of JAX, besides its rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +11,18 @@ import pytest
 from safetensors.numpy import save_file
 
 from carried_models import network_read, weights_of
-from carried_programs import PROGRAMS, UPDATES
+from carried_programs import OF_JAX, PROGRAMS, SAID_OF_JAX, UPDATES
 from crosscast.messages.output import write_files
 from crosscast.messages.source import Source
 from crosscast_migrate.across_frameworks import migrate_across
 from crosscast_migrate.models.network import Network
 from frameworks.script_runs import Run, calls
-from tiers import cases
+from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.jax]
 
 FRAMEWORKS = ("torch", "jax")
-SAID = {"precision.tf32": False, "schedule.total_steps": UPDATES}
+SAID: Mapping[str, object] = {"precision.tf32": False, "schedule.total_steps": UPDATES}
 BOUND = 2e-5
 """Of a loss and of a weight after 20 updates, as a share of the largest number of its tensor."""
 SMALL = 1e-2
@@ -54,15 +55,16 @@ def turned(framework: str, name: str, array: np.ndarray, *, back: bool = False) 
 class Trained:
     """The two scripts of a program after they were run from the same weights."""
 
-    def __init__(self, kind: str, folder: Path) -> None:
-        text = PROGRAMS[kind]
-        self.network = network_read(text, "torch")
+    def __init__(
+        self, text: str, source: str, folder: Path, said: Mapping[str, object] = SAID
+    ) -> None:
+        self.network = network_read(text, source)
         # The usual initial weights are smaller than those that show mistakes of single layers.
         self.start = {
             name: array if name.endswith("/var") else (array * 0.5).astype(np.float32)
             for name, array in weights_of(self.network).items()
         }
-        across = migrate_across([Source("train.py", text)], FRAMEWORKS, settings=SAID)
+        across = migrate_across([Source("train.py", text)], FRAMEWORKS, settings=said)
         assert across.fill_in == ()
         write_files(folder, across.files)
         self.runs = {
@@ -100,11 +102,8 @@ def apart(ours: np.ndarray, theirs: np.ndarray) -> float:
     return float(np.abs(ours - theirs).max() / max(np.abs(ours).max(), SMALL))
 
 
-@pytest.mark.parametrize(
-    "kind", cases(PROGRAMS, quick=["batch-norm"], reason="every kind of program, migrated to JAX")
-)
-def test_a_program_migrated_to_jax_trains_as_in_pytorch(kind: str, tmp_path: Path) -> None:
-    trained = Trained(kind, tmp_path)
+def compare(trained: Trained, name: str) -> None:
+    """Compare losses and weights; running variances are those of a sample in PyTorch alone."""
     ours, theirs = (trained.runs[framework].trace for framework in FRAMEWORKS)
     assert len(ours) == len(theirs) == UPDATES
     differences = {
@@ -114,10 +113,28 @@ def test_a_program_migrated_to_jax_trains_as_in_pytorch(kind: str, tmp_path: Pat
     mine, others = (trained.weights(framework) for framework in FRAMEWORKS)
     moved = [name for name, array in mine.items() if apart(array, trained.start[name]) > 1e-4]
     assert len(moved) == len(mine)
-    for name, array in mine.items():
-        # PyTorch's running variance is that of a sample: n / (n - 1) of what the others keep.
-        if not name.endswith("/var"):
-            differences[name] = apart(array, others[name])
-    worst = max(differences, key=lambda name: differences[name])
-    print(f"{kind}: {worst} differs by {differences[worst]:.1e}", file=sys.stderr)
+    for weight, array in mine.items():
+        if not weight.endswith("/var"):
+            differences[weight] = apart(array, others[weight])
+    worst = max(differences, key=lambda each: differences[each])
+    print(f"{name}: {worst} differs by {differences[worst]:.1e}", file=sys.stderr)
     assert {name: number for name, number in differences.items() if number > BOUND} == {}
+
+
+@pytest.mark.parametrize(
+    "kind", cases(PROGRAMS, quick=["batch-norm"], reason="every kind of program, migrated to JAX")
+)
+def test_a_program_migrated_to_jax_trains_as_in_pytorch(kind: str, tmp_path: Path) -> None:
+    compare(Trained(PROGRAMS[kind], "torch", tmp_path), kind)
+
+
+@exhaustive("a program of JAX, migrated to PyTorch")
+def test_a_program_of_jax_trains_as_in_pytorch(tmp_path: Path) -> None:
+    """Its model for JAX is compared with that of the source in test_carried_models."""
+    rng = np.random.default_rng(5)
+    count = UPDATES * 16
+    images = rng.normal(size=(count, 10, 10, 1)).astype(np.float32)
+    np.savez(tmp_path / "rows.npz", x=images, labels=rng.integers(0, 3, count))
+    rows = str(tmp_path / "rows.npz")
+    said = {**SAID, **SAID_OF_JAX, "data.train": rows, "data.eval": rows}
+    compare(Trained(OF_JAX, "jax", tmp_path / "out", said), "a program of JAX")
