@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-all check unit rule template level probes drift fuzz mutants causes kills \
+.PHONY: help demo test quick test-all check unit rule template level probes drift fuzz mutants causes kills index \
   false-alarms nightly self-test package release-check generate docs bench slurm clean
 
 help: ## List the targets
@@ -91,6 +91,13 @@ probes: $(VENV)/.dev ## The probes behind the tables, all of them
 
 drift: $(VENV)/.dev ## What changed between releases of the frameworks; installs each (gigabytes)
 	PYTHONPATH=tests $(BIN)/python -m drift.run $(DRIFT)
+
+index: $(VENV)/.dev ## The public names of the installed releases, which programs are bound to
+	for line in "torch torch" "tensorflow tensorflow keras" "paddle paddle"; do \
+	  set -- $$line; framework=$$1; shift; \
+	  $(BIN)/python translator/crosscast_migrate/binding/make_index.py \
+	    backends/crosscast_$$framework/names/index.json.xz $$@ || exit 1; \
+	done
 
 fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the reference
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(FUZZ)

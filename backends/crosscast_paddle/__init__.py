@@ -32,6 +32,7 @@ SUPPORT = SourceSupport(
     ),
     apis=(MigrationApi(name="paddle3", codes="CM3", modules=("paddle",), framework="paddle"),),
     words="crosscast_paddle.words:WORDS",
+    public_names="crosscast_paddle.names:NAMES",
     models="crosscast_paddle.models:MODELS",
     texts=TEXTS,
 )

@@ -56,6 +56,7 @@ SUPPORT = SourceSupport(
         ),
     ),
     words="crosscast_tensorflow.words:WORDS",
+    public_names="crosscast_tensorflow.names:NAMES",
     models="crosscast_tensorflow.models:MODELS",
     texts=TEXTS,
 )

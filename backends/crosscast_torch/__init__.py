@@ -54,6 +54,7 @@ SUPPORT = SourceSupport(
         ),
     ),
     words="crosscast_torch.words:WORDS",
+    public_names="crosscast_torch.names:NAMES",
     models="crosscast_torch.models:MODELS",
     texts=TEXTS,
 )

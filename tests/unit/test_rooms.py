@@ -116,6 +116,7 @@ BACKEND = {
     "rules": "reading answers",
     "migration": "reading answers rules",
     "models": "",
+    "names": "",
     "target": "",
     "inside": "",
     "stand_ins": "",
@@ -215,6 +216,7 @@ def allowed() -> dict[str, set[str]]:
         found[f"{backend}.target"].add(backend)
         found[f"{backend}.migration"].add("crosscast_migrate")
         found[f"{backend}.models"].add("crosscast_migrate")
+        found[f"{backend}.names"] = {"crosscast_migrate"}
         found[f"{backend}.inside"].add("crosscast_parity.inside")
     for room in PARITY:
         found[f"crosscast_parity.{room}"] |= _named("crosscast", CORE_FOR_PARITY)

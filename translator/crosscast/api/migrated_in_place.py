@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["diff", "check", "write", "interactive"]
 CHANGES = ("place", "code", "change")
+NOTHING_CHANGED = "nothing was changed"
 COMPARED = ("file", "field", "verdict", "why")
 
 
@@ -275,6 +276,50 @@ def in_place(
         diagnostics=(*problems, *unread.values(), *ran),
         _files=files,
         _migrated=migrated,
+    )
+
+
+def bound_only(paths: list[str], api: str) -> InPlace:
+    """Bind programs, and the files that they import, to the present release; change nothing.
+
+    Args:
+        paths: files and folders.
+        api: the API whose release is meant.
+
+    Raises:
+        DiagnosticError: CC970, no index of the release's names is known.
+    """
+    from crosscast_migrate.binding.places import bind_sources
+    from crosscast_migrate.chosen_proof import in_place_proof
+    from crosscast_migrate.in_place import InPlaceMigration
+    from crosscast_migrate.nothing import unread_programs
+    from crosscast_migrate.registry import codemods_to
+    from crosscast_migrate.summary import NO_RISK, Summary, decisions
+    from crosscast_reading.lift.related_files import with_nearby
+    from crosscast_reading.sources.files import read_all
+
+    files, problems = read_all(paths)
+    sources = [file.source for file in files.values()]
+    unread = unread_programs(sources, paths, codemods_to(api))
+    near = with_nearby(sources, [source.name for source in sources]).sources
+    bound = bind_sources(near, api)
+    problems += bound.problems
+    done = f"{NOTHING_CHANGED}; {bound.words}"
+    return InPlace(
+        to=api,
+        said=Summary(
+            done=done, decide=decisions(bound.places, problems, list(unread)), risk=NO_RISK
+        ),
+        mode="check",
+        verified=False,
+        proof=in_place_proof(verify=False, changed=False, compared=False, execution=None),
+        problems=tuple(problems),
+        unread=tuple(unread.values()),
+        diagnostics=(*problems, *unread.values()),
+        _files=files,
+        _migrated=InPlaceMigration(
+            texts={}, added={}, changes=(), refusals=bound.places, problems=()
+        ),
     )
 
 

@@ -65,6 +65,7 @@ def migrate(
     memory: float = 0.0,
     allow: Words = (),
     experimental: bool = False,
+    check_only: bool = False,
     on_run: Callable[[str], None] | None = None,
 ) -> InPlace: ...
 
@@ -88,6 +89,7 @@ def migrate(
     memory: float = 0.0,
     allow: Words = (),
     experimental: bool = False,
+    check_only: bool = False,
     keep_bugs: bool = False,
     set: Texts = (),
     version: Texts = (),
@@ -151,6 +153,13 @@ def migrate(
             "that had no part in writing them came out right."
         ),
     ] = False,
+    check_only: Annotated[
+        bool,
+        Parameter(
+            "In place: change nothing; bind every import, name and call to the present release, "
+            "whoever wrote or migrated the program."
+        ),
+    ] = False,
     keep_bugs: Annotated[bool, Parameter("Keep mistakes that a recipe can express.")] = False,
     set: Annotated[
         Texts,
@@ -205,11 +214,16 @@ def migrate(
             raise failure("CC970", message)
         if check and (write or ask):
             raise failure("CC970", "choose only one of check, write and ask")
-        from crosscast.api.migrated_in_place import in_place
+        from crosscast.api.migrated_in_place import bound_only, in_place
         from crosscast_migrate.allowed_changes import allowed
         from crosscast_migrate.executed_proof import Demand
 
         api = apis[0]
+        if check_only:
+            if check or write or ask or verify or words_of(allow) or experimental:
+                message = "--check-only changes nothing: it stands alone beside --to"
+                raise failure("CC970", message)
+            return bound_only(named, api)
         demand = Demand(
             command=run,
             python=python,
@@ -233,10 +247,10 @@ def migrate(
         )
     if not is_target(wanted):
         raise DiagnosticError(unknown(wanted))
-    if check or write or ask or old_python or words_of(allow) or experimental:
+    if check or write or ask or old_python or words_of(allow) or experimental or check_only:
         message = (
-            "--diff, --check, --write, --interactive, --old-python, --allow and --experimental "
-            "apply only to a migration in place"
+            "--diff, --check, --check-only, --write, --interactive, --old-python, --allow and "
+            "--experimental apply only to a migration in place"
         )
         raise failure("CC970", message)
     from crosscast.api.migrated_across import across

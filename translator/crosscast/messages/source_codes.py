@@ -263,4 +263,15 @@ SOURCE_CODES = (
         "right, or more than a tenth wrong. `--experimental` applies it; read every change, and "
         "run the program with `--verify --run` before you trust it.",
     ),
+    Code(
+        "CC982",
+        "name that a release lacks",
+        "The program would fail there, unless another package adds the name. The hint says where "
+        "the release has a name that ends like it.",
+    ),
+    Code(
+        "CC983",
+        "call that a release refuses",
+        "The arguments do not fit the signature that the release has.",
+    ),
 )

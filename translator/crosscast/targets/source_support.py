@@ -107,6 +107,8 @@ class SourceSupport:
     """What their codemods do only with `--allow NAME`."""
     words: str = ""
     """A `Words`: packages, signatures, public names."""
+    public_names: str = ""
+    """A `PublicNames`: what exists in the present releases, to bind programs to."""
     models: str = ""
     """A `ModelTables`: how models are read and written, for migrations across frameworks."""
     texts: Path | None = None

@@ -1,0 +1,11 @@
+"""The public names of Paddle, as `make index` finds them in the installed release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosscast_migrate.binding.index import PublicNames
+
+NAMES = PublicNames(
+    file=Path(__file__).with_name("index.json.xz"),
+)

@@ -1,0 +1,18 @@
+"""The public names of TensorFlow and Keras, as `make index` finds them in the installed release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosscast_migrate.binding.index import PublicNames
+
+_MODEL = "inputs= outputs= name= * activity_regularizer= autocast= dtype= trainable="
+"""It hands its arguments to one of two constructors, of a functional model or of a layer."""
+NAMES = PublicNames(
+    file=Path(__file__).with_name("index.json.xz"),
+    signatures={
+        f"{package}.{name}": _MODEL
+        for package in ("keras", "tensorflow.keras")
+        for name in ("Model", "models.Model")
+    },
+)

@@ -1,0 +1,199 @@
+"""The indexes of real releases: what fits is not accused, and planted changes are named."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from crosscast.cli import app
+from crosscast.messages.source import Source
+from crosscast_migrate.binding.binder import bind
+from crosscast_migrate.binding.index import Index
+from crosscast_migrate.binding.places import bind_sources, index_of
+from crosscast_reading.sources.subject_builder import subject_of
+
+ROOT = Path(__file__).parents[3]
+APIS = {"torch": "torch.amp", "tensorflow": "keras3", "paddle": "paddle3"}
+PROGRAMS = {
+    name: sorted(
+        path.relative_to(ROOT)
+        for pattern in (f"examples/*/after/{name}/*.py", f"examples/*/model_{name}.py")
+        for path in ROOT.glob(pattern)
+    )
+    for name in APIS
+}
+"""Scripts and models that run with the releases that are indexed."""
+WANTED = 0.95
+KINDS = ("import", "name", "keyword", "one argument too many")
+
+
+class Planted(NamedTuple):
+    """A program with one change, and the line of the call or name that was changed."""
+
+    kind: str
+    text: str
+    line: int
+
+
+@pytest.mark.parametrize("framework", APIS)
+def test_the_index_is_of_the_releases_that_are_pinned(framework: str) -> None:
+    pins = dict(re.findall(r"^([\w-]+)==([\w.+]+)", (ROOT / "constraints.txt").read_text(), re.M))
+    pins["paddle"], pins["tensorflow"] = pins["paddlepaddle"], pins["tensorflow-cpu"]
+    for package, version in index_of(APIS[framework]).releases.items():
+        assert version.partition("+")[0] == pins[package].partition("+")[0]
+
+
+@pytest.mark.parametrize("framework", APIS)
+def test_programs_that_run_are_not_accused(framework: str) -> None:
+    assert len(PROGRAMS[framework]) >= 10
+    for path in PROGRAMS[framework]:
+        source = Source(str(path), (ROOT / path).read_text())
+        bound = bind_sources([source], APIS[framework])
+        assert [str(place.span) for place in bound.places] == []
+
+
+def uses(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.alias, ast.stmt | ast.expr]]:
+    """Yield what can be changed in a program, with the node that is then refused."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (("import", alias, node) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield "name", node, node
+        elif isinstance(node, ast.Call):
+            yield "one argument too many", node, node
+            if any(keyword.arg for keyword in node.keywords):
+                yield "keyword", node, node
+
+
+def changed(text: str, number: int, index: Index) -> Planted | None:
+    """Make the change of one number; None if it would not be refused, as far as Python tells."""
+    tree = ast.parse(text)
+    kind, part, refused = list(uses(tree))[number]
+    imports = {
+        alias.asname or alias.name: f"{getattr(node, 'module', '')}.{alias.name}".strip(".")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    if isinstance(part, ast.alias):
+        assert isinstance(refused, ast.ImportFrom)
+        entry = index.entry(refused.module or "")
+        if (refused.module or "").partition(".")[0] not in index.packages or part.asname:
+            return None
+        if entry is None or entry.kind != "module":
+            return None
+        part.name, part.asname = f"{part.name}_gone", part.name
+        return Planted(kind, ast.unparse(tree), _line(tree, refused))
+    path = _path(part.func if isinstance(part, ast.Call) else part, imports)
+    if path.partition(".")[0] not in index.packages:
+        return None
+    entry = index.entry(path)
+    if isinstance(part, ast.Attribute):
+        above = index.entry(path.rpartition(".")[0])
+        if above is None or above.kind != "module":
+            return None
+        part.attr += "_gone"
+    elif isinstance(part, ast.Call):
+        signature = index.signature(entry, name=path) if entry else None
+        if signature is None or any(isinstance(each, ast.Starred) for each in part.args):
+            return None
+        if kind == "keyword":
+            keyword = next(keyword for keyword in part.keywords if keyword.arg)
+            if signature.takes_any_name:
+                return None
+            keyword.arg = f"{keyword.arg}_gone"
+        else:
+            if signature.takes_any_number:
+                return None
+            part.args += [ast.Constant(0)] * (len(signature.positional) + 1 - len(part.args))
+    return Planted(kind, ast.unparse(tree), _line(tree, refused))
+
+
+def _line(tree: ast.Module, node: ast.AST) -> int:
+    """The line that a node has in the text of a changed tree."""
+    order = [type(each) for each in ast.walk(tree)]
+    place = next(number for number, each in enumerate(ast.walk(tree)) if each is node)
+    again = list(ast.walk(ast.parse(ast.unparse(tree))))
+    assert order == [type(each) for each in again]
+    line: int = again[place].lineno  # type: ignore[attr-defined]
+    return line
+
+
+def _path(node: ast.expr, imports: dict[str, str]) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in imports:
+        return ""
+    return ".".join((imports[node.id], *reversed(parts)))
+
+
+@cache
+def planted(framework: str) -> list[Planted]:
+    """Changes in the largest script of a framework, the same number of every kind."""
+    text = max(((ROOT / path).read_text() for path in PROGRAMS[framework]), key=len)
+    index = index_of(APIS[framework])
+    count = len(list(uses(ast.parse(text))))
+    changes = [change for number in range(count) if (change := changed(text, number, index))]
+    several = {kind: [change for change in changes if change.kind == kind] for kind in KINDS}
+    return [change for found in several.values() for change in found[:10]]
+
+
+@pytest.mark.parametrize("framework", APIS)
+def test_planted_changes_are_named(framework: str) -> None:
+    named: Counter[str] = Counter()
+    for change in planted(framework):
+        subject, _ = subject_of([Source("train.py", change.text)])
+        assert subject.program is not None
+        lines = {
+            place.span.line for place in bind(subject.program, index_of(APIS[framework])).unbound
+        }
+        named[change.kind] += change.line in lines
+    total = Counter(change.kind for change in planted(framework))
+    assert sum(total.values()) >= 20
+    assert sum(named.values()) >= WANTED * sum(total.values()), (named, total)
+
+
+def test_the_command_names_places_in_imported_files_too(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import keras\nimport rows\nmodel = keras.Sequential()\nmodel.fit(rows.x, nb_epoch=3)\n"
+    )
+    (tmp_path / "rows.py").write_text("import tensorflow as tf\nx = tf.log(3.0)\n")
+    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    train = str(tmp_path / "train.py")
+    shown = CliRunner().invoke(app, ["migrate", train, "--to", "keras3", "--check-only", "--json"])
+    assert shown.exit_code == 1
+    document = json.loads(shown.stdout)
+    assert document["summary"]["done"].startswith("nothing was changed; 5 of 7 names and calls")
+    assert [(place["code"], place["message"]) for place in document["refusals"]] == [
+        ("CC983", "keras.Sequential.fit of keras 3.15.1: it has no argument nb_epoch"),
+        ("CC982", "tensorflow 2.21.0 has no tensorflow.log"),
+    ]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
+def test_a_program_that_fits_has_exit_code_0(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import keras\nkeras.layers.Dense(3)\n")
+    train = str(tmp_path / "train.py")
+    shown = CliRunner().invoke(app, ["migrate", train, "--to", "keras3", "--check-only"])
+    assert shown.exit_code == 0
+    assert "Decide: nothing" in shown.stderr
+
+
+@pytest.mark.parametrize("option", ["--write", "--check", "--verify", "--experimental"])
+def test_it_stands_alone(option: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import keras\n")
+    command = ["migrate", str(tmp_path / "train.py"), "--to", "keras3", "--check-only", option]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 2
+    assert "CC970" in shown.stderr

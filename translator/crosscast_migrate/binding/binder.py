@@ -1,0 +1,284 @@
+"""Every import, name, call and method of a program that belongs to an indexed library, bound to it.
+
+Nothing is reported that is not certain: what a name is must follow from imports and assignments
+alone, an object's class from the call that made it, and all that it may be must agree. What may be
+of the library and cannot be told is counted.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosscast_migrate.binding.index import Entry, Index, Signature
+from crosscast_reading.pysource.names.lookup import bindings_of
+from crosscast_reading.pysource.programs.meaning import meanings_of
+
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast_reading.pysource.programs.call import Call
+    from crosscast_reading.pysource.programs.module import Module
+    from crosscast_reading.pysource.programs.program import Program
+
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
+_ASKING = ("hasattr", "version", "VERSION", "find_spec")
+"""What a condition says that chooses between releases; it may also say the name itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A place that a release refuses. `what`: the name or the call; `why`: in words.
+
+    `existing`: public names of the release that end like a name that it lacks. `accepted`: the
+    arguments of what is called, in words.
+    """
+
+    span: Span
+    what: str
+    why: str
+    existing: tuple[str, ...] = ()
+    accepted: str = ""
+    is_call: bool = False
+
+
+@dataclass(slots=True)
+class Bound:
+    """What binding a program came to. `bound`: uses that fit; `unknown`: that cannot be told.
+
+    `guarded`: uses that do not fit, where the program itself chooses between releases.
+    """
+
+    unbound: list[Unbound] = field(default_factory=list)
+    bound: int = 0
+    unknown: int = 0
+    guarded: int = 0
+
+    @property
+    def words(self) -> str:
+        """The numbers as a sentence."""
+        known = self.bound + len(self.unbound)
+        text = f"{self.bound} of {known} names and calls bound"
+        if self.guarded:
+            text += f", {self.guarded} left to the program's own conditions"
+        if self.unknown:
+            calls = "call" if self.unknown == 1 else "calls"
+            text += f", {self.unknown} {calls} of objects of unknown class"
+        return text
+
+
+def bind(program: Program, index: Index) -> Bound:
+    """Bind all modules of a program."""
+    bound = Bound()
+    for module in program.modules:
+        _Binder(module, index, bound).bind()
+    return bound
+
+
+class _Binder:
+    """Binds one module."""
+
+    def __init__(self, module: Module, index: Index, bound: Bound) -> None:
+        self._module = module
+        self._index = index
+        self._bound = bound
+
+    def bind(self) -> None:
+        for node in self._module.nodes:
+            if self._module.is_dead(node):
+                continue
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    self._import(node, alias.name)
+            elif isinstance(node, ast.ImportFrom):
+                self._import_from(node)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                self._attribute(node)
+        for call in self._module.calls:
+            if not self._module.is_dead(call.node):
+                self._call(call)
+
+    def _import(self, node: ast.stmt, name: str) -> bool:
+        """Bind what an import names; tell whether it exists or is of no indexed package."""
+        if name.partition(".")[0] not in self._index.packages:
+            return True
+        if self._is_own(name):
+            return True
+        entry = self._index.entry(name)
+        return self._note(node, name, "" if entry is not None else self._lacks(name))
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        base = node.module or ""
+        if node.level or base.partition(".")[0] not in self._index.packages or self._is_own(base):
+            return
+        if not self._import(node, base):
+            return
+        for alias in node.names:
+            if alias.name != "*":
+                self._import(node, f"{base}.{alias.name}")
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a module of the program has this name."""
+        return self._module.program.find_module(name, self._module) is not None
+
+    def _lacks(self, name: str) -> str:
+        return f"{self._index.title(name.partition('.')[0])} has no {name}"
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        path = self._path(node.value)
+        if path:
+            base = self._index.entry(path)
+            if base is None or base.kind not in ("module", "class"):
+                return
+            found = self._index.attribute(base, node.attr)
+            name = f"{path}.{node.attr}"
+            self._note(node, name, "" if found is not None else self._lacks(name))
+            return
+        classes = self._classes(node.value)
+        if not classes:
+            return
+        lacking = [name for name, entry in classes if not self._has(entry, node.attr)]
+        if len(lacking) == len(classes):
+            release = self._index.title(lacking[0].partition(".")[0])
+            text = self._module.text(node)
+            self._note(node, text, f"{lacking[0]} has no {node.attr} in {release}")
+        else:
+            self._bound.bound += 1
+
+    def _has(self, entry: Entry, name: str) -> bool:
+        return self._index.attribute(entry, name) is not None
+
+    def _call(self, call: Call) -> None:
+        function = call.node.func
+        path = self._path(function)
+        if path:
+            entry = self._index.entry(path)
+            if entry is not None:
+                self._fits(call, path, [self._index.signature(entry, name=path)])
+            return
+        if not isinstance(function, ast.Attribute) or self._path(function.value):
+            return
+        classes = self._classes(function.value)
+        if classes:
+            held = [entry for _, entry in classes if self._has(entry, function.attr)]
+            signatures = [self._index.signature(entry, function.attr) for entry in held]
+            self._fits(call, f"{classes[0][0]}.{function.attr}", signatures)
+        elif not meanings_of(function.value, self._module) and self._is_used_package():
+            self._bound.unknown += 1
+
+    def _is_used_package(self) -> bool:
+        imports = self._module.imports.values()
+        return any(target.partition(".")[0] in self._index.packages for target in imports)
+
+    def _fits(self, call: Call, name: str, signatures: Sequence[Signature | None]) -> None:
+        node = call.node
+        starred = any(isinstance(each, ast.Starred) for each in node.args)
+        is_open = starred or any(keyword.arg is None for keyword in node.keywords)
+        count = sum(not isinstance(each, ast.Starred) for each in node.args)
+        names = [keyword.arg for keyword in node.keywords if keyword.arg]
+        refusals = [
+            signature.refusal(0 if starred else count, names, is_open=is_open) if signature else ""
+            for signature in signatures
+        ]
+        if not refusals:
+            return
+        why = refusals[0] if all(refusals) else ""
+        release = self._index.title(name.partition(".")[0])
+        why = f"{name} of {release}: {why}" if why else ""
+        self._note(node, name, why, signatures[0])
+
+    def _path(self, node: ast.expr) -> str:
+        """The dotted name that an expression spells, as the import says it; empty if it is none."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        bindings = list(bindings_of(node.id, node, self._module))
+        targets = {binding.target for binding in bindings if binding.kind == "import"}
+        if len(targets) != 1 or len(bindings) != len(targets):
+            return ""
+        (target,) = targets
+        if target.partition(".")[0] not in self._index.packages or self._is_own(target):
+            return ""
+        return ".".join((target, *reversed(parts)))
+
+    def _classes(self, node: ast.expr) -> list[tuple[str, Entry]]:
+        """The classes of the library that an object may have; none if it may be anything else."""
+        classes: list[tuple[str, Entry]] = []
+        for meaning in meanings_of(node, self._module):
+            package = meaning.name.partition(".")[0]
+            # An object that an annotation tells of may be of a class derived from it.
+            if meaning.kind != "instance" or meaning.call is None:
+                return []
+            if package not in self._index.packages:
+                return []
+            entry = self._index.entry(meaning.name)
+            if entry is None or entry.kind != "class":
+                return []
+            classes.append((meaning.name, entry))
+        return classes
+
+    def _note(
+        self,
+        node: ast.stmt | ast.expr,
+        what: str,
+        why: str,
+        refusing: Signature | None = None,
+    ) -> bool:
+        """Write a use down; tell whether it fits.
+
+        Args:
+            node: the import, name or call.
+            what: what it names.
+            why: why it does not fit; empty if it does.
+            refusing: of a call, the signature that it does not fit.
+        """
+        if not why:
+            self._bound.bound += 1
+        elif self._is_guarded(node, what.rpartition(".")[2]):
+            self._bound.guarded += 1
+        else:
+            self._bound.unbound.append(
+                Unbound(
+                    self._module.span(node),
+                    what,
+                    why,
+                    () if refusing else tuple(self._index.ending_like(what)),
+                    refusing.words if refusing else "",
+                    refusing is not None,
+                )
+            )
+        return not why
+
+    def _is_guarded(self, node: ast.AST, name: str) -> bool:
+        """Whether the program runs it only where it works, or catches that it does not."""
+        here: ast.AST | None = node
+        while here is not None:
+            above = self._module.parent(here)
+            if isinstance(above, ast.Try) and here in above.body and _catches(above):
+                return True
+            if isinstance(above, ast.ExceptHandler):
+                return True
+            if isinstance(above, ast.If | ast.IfExp) and here is not above.test:
+                test = self._module.text(above.test)
+                if any(word in test for word in (*_ASKING, name)):
+                    return True
+            here = above
+        return False
+
+
+def _catches(node: ast.Try) -> bool:
+    return any(_CAUGHT & {*_names(handler.type)} for handler in node.handlers)
+
+
+def _names(node: ast.expr | None) -> Iterator[str]:
+    if node is None:
+        yield "Exception"
+    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr

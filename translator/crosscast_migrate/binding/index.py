@@ -1,0 +1,255 @@
+"""The public names of releases of libraries: what exists in them, and what can be called how.
+
+`make_index.py` writes an index from an installed release, as JSON:
+
+- `releases`: package to version;
+- `modules`: the name of a module to its names, and each of these to the name of another module, the
+  number of an object, or null for something of which no more is known;
+- `objects`: classes and functions. `call` is the signature as text, null if it is not known. Of a
+  class: `members`, its own public attributes with the signatures of methods; `set`, the attributes
+  that its methods set; `bases`, numbers of classes; `open`, whether instances may have others;
+- `unread`: modules that could not be imported there.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from crosscast.targets.source_support import load_object
+
+_SHOWN = 2
+"""Names that are offered for one that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a name of a library is.
+
+    `opaque`: it exists, and what it has is not known. `number`: of a class or function.
+    """
+
+    kind: Literal["module", "class", "function", "opaque"]
+    path: str = ""
+    number: int = -1
+
+
+OPAQUE = Entry("opaque")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicNames:
+    """What a package knows of the names of its framework's releases."""
+
+    file: Path
+    """The index, compressed."""
+    added: frozenset[str] = frozenset()
+    """Names that other packages add to it: they exist where these are installed."""
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    """Signatures that Python does not tell, as in an index, by the name that is called."""
+
+
+class Index:
+    """The names of one set of releases."""
+
+    def __init__(self, document: Mapping[str, Any], names: PublicNames | None = None) -> None:
+        self.releases: Mapping[str, str] = document["releases"]
+        self._added = names.added if names else frozenset()
+        self._signatures = names.signatures if names else {}
+        self._modules: Mapping[str, Mapping[str, Any]] = document["modules"]
+        self._objects: Sequence[Mapping[str, Any]] = document["objects"]
+        self._unread: Mapping[str, str] = document["unread"]
+
+    @classmethod
+    @cache
+    def load(cls, place: str) -> Index:
+        """Read the index of `package.module:OBJECT`, a `PublicNames`.
+
+        Raises:
+            TypeError: it is none.
+        """
+        names = load_object(place)
+        if not isinstance(names, PublicNames):
+            raise TypeError(f"{place} is no PublicNames")
+        with lzma.open(names.file, "rt", encoding="utf-8") as stream:
+            return cls(json.load(stream), names)
+
+    @property
+    def packages(self) -> frozenset[str]:
+        """The first parts of the names that it decides about."""
+        return frozenset(self.releases)
+
+    def title(self, package: str) -> str:
+        """A package with its version, for messages."""
+        return f"{package} {self.releases[package]}"
+
+    def entry(self, name: str) -> Entry | None:
+        """Return what a dotted name of one of the packages is; None if there is no such name."""
+        parts = name.split(".")
+        if parts[0] not in self._modules:
+            return OPAQUE
+        place = Entry("module", parts[0])
+        for part in parts[1:]:
+            inner = self.attribute(place, part)
+            if inner is None:
+                return None
+            place = inner
+        return place
+
+    def attribute(self, place: Entry, name: str) -> Entry | None:
+        """Return an attribute of a module or class; None if it has none of that name."""
+        if place.kind == "module":
+            return self._of_module(place.path, name)
+        if place.kind == "class":
+            return self._of_class(place.number, name)
+        return OPAQUE
+
+    def ending_like(self, name: str) -> list[str]:
+        """Return names of the same package that end like a name; the shortest, two at most."""
+        package, _, rest = name.partition(".")
+        last = rest.rpartition(".")[2]
+        places = [f"{path}.{last}" for path, names in self._modules.items() if last in names]
+        own = [place for place in places if place.partition(".")[0] == package]
+        return sorted(own, key=lambda place: (place.count("."), place))[:_SHOWN]
+
+    def _of_module(self, path: str, name: str) -> Entry | None:
+        full = f"{path}.{name}"
+        if name.startswith("_") or full in self._unread or full in self._added:
+            return OPAQUE
+        names = self._modules[path]
+        if name not in names:
+            return None
+        held = names[name]
+        if isinstance(held, str):
+            return Entry("module", held)
+        return OPAQUE if held is None else self._object(held)
+
+    def _object(self, number: int) -> Entry:
+        is_class = "members" in self._objects[number] or "bases" in self._objects[number]
+        return Entry("class" if is_class else "function", number=number)
+
+    def _of_class(self, number: int, name: str) -> Entry | None:
+        if name.startswith("_"):
+            return OPAQUE
+        for described in self._line(number):
+            if name in described.get("members", ()) or name in described.get("set", ()):
+                return OPAQUE
+        return OPAQUE if self.is_open(number) else None
+
+    def _line(self, number: int) -> Iterator[Mapping[str, Any]]:
+        """Yield a class and all its bases."""
+        waiting, seen = [number], set()
+        while waiting:
+            here = waiting.pop(0)
+            if here in seen:
+                continue
+            seen.add(here)
+            yield self._objects[here]
+            waiting += [base for base in self._objects[here].get("bases", ()) if base is not None]
+
+    def is_open(self, number: int) -> bool:
+        """Whether instances of a class may have attributes that are not listed."""
+        return any(
+            described.get("open") or None in described.get("bases", ())
+            for described in self._line(number)
+        )
+
+    def signature(self, place: Entry, method: str = "", name: str = "") -> Signature | None:
+        """Return how something is called, or one of its methods; None if that is not known.
+
+        Args:
+            place: what is called, or the class of the object whose method is.
+            method: of a method, its name.
+            name: of what is called otherwise, its dotted name.
+        """
+        if name in self._signatures:
+            return _parsed(self._signatures[name])
+        if place.number < 0:
+            return None
+        if not method:
+            return _parsed(self._objects[place.number].get("call"))
+        for described in self._line(place.number):
+            if method in described.get("members", ()):
+                return _parsed(described["members"][method])
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters of something that is called."""
+
+    positional: tuple[str, ...]
+    """Those that may be given by position."""
+    named: frozenset[str]
+    """Those that may be given by name."""
+    required: frozenset[str]
+    """Those without a default."""
+    takes_any_number: bool
+    takes_any_name: bool
+
+    @property
+    def words(self) -> str:
+        """The names of the arguments, those that may only be given by name last."""
+        names = [*self.positional, *sorted(self.named - set(self.positional))]
+        more = ["others"] * (self.takes_any_name or self.takes_any_number)
+        return ", ".join([*names, *more])
+
+    def refusal(self, count: int, names: Sequence[str], *, is_open: bool) -> str:
+        """Say why a call does not fit; empty if it does.
+
+        Args:
+            count: the number of arguments given by position.
+            names: the names of the others.
+            is_open: whether there are starred arguments, which may hold any.
+        """
+        if not self.takes_any_name:
+            for name in names:
+                if name not in self.named:
+                    return f"it has no argument {name}"
+        if count > len(self.positional) and not self.takes_any_number:
+            most = len(self.positional)
+            return f"it takes {most or 'no'} argument{'s' * (most != 1)} by position, not {count}"
+        by_position = set(self.positional[:count])
+        twice = [name for name in names if name in by_position and name in self.named]
+        if twice:
+            return f"{twice[0]} is given twice"
+        missing = sorted(self.required - by_position - set(names))
+        if missing and not is_open:
+            return f"it needs {', '.join(missing)}"
+        return ""
+
+
+@cache
+def _parsed(text: str | None) -> Signature | None:
+    if text is None:
+        return None
+    words = text.split()
+    positional: list[str] = []
+    only_positional: list[str] = []
+    named: set[str] = set()
+    required: set[str] = set()
+    by_position, any_number, any_name = True, False, False
+    for word in words:
+        name = word.rstrip("=")
+        if word == "/":
+            only_positional = list(positional)
+        elif word.startswith("**"):
+            any_name = True
+        elif word.startswith("*"):
+            by_position, any_number = False, word != "*"
+        else:
+            positional += [name] if by_position else []
+            named.add(name)
+            required |= set() if word.endswith("=") else {name}
+    return Signature(
+        tuple(positional),
+        frozenset(named - set(only_positional)),
+        frozenset(required),
+        any_number,
+        any_name,
+    )

@@ -1,0 +1,95 @@
+"""Places of programs that a release of a library refuses, as results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from crosscast.messages.diagnostics import Diagnostic, Severity, failure
+from crosscast.messages.source import Source
+from crosscast.targets.source_support import installed_support
+from crosscast_migrate.binding.binder import Bound, Unbound, bind
+from crosscast_migrate.binding.index import Index
+from crosscast_reading.lint.result import Result
+from crosscast_reading.sources.files import kind_of
+from crosscast_reading.sources.grouping import group
+from crosscast_reading.sources.subject_builder import subject_of
+
+MISSING, REFUSED = "CC982", "CC983"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSources:
+    """What binding some sources came to."""
+
+    places: tuple[Result, ...]
+    """What the release refuses, in the order of the files."""
+    problems: tuple[Diagnostic, ...]
+    """What could not be read."""
+    words: str
+    """How much was bound, and to what."""
+
+
+def index_of(api: str) -> Index:
+    """Return the index of the releases that an API belongs to.
+
+    Raises:
+        DiagnosticError: CC970, none is known.
+    """
+    for support in installed_support().values():
+        if support.public_names and any(known.name == api for known in support.apis):
+            return Index.load(support.public_names)
+    raise failure("CC970", f"no index of names is known for {api}", "leave out --check-only")
+
+
+def bind_sources(sources: Sequence[Source], api: str) -> BoundSources:
+    """Bind all programs among some sources, and modules that no program has.
+
+    Raises:
+        DiagnosticError: CC970, no index is known for the API.
+    """
+    index, total = index_of(api), Bound()
+    problems: dict[Diagnostic, None] = {}
+    unbound: dict[Unbound, None] = {}
+    for members in _programs_and_rest(sources):
+        subject, failures = subject_of(members)
+        problems |= dict.fromkeys(failures)
+        if subject.program is None:
+            continue
+        bound = bind(subject.program, index)
+        unbound |= dict.fromkeys(bound.unbound)
+        total.bound += bound.bound
+        total.unknown += bound.unknown
+        total.guarded += bound.guarded
+    total.unbound = list(unbound)
+    releases = ", ".join(map(index.title, sorted(index.packages)))
+    return BoundSources(
+        places=tuple(map(_result, total.unbound)),
+        problems=tuple(problems),
+        words=f"{total.words} ({releases})",
+    )
+
+
+def _programs_and_rest(sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
+    programs = group(sources)
+    yield from programs
+    covered = {source.name for members in programs for source in members}
+    for source in sources:
+        if source.name not in covered and kind_of(source) == "python":
+            yield (source,)
+
+
+def _result(unbound: Unbound) -> Result:
+    if unbound.is_call:
+        hint = f"it takes {unbound.accepted}" if unbound.accepted else "it takes no arguments"
+    elif unbound.existing:
+        hint = f"there is {' and '.join(unbound.existing)}: compare what it does"
+    else:
+        hint = "it was removed, moved, or never was public: see the notes of the releases"
+    return Result(
+        code=REFUSED if unbound.is_call else MISSING,
+        severity=Severity.WARNING,
+        message=unbound.why,
+        span=unbound.span,
+        hint=hint,
+    )
