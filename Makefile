@@ -92,12 +92,13 @@ probes: $(VENV)/.dev ## The probes behind the tables, all of them
 drift: $(VENV)/.dev ## What changed between releases of the frameworks; installs each (gigabytes)
 	PYTHONPATH=tests $(BIN)/python -m drift.run $(DRIFT)
 
+INDEX := $(BIN)/python translator/crosscast_migrate/binding/make_index.py
 index: $(VENV)/.dev ## The public names of the installed releases, which programs are bound to
-	for line in "torch torch" "tensorflow tensorflow keras" "paddle paddle"; do \
-	  set -- $$line; framework=$$1; shift; \
-	  $(BIN)/python translator/crosscast_migrate/binding/make_index.py \
-	    backends/crosscast_$$framework/names/index.json.xz $$@ || exit 1; \
-	done
+	$(INDEX) backends/crosscast_torch/names/index.json.xz torch
+	$(INDEX) backends/crosscast_paddle/names/index.json.xz paddle
+	$(INDEX) backends/crosscast_tensorflow/names/index.json.xz tensorflow keras
+	TF_USE_LEGACY_KERAS=1 $(INDEX) backends/crosscast_tensorflow/names/with_tf_keras.json.xz \
+	  tensorflow keras tf_keras
 
 fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the reference
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(FUZZ)

@@ -30,9 +30,16 @@ SUPPORT = SourceSupport(
             wrong=7,
         ),
     ),
-    apis=(MigrationApi(name="paddle3", codes="CM3", modules=("paddle",), framework="paddle"),),
+    apis=(
+        MigrationApi(
+            name="paddle3",
+            codes="CM3",
+            modules=("paddle",),
+            framework="paddle",
+            public_names="crosscast_paddle.names:NAMES",
+        ),
+    ),
     words="crosscast_paddle.words:WORDS",
-    public_names="crosscast_paddle.names:NAMES",
     models="crosscast_paddle.models:MODELS",
     texts=TEXTS,
 )

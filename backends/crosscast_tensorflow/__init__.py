@@ -46,6 +46,7 @@ SUPPORT = SourceSupport(
             modules=("tensorflow", "keras", "tf_keras"),
             framework="tensorflow",
             old_environment=(("TF_USE_LEGACY_KERAS", "1"),),
+            public_names="crosscast_tensorflow.names:NAMES",
         ),
         MigrationApi(
             name="tf.compat.v1",
@@ -53,10 +54,10 @@ SUPPORT = SourceSupport(
             modules=("tensorflow",),
             framework="tensorflow",
             old_python="CROSSCAST_TENSORFLOW_1_15",
+            public_names="crosscast_tensorflow.names:WITH_TF_KERAS",
         ),
     ),
     words="crosscast_tensorflow.words:WORDS",
-    public_names="crosscast_tensorflow.names:NAMES",
     models="crosscast_tensorflow.models:MODELS",
     texts=TEXTS,
 )

@@ -38,7 +38,15 @@ SUPPORT = SourceSupport(
             wrong=4,
         ),
     ),
-    apis=(MigrationApi(name="torch.amp", codes="CM1", modules=("torch",), framework="torch"),),
+    apis=(
+        MigrationApi(
+            name="torch.amp",
+            codes="CM1",
+            modules=("torch",),
+            framework="torch",
+            public_names="crosscast_torch.names:NAMES",
+        ),
+    ),
     changes=(
         AllowedChange(
             name="adam-bias-correction",
@@ -54,7 +62,6 @@ SUPPORT = SourceSupport(
         ),
     ),
     words="crosscast_torch.words:WORDS",
-    public_names="crosscast_torch.names:NAMES",
     models="crosscast_torch.models:MODELS",
     texts=TEXTS,
 )

@@ -16,3 +16,5 @@ NAMES = PublicNames(
         for name in ("Model", "models.Model")
     },
 )
+WITH_TF_KERAS = PublicNames(file=Path(__file__).with_name("with_tf_keras.json.xz"))
+"""With `TF_USE_LEGACY_KERAS`, which decides what `tf.keras` is and whether `tf.layers` exists."""

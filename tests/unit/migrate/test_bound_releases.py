@@ -15,13 +15,17 @@ import pytest
 from typer.testing import CliRunner
 
 from crosscast.cli import app
+from crosscast.messages.diagnostics import Severity, Span
 from crosscast.messages.source import Source
 from crosscast_migrate.binding.binder import bind
 from crosscast_migrate.binding.index import Index
-from crosscast_migrate.binding.places import bind_sources, index_of
+from crosscast_migrate.binding.places import bind_sources, index_of, with_unbound
+from crosscast_migrate.in_place import InPlaceMigration
+from crosscast_reading.lint.result import Result
 from crosscast_reading.sources.subject_builder import subject_of
 
 ROOT = Path(__file__).parents[3]
+VERSION = re.compile(r"^([\w-]+)==([\w.+]+)", re.MULTILINE)
 APIS = {"torch": "torch.amp", "tensorflow": "keras3", "paddle": "paddle3"}
 PROGRAMS = {
     name: sorted(
@@ -46,7 +50,7 @@ class Planted(NamedTuple):
 
 @pytest.mark.parametrize("framework", APIS)
 def test_the_index_is_of_the_releases_that_are_pinned(framework: str) -> None:
-    pins = dict(re.findall(r"^([\w-]+)==([\w.+]+)", (ROOT / "constraints.txt").read_text(), re.M))
+    pins = dict(VERSION.findall((ROOT / "constraints.txt").read_text()))
     pins["paddle"], pins["tensorflow"] = pins["paddlepaddle"], pins["tensorflow-cpu"]
     for package, version in index_of(APIS[framework]).releases.items():
         assert version.partition("+")[0] == pins[package].partition("+")[0]
@@ -197,3 +201,33 @@ def test_it_stands_alone(option: str, tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 2
     assert "CC970" in shown.stderr
+
+
+def test_what_a_migration_leaves_unbound_is_to_be_decided(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\n"
+        "scaler = torch.cuda.amp.GradScaler()\n"
+        "model = torch.nn.Linear(3, 2)\n"
+        "optimizer = torch.optim.Adam(model.parameters(), 0.1, rate_decay=2)\n"
+        "torch.nn.utils.clip_grad_norm(model.parameters(), 1.0)\n"
+        "values = torch.gels(model.weight, model.weight)\n"
+    )
+    command = ["migrate", str(tmp_path / "train.py"), "--to", "torch.amp", "--experimental"]
+    shown = CliRunner().invoke(app, [*command, "--json"])
+    assert shown.exit_code == 1
+    document = json.loads(shown.stdout)
+    assert document["changes"]
+    messages = [place["message"] for place in document["refusals"]]
+    assert "torch 2.13.0 has no torch.gels" in messages
+    assert any("it has no argument rate_decay" in message for message in messages)
+
+
+def test_a_place_that_the_migration_leaves_is_named_once() -> None:
+    text = "import keras\nx = keras.gone(1)\n"
+    source = Source("train.py", text)
+    span = Span(file="train.py", line=2, column=5)
+    refusal = Result(code="CM201", severity=Severity.WARNING, message="gone", span=span)
+    migrated = InPlaceMigration(texts={}, added={}, changes=(), refusals=(refusal,), problems=())
+    bound = with_unbound(migrated, [source], "keras3")
+    assert bound.migrated.refusals == (refusal,)
+    assert bound.words.startswith("1 of 2 names and calls bound")

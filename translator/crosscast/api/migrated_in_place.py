@@ -199,6 +199,7 @@ def in_place(
             be changed.
     """
     from crosscast.targets.source_support import support_problems
+    from crosscast_migrate.binding.places import with_unbound
     from crosscast_migrate.chosen_proof import in_place_proof
     from crosscast_migrate.experimental import applied, experimental_words, held_back
     from crosscast_migrate.imported_files import left_out
@@ -227,6 +228,8 @@ def in_place(
     unread = unread_programs(sources, paths, codemods)
     if not migrated.texts and not migrated.refusals and not held:
         return _nothing(files, migrated, problems, unread, api, mode=mode, verify=verify)
+    bound = with_unbound(migrated, sources, api)
+    migrated = bound.migrated
     compared: list[Comparison] = []
     execution: Execution | None = None
     ran: list[Diagnostic] = []

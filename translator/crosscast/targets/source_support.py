@@ -36,6 +36,8 @@ class MigrationApi:
     """Environment variables that enable the old API in a current release."""
     old_python: str = ""
     """Environment variable that names a Python with the last release that has the old API."""
+    public_names: str = ""
+    """A `PublicNames`: what exists in the present releases, to bind programs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +109,6 @@ class SourceSupport:
     """What their codemods do only with `--allow NAME`."""
     words: str = ""
     """A `Words`: packages, signatures, public names."""
-    public_names: str = ""
-    """A `PublicNames`: what exists in the present releases, to bind programs to."""
     models: str = ""
     """A `ModelTables`: how models are read and written, for migrations across frameworks."""
     texts: Path | None = None

@@ -86,7 +86,7 @@ class Index:
 
     def title(self, package: str) -> str:
         """A package with its version, for messages."""
-        return f"{package} {self.releases[package]}"
+        return f"{package} {self.releases[package].partition('+')[0]}"
 
     def entry(self, name: str) -> Entry | None:
         """Return what a dotted name of one of the packages is; None if there is no such name."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 from crosscast.messages.source import Source
-from crosscast.targets.source_support import installed_support
+from crosscast.targets.source_support import migration_apis
 from crosscast_migrate.binding.binder import Bound, Unbound, bind
 from crosscast_migrate.binding.index import Index
+from crosscast_migrate.in_place import InPlaceMigration
 from crosscast_reading.lint.result import Result
 from crosscast_reading.sources.files import kind_of
 from crosscast_reading.sources.grouping import group
@@ -30,15 +31,23 @@ class BoundSources:
     """How much was bound, and to what."""
 
 
+@dataclass(frozen=True, slots=True)
+class BoundMigration:
+    """A migration with what the release refuses among its refusals; `words` as of the sources."""
+
+    migrated: InPlaceMigration
+    words: str
+
+
 def index_of(api: str) -> Index:
     """Return the index of the releases that an API belongs to.
 
     Raises:
         DiagnosticError: CC970, none is known.
     """
-    for support in installed_support().values():
-        if support.public_names and any(known.name == api for known in support.apis):
-            return Index.load(support.public_names)
+    known = migration_apis()[api]
+    if known.public_names:
+        return Index.load(known.public_names)
     raise failure("CC970", f"no index of names is known for {api}", "leave out --check-only")
 
 
@@ -68,6 +77,28 @@ def bind_sources(sources: Sequence[Source], api: str) -> BoundSources:
         problems=tuple(problems),
         words=f"{total.words} ({releases})",
     )
+
+
+def with_unbound(migrated: InPlaceMigration, sources: Sequence[Source], api: str) -> BoundMigration:
+    """Bind sources as a migration leaves them; what the release refuses is left to a person.
+
+    A line that the migration itself has left is named once. Without an index nothing is bound.
+    """
+    if not migration_apis()[api].public_names:
+        return BoundMigration(migrated, "")
+    after = [
+        replace(source, text=migrated.texts.get(source.name, source.text)) for source in sources
+    ]
+    added = [Source(name, text) for name, text in migrated.added.items()]
+    bound = bind_sources([*after, *added], api)
+    said = {(place.file, place.span.line) for place in migrated.refusals if place.span}
+    more = [
+        place
+        for place in bound.places
+        if place.span is not None and (place.file, place.span.line) not in said
+    ]
+    refusals = (*migrated.refusals, *more)
+    return BoundMigration(replace(migrated, refusals=refusals), bound.words)
 
 
 def _programs_and_rest(sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
