@@ -92,7 +92,7 @@ probes: $(VENV)/.dev ## The probes behind the tables, all of them
 drift: $(VENV)/.dev ## What changed between releases of the frameworks; installs each (gigabytes)
 	PYTHONPATH=tests $(BIN)/python -m drift.run $(DRIFT)
 
-INDEX := $(BIN)/python translator/crosscast_migrate/binding/make_index.py
+INDEX := $(BIN)/python -m crosscast_migrate.binding.make_index
 index: $(VENV)/.dev ## The public names of the installed releases, which programs are bound to
 	$(INDEX) backends/crosscast_torch/names/index.json.xz torch
 	$(INDEX) backends/crosscast_paddle/names/index.json.xz paddle

@@ -45,7 +45,7 @@ class Unbound:
 
 @dataclass(slots=True)
 class Bound:
-    """What binding a program came to. `bound`: uses that fit; `unknown`: that cannot be told.
+    """The result of binding a program. `bound`: uses that fit; `unknown`: that cannot be told.
 
     `guarded`: uses that do not fit, where the program itself chooses between releases.
     """
@@ -85,6 +85,7 @@ class _Binder:
         self._bound = bound
 
     def bind(self) -> None:
+        """Bind the module."""
         for node in self._module.nodes:
             if self._module.is_dead(node):
                 continue
@@ -100,7 +101,7 @@ class _Binder:
                 self._call(call)
 
     def _import(self, node: ast.stmt, name: str) -> bool:
-        """Bind what an import names; tell whether it exists or is of no indexed package."""
+        """Bind the name of an import; tell whether it exists or is of no indexed package."""
         if name.partition(".")[0] not in self._index.packages:
             return True
         if self._is_own(name):
@@ -131,9 +132,9 @@ class _Binder:
             base = self._index.entry(path)
             if base is None or base.kind not in ("module", "class"):
                 return
-            found = self._index.attribute(base, node.attr)
+            entry = self._index.attribute(base, node.attr)
             name = f"{path}.{node.attr}"
-            self._note(node, name, "" if found is not None else self._lacks(name))
+            self._note(node, name, "" if entry is not None else self._lacks(name))
             return
         classes = self._classes(node.value)
         if not classes:

@@ -1,14 +1,13 @@
 """List the public names of installed packages, with signatures, as compressed JSON.
 
-    python make_index.py index.json.xz tensorflow keras
+    python -m crosscast_migrate.binding.make_index index.json.xz tensorflow keras
 
-Runs in an interpreter that has the packages and needs nothing else: no other part of crosscast.
+Runs in an interpreter that has the packages, with `translator` on its path; it imports nothing else.
 Modules are imported, no function is called. `binding.index` describes the format.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib
 import importlib.metadata
@@ -19,13 +18,13 @@ import os
 import pkgutil
 import sys
 import tempfile
-import textwrap
 import types
 import warnings
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+from crosscast_migrate.binding.told_by_source import kept_keywords, set_by_methods
 
 LEFT_OUT = (
     "python",
@@ -129,7 +128,7 @@ class Index:
         described = {
             "call": constructor(value),
             "members": members,
-            "set": sorted(_set_in(value) - members.keys()),
+            "set": sorted(set_by_methods(value) - members.keys()),
             "bases": bases,
             "open": _is_open(value),
         }
@@ -193,10 +192,10 @@ def signature(
     the rest stand at the end, in place of `**kwargs`.
     """
     try:
-        found = inspect.signature(function)
+        known = inspect.signature(function)
     except (ValueError, TypeError, NameError):
         return None
-    parameters = list(found.parameters.values())
+    parameters = list(known.parameters.values())
     if without_first:
         if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
             return None
@@ -276,112 +275,6 @@ def _own_call(meta: type) -> bool:
 
 def _function(held: Any) -> Any:
     return getattr(held, "__func__", held)
-
-
-def kept_keywords(function: Any, owner: type | None, name: str) -> set[str] | None:
-    """The names that a function takes of its `**kwargs` before it refuses others; None: any.
-
-    If it hands them to the same method of a base class, that one's names.
-    """
-    tree = _tree(inspect.unwrap(function))
-    if tree is None or tree.args.kwarg is None:
-        return None
-    kept = tree.args.kwarg.arg
-    names = set(_taken(tree, kept))
-    handed = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _hands(node, kept)]
-    if not handed:
-        return names if _refuses(tree, kept) else None
-    if owner is None or not all(_is_super_call(node, name) for node in handed):
-        return None
-    above = _method_above(owner, function, name)
-    if above is None:
-        return None
-    for parameter in list(inspect.signature(above).parameters.values())[1:]:
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            more = kept_keywords(above, owner, name)
-            if more is None:
-                return None
-            names |= more
-        elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
-            names.add(parameter.name)
-    given = {keyword.arg for node in handed for keyword in node.keywords if keyword.arg}
-    return names - given
-
-
-def _method_above(owner: type, function: Any, name: str) -> Any:
-    places = [place for place in owner.__mro__ if name in vars(place)]
-    functions = [vars(place)[name] for place in places]
-    if function not in functions:
-        return None
-    rest = functions[functions.index(function) + 1 :]
-    return rest[0] if rest and isinstance(rest[0], types.FunctionType) else None
-
-
-@cache
-def _tree(function: Any) -> ast.FunctionDef | None:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
-    first = tree.body[0]
-    return first if isinstance(first, ast.FunctionDef) else None
-
-
-def _taken(tree: ast.AST, kept: str) -> Iterator[str]:
-    for node in ast.walk(tree):
-        key: ast.expr | None = None
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            if node.func.attr in ("pop", "get") and _is(node.func.value, kept):
-                key = node.args[0]
-        elif isinstance(node, ast.Subscript) and _is(node.value, kept):
-            key = node.slice
-        elif isinstance(node, ast.Compare) and _is(node.comparators[0], kept):
-            key = node.left
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            yield key.value
-
-
-def _is(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _hands(node: ast.Call, kept: str) -> bool:
-    return any(keyword.arg is None and _is(keyword.value, kept) for keyword in node.keywords)
-
-
-def _is_super_call(node: ast.Call, name: str) -> bool:
-    called = node.func
-    return (
-        isinstance(called, ast.Attribute)
-        and called.attr == name
-        and isinstance(called.value, ast.Call)
-        and _is(called.value.func, "super")
-    )
-
-
-def _refuses(tree: ast.AST, kept: str) -> bool:
-    """Whether a function raises if any keyword is left."""
-    for node in ast.walk(tree):
-        asked = node.test if isinstance(node, ast.If) else getattr(node, "iter", None)
-        if asked is None or not isinstance(node, ast.If | ast.For):
-            continue
-        raised = (isinstance(each, ast.Raise) for part in node.body for each in ast.walk(part))
-        if any(_is(each, kept) for each in ast.walk(asked)) and any(raised):
-            return True
-    return False
-
-
-def _set_in(place: type) -> frozenset[str]:
-    """The attributes that the methods of a class set of `self`."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(place)))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return frozenset()
-    return frozenset(
-        node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and _is(node.value, "self") and _is_public(node.attr)
-    )
 
 
 def _is_open(owner: type) -> bool:

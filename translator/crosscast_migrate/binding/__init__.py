@@ -1,0 +1,1 @@
+"""Programs bound to the names and signatures of a release."""
