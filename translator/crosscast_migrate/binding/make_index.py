@@ -2,7 +2,7 @@
 
     python -m crosscast_migrate.binding.make_index index.json.xz tensorflow keras
 
-Runs in an interpreter that has the packages, with `translator` on its path; it imports nothing else.
+Runs in an interpreter that has the packages, and `translator` on its path; imports nothing else.
 Modules are imported, no function is called. `binding.index` describes the format.
 """
 
