@@ -89,7 +89,7 @@ class Index:
         return f"{package} {self.releases[package].partition('+')[0]}"
 
     def entry(self, name: str) -> Entry | None:
-        """Return the entry of a dotted name of one of the packages; None if there is no such name."""
+        """Return the entry of a dotted name; None if its package has no such name."""
         parts = name.split(".")
         if parts[0] not in self._modules:
             return OPAQUE
