@@ -93,8 +93,12 @@ def measure(
                 measured[name].wall.append(wall / windows)
 
 
-def end_of_work(device: str) -> Callable[[], object]:
+def end_of_work(framework: str, device: str) -> Callable[[], object]:
     """Return a function that waits until the device has done all that was asked of it."""
+    if framework == "jax":
+        import jax
+
+        return lambda: jax.block_until_ready(jax.live_arrays())
     if device == "cpu":
         return lambda: None
     import torch
@@ -129,7 +133,13 @@ def main() -> None:
     check(lanes, measured, options.check_windows)
     gc.collect()
     gc.freeze()
-    measure(lanes, measured, options.rounds, options.windows, end_of_work(options.device))
+    measure(
+        lanes,
+        measured,
+        options.rounds,
+        options.windows,
+        end_of_work(options.framework, options.device),
+    )
     for lane in lanes.values():
         lane.close()
     result = {"versions": task.offered("versions")(), "contestants": {}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 BASE = "hand"
 
 
@@ -48,6 +48,9 @@ CONTESTANTS = (
     Entry("paddle", "script", "script", "crosscast train.py"),
     Entry("paddle", "step", "step", "crosscast step.py in a plain loop"),
     Entry("paddle", "fit", "hapi_fit", "Paddle hapi Model.fit"),
+    Entry("jax", "hand", "jax_hand", "hand-written, one jitted call a window"),
+    Entry("jax", "control", "jax_hand", "the same loop again (noise)"),
+    Entry("jax", "script", "script", "crosscast train.py"),
 )
 
 

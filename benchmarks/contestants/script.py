@@ -31,7 +31,7 @@ def train(task: Task, lane: Lane, form: str = "script") -> None:
         state = make_state(run)
         lane.describe(
             losses=lambda: [json.loads(line)["loss"] for line in (output / "trace.jsonl").open()],
-            weights=lambda: task.weights_of(state.model),
+            weights=lambda: task.weights_of(state if task.framework == "jax" else state.model),
             computes_in=task.dense_type(state.model),
         )
         return state

@@ -116,15 +116,26 @@ class Task:
         self.offered("load_weights")(self.weights, state, self.script.SETTINGS)
         return model
 
+    def state(self) -> Any:
+        """Return JAX' state of the emitted script, with the initial weights."""
+        from flax import nnx
+
+        state = self.script.start(nnx.jit(self.script.build_model)(nnx.Rngs(0)))
+        self.offered("load_weights")(self.weights, state, self.script.SETTINGS)
+        return state
+
     def weights_of(self, model: Any) -> dict[str, np.ndarray]:
-        """Return copies of the weights by canonical name."""
-        arrays = self.offered("model_arrays")(SimpleNamespace(model=model, optimizer=None))
+        """Return copies of the weights by canonical name; JAX has them in the state."""
+        state = model if self.framework == "jax" else SimpleNamespace(model=model, optimizer=None)
+        arrays = self.offered("model_arrays")(state)
         return {name: np.array(array) for name, array in arrays.items()}
 
     def dense_type(self, model: Any) -> Callable[[], str]:
         """Return a function that tells in which type the first dense layer computed first."""
         if self.framework == "tensorflow":
             return lambda: str(model.encoder[0].query.compute_dtype)
+        if self.framework == "jax":
+            return lambda: _computes_in(model)
         layer, seen = model.bert.encoder["layer"][0].attention["self"].query, []
 
         def note(layer: Any, inputs: Any, output: Any) -> None:
@@ -135,6 +146,14 @@ class Task:
         hook = getattr(layer, f"register_{on}")(note)
         return lambda: seen[0]
 
+    def describe_state(self, lane: Lane, state: Any, losses: Sequence[Any]) -> None:
+        """Describe a loop of JAX, whose weights are those of `state` after every window."""
+        lane.describe(
+            losses=lambda: [float(loss) for loss in losses],
+            weights=lambda: self.weights_of(state),
+            computes_in=self.dense_type(state.model),
+        )
+
     def describe(self, lane: Lane, model: Any, losses: Sequence[Any]) -> None:
         """Describe a loop that trains `model` and appends the loss of every window to `losses`."""
         lane.describe(
@@ -142,3 +161,12 @@ class Task:
             weights=lambda: self.weights_of(model),
             computes_in=self.dense_type(model),
         )
+
+
+def _computes_in(model: Any) -> str:
+    """The type in which the first dense layer of Flax computes."""
+    from flax import nnx
+
+    layers = (layer for _, layer in nnx.iter_modules(model) if isinstance(layer, nnx.Linear))
+    first = next(layers)
+    return str(np.dtype(first.dtype or first.param_dtype))
