@@ -26,6 +26,7 @@ from typing import Any
 from corpus import Entry, load
 from defects import Defects, Found, score_defects
 from predicted import Prediction, own_view
+from recipes import VERDICTS, recipe_verdicts
 from score import Totals, presence_rows, ratio, score
 
 from crosscast.messages.text_tables import layout
@@ -82,6 +83,7 @@ def run(entries: list[Entry], *, companions: bool, jobs: int, show: str) -> dict
     title = "B (with companions)" if companions else "A (the file alone)"
     print(f"\n== run {title}: {len(entries)} files in {seconds:.1f} s")
     result = _print(entries, predictions, totals, defects)
+    _recipes([e for e in entries if "recipe" in e.data], companions=companions, show=show)
     if show:
         _show(totals, defects, show)
     return result
@@ -160,6 +162,18 @@ def _print(
         "macro_f1": macro[0],
         "macro_right": macro[1],
     }
+
+
+def _recipes(entries: list[Entry], *, companions: bool, show: str) -> None:
+    """Print how many fields of the recipes are right, left open, and wrong in silence."""
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        for path, verdict, said, true in recipe_verdicts(entry, companions=companions):
+            counts[verdict] += 1
+            if verdict in ("wrong", "unjudged") and show in ("all", entry.id):
+                print(f"{entry.id:9} recipe {verdict}: {path} is {said}, true {true}")
+    if entries:
+        print("fields of recipes:", ", ".join(f"{counts[each]} {each}" for each in VERDICTS))
 
 
 def _value_row(name: str, counts: dict[str, int]) -> tuple[str, ...]:
