@@ -9,6 +9,10 @@ from crosscast.targets.source_support import SourceSupport
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
 SUPPORT = SourceSupport(
-    rules="crosscast_jax.rules", models="crosscast_jax.models:MODELS", texts=TEXTS
+    python_readers={"jax": "crosscast_jax.reading.reader:READER"},
+    rules="crosscast_jax.rules",
+    models="crosscast_jax.models:MODELS",
+    words="crosscast_jax.words:WORDS",
+    texts=TEXTS,
 )
 """Programs that others wrote, see `targets.source_support`."""

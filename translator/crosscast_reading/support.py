@@ -30,7 +30,6 @@ SUPPORT = SourceSupport(
         "config_dicts": "crosscast_reading.readers.python.config_dicts:READER",
         "emitted": "crosscast_reading.readers.emitted.reader:READER",
         "frameworks": "crosscast_reading.readers.python.frameworks:READER",
-        "jax": "crosscast_reading.readers.python.jax:READER",
         "lazy_config": "crosscast_reading.readers.python.lazy_config:READER",
         "mmengine": "crosscast_reading.readers.python.mmengine:READER",
     },

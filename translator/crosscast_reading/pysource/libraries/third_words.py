@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from crosscast_reading.pysource.libraries.tables.jax import SIGNATURES
 from crosscast_reading.pysource.libraries.words import FrameworkPackages, Words
 
 WORDS = Words(
     packages=(
-        FrameworkPackages(
-            "jax",
-            own=("jax",),
-            known=("flax", "optax"),
-            around=("equinox", "haiku"),
-            steps=("grad", "optax", "pmap", "flax"),
-        ),
         FrameworkPackages(
             "mxnet",
             own=("mxnet",),
@@ -25,18 +17,9 @@ WORDS = Words(
         FrameworkPackages("oneflow", own=("oneflow",), is_read=False),
         FrameworkPackages("", around=("byteps", "diffusers", "horovod")),
     ),
-    signatures=SIGNATURES,
-    public_names={
-        "optax._src.wrappers": "optax",
-        "optax._src.alias": "optax",
-        "optax._src.transform": "optax",
-        "optax._src.clipping": "optax",
-    },
     handed_through={"copy.deepcopy": 0, "copy.copy": 0},
-    distributions={"flax": "flax"},
     roles={
-        "joins_processes": r"horovod\.[\w.]*\binit|jax\.distributed\.initialize"
-        r"|deepspeed\.init_distributed",
+        "joins_processes": r"horovod\.[\w.]*\binit|deepspeed\.init_distributed",
     },
     libraries=(
         *("absl", "argparse", "click", "contextlib", "copy", "dataclasses", "datasets"),

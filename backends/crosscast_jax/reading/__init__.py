@@ -1,0 +1,1 @@
+"""Readers of JAX programs and of configurations for them."""
