@@ -9,7 +9,14 @@ from crosscast.targets.source_support import SourceSupport
 TEXTS = Path(__file__).parent / "texts"
 """Chinese texts of its codes, rules and hints."""
 SUPPORT = SourceSupport(
-    python_readers={"jax": "crosscast_jax.reading.reader:READER"},
+    text_readers={
+        "maxtext_yaml": "crosscast_jax.reading.maxtext_yaml:READER",
+        "tunix_yaml": "crosscast_jax.reading.tunix_yaml:READER",
+    },
+    python_readers={
+        "big_vision": "crosscast_jax.reading.big_vision:READER",
+        "jax": "crosscast_jax.reading.reader:READER",
+    },
     rules="crosscast_jax.rules",
     models="crosscast_jax.models:MODELS",
     words="crosscast_jax.words:WORDS",

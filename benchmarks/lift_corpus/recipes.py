@@ -16,7 +16,7 @@ from corpus import Entry
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "known_programs"))
 
-from fields import Verdict, judged  # noqa: E402
+from fields import Verdict, judged
 
 VERDICTS: tuple[Verdict, ...] = ("right", "FILL IN", "wrong", "unjudged")
 

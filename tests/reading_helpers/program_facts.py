@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 from crosscast.messages.source import Source
+from crosscast_jax.reading import reader as py_jax
 from crosscast_paddle.reading import amp as py_paddle_amp
 from crosscast_paddle.reading import fleet as py_paddle_fleet
 from crosscast_paddle.reading import optimizers as py_paddle_optimizers
@@ -16,7 +17,6 @@ from crosscast_reading.facts.profile import profile_of
 from crosscast_reading.lift.precedence import settle
 from crosscast_reading.pysource.project import read_program
 from crosscast_reading.readers.python import frameworks as py_frameworks
-from crosscast_reading.readers.python import jax as py_jax
 from crosscast_tensorflow.reading import garden as py_tf_garden
 from crosscast_tensorflow.reading import keras as py_keras
 from crosscast_tensorflow.reading import keras_optimizers as py_keras_optimizers

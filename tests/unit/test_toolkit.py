@@ -12,7 +12,7 @@ from toolkit_table import TOOLKIT, imported_names
 MODULES = set(chain.from_iterable(TOOLKIT.values()))
 PLUGIN = ROOT / "tests/plugin/crosscast_toy"
 BESIDE = {
-    "crosscast_jax": 0,
+    "crosscast_jax": 4,
     "crosscast_paddle": 11,
     "crosscast_tensorflow": 16,
     "crosscast_torch": 3,

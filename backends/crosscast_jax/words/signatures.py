@@ -48,12 +48,34 @@ _OPTAX: dict[str, Signature] = {
     "warmup_exponential_decay_schedule": (
         "init_value peak_value warmup_steps transition_steps decay_rate"
     ),
-    "cosine_onecycle_schedule": "transition_steps peak_value",
+    "cosine_onecycle_schedule": "transition_steps peak_value pct_start",
+    "linear_onecycle_schedule": "transition_steps peak_value pct_start pct_final",
+    "softmax_cross_entropy": "logits labels axis where",
+    "softmax_cross_entropy_with_integer_labels": "logits labels axis where",
+    "sigmoid_binary_cross_entropy": "logits labels",
+    "squared_error": "predictions targets",
+    "smooth_labels": "labels alpha",
     "join_schedules": "schedules boundaries",
 }
 
+_LOSSES = (
+    *("softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"),
+    *("sigmoid_binary_cross_entropy", "squared_error", "smooth_labels"),
+)
+_EXAMPLES = {
+    "sgd": "learning_rate",
+    "momentum": "learning_rate mass",
+    "nesterov": "learning_rate mass",
+    "adam": "learning_rate b1 b2 eps",
+    "adagrad": "learning_rate momentum",
+    "rmsprop": "learning_rate gamma eps",
+    "rmsprop_momentum": "learning_rate gamma eps momentum",
+}
+"""The optimizers that JAX brings for examples call the rate `step_size`, and give it first."""
+
 SIGNATURES: dict[str, Signature] = {
     **{f"optax.{name}": words for name, words in _OPTAX.items()},
+    **{f"optax.losses.{name}": _OPTAX[name] for name in _LOSSES},
     "flax.training.dynamic_scale.DynamicScale": _DYNAMIC,
     "flax.optim.DynamicScale": _DYNAMIC,
     "flax.training.dynamic_scale.DynamicScale.value_and_grad": "fun argnums has_aux axis_name",
@@ -61,4 +83,14 @@ SIGNATURES: dict[str, Signature] = {
     "jax.value_and_grad": "fun argnums has_aux",
     "jax.grad": "fun argnums has_aux",
     "jax.random.PRNGKey": "seed",
+    "jax.random.key": "seed",
+    "flax.nnx.Rngs": "default",
+    "flax.nnx.Optimizer": "model tx wrt",
+    "jmp.DynamicLossScale": "loss_scale counter period factor min_loss_scale",
+    "jax.numpy.take_along_axis": "arr indices axis",
+    **{
+        f"{package}.{name}": words
+        for package in ("jax.example_libraries.optimizers", "jax.experimental.optimizers")
+        for name, words in _EXAMPLES.items()
+    },
 }

@@ -33,7 +33,7 @@ _OTHER_QUESTIONS = {
     "trainstep/walk/assignments.py": "words for who computes gradients",
 }
 """Where frameworks are listed for another question."""
-OUR_SUPPORT = ("general", "torch", "tensorflow", "paddle", "trainers")
+OUR_SUPPORT = ("general", "torch", "tensorflow", "paddle", "jax", "trainers")
 
 
 @pytest.mark.parametrize(

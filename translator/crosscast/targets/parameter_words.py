@@ -73,6 +73,10 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "loss_scaling": "scale=init_scale growth_interval growth_factor backoff_factor "
         "minimum_scale=min_scale",
     },
+    "jmp": {
+        "loss_scaling": "loss_scale=init_scale period=growth_interval factor=growth_factor "
+        "min_loss_scale=min_scale",
+    },
     "graph classes": {
         "optimizer": f"{_OTHER_BETAS} learning_rate lr=learning_rate init_lr=learning_rate "
         "init_value=learning_rate base_lr=learning_rate epsilon=eps eps momentum weight_decay "

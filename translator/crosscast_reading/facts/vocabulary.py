@@ -292,7 +292,7 @@ VOCABULARY: dict[str, Field] = {
             *("none", "dp", "ddp", "apex_ddp", "fsdp", "horovod", "deepspeed"),
             *("deepspeed_zero0", "deepspeed_zero1", "deepspeed_zero2", "deepspeed_zero3"),
             *("megatron", "mirrored", "multiworker", "tpu", "towers", "strategy_by_flag"),
-            *("paddle_dp", "paddle_transpiler", "fleet", "fleet_hybrid", "pmap", *_WHO),
+            *("paddle_dp", "paddle_transpiler", "fleet", "fleet_hybrid", "pmap", "mesh", *_WHO),
         ),
         meaning="how work is spread over devices",
         many=True,

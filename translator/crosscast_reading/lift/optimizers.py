@@ -218,7 +218,8 @@ def groups(look: Look, draft: Draft) -> None:
         if not draft.has("optimizer.groups."):
             draft.nothing("optimizer.groups", [], "groups", "no group with a rate of its own")
         return
-    if draft.fields.get("optimizer.weight_decay", family).value:
+    decay = draft.fields.get("optimizer.weight_decay", family)
+    if decay.value or decay.how == "assumed":
         note = "whether some weights are spared was not read"
         draft.stand_in("optimizer.no_decay", [], note, places=family.places)
     if not draft.has("optimizer.groups."):

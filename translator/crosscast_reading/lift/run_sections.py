@@ -33,7 +33,7 @@ _BESIDES = {
 }
 _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
-_BY_FLAG = frozenset({"tpu", "strategy_by_flag"})
+_BY_FLAG = frozenset({"tpu", "strategy_by_flag", "mesh"})
 """Ways to train on several devices that programs also name where they train on one."""
 _WARMS = re.compile(r"[\w.]{0,60}warm_?up\w{0,60}(?: *(?:>|!=) *0(?:\.0*)?)?", re.I)
 """The condition that there is a warm-up."""
@@ -220,6 +220,9 @@ def batch(look: Look, draft: Draft) -> None:
 
 def _parallel(look: Look, draft: Draft) -> None:
     kind, size = look("parallel.kind"), look("parallel.world_size")
+    machines = look("parallel.nodes")
+    if machines is not None and not machines.known:
+        draft.assume("distributed.nodes", 1, machines.reason, machines)
     kinds = set(words(kind.value)) if kind is not None and kind.known else set()
     if split := kinds & _SPLIT:
         message = f"{', '.join(map(str, sorted(map(str, split))))} also splits the model"

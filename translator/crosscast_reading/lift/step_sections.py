@@ -99,6 +99,9 @@ def precision(look: Look, draft: Draft) -> None:
         which = " or ".join(map(str, halves)) or "a half type"
         hint = f"if it runs in {which}, write `mode: mixed` and `compute_dtype`"
         draft.note("CC912", "precision", "who starts it decides about half precision", fact, hint)
+    elif (mode := look("precision.mode")) is not None and not mode.known:
+        draft.assume("precision.mode", "none", mode.reason, mode)
+        draft.assume("precision.compute_dtype", "float32", "as the mode", mode)
     else:
         note = "no half precision"
         draft.nothing("precision.mode", "none", "precision", note)

@@ -28,6 +28,7 @@ CONFIGURATIONS = {
     "lightning_yaml": "configuration of Lightning",
     "litgpt_yaml": "configuration of LitGPT",
     "llama_factory_yaml": "configuration of LLaMA-Factory",
+    "maxtext_yaml": "configuration of MaxText",
     "model_garden_yaml": "configuration of TensorFlow's Model Garden",
     "nemo_yaml": "configuration of NeMo",
     "neox_yaml": "configuration of GPT-NeoX",
@@ -35,6 +36,7 @@ CONFIGURATIONS = {
     "paddle_yaml": "configuration of a program for Paddle",
     "shell": "shell script",
     "torchtune_yaml": "configuration of torchtune",
+    "tunix_yaml": "configuration of Tunix",
 }
 """Name of a reader and what it reads, with the article `a`; others are called by their tool."""
 _OTHER = "configuration of another tool"

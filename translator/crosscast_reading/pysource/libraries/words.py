@@ -83,6 +83,9 @@ class Words:
     """Other packages that an absolute import means, whatever the program's files are called."""
     mixed_precision: MixedPrecision | None = None
     """What mixed precision does to the types of tensors."""
+    loss_form: str = ""
+    """`package.module:FUNCTION`, which takes a `LossValue` and returns the loss (`Found`) that its
+    expression is by its form, or None."""
 
     def __post_init__(self) -> None:
         """Refuse tables that would fail where they are used.

@@ -52,7 +52,8 @@ _METHODS = _CASTS | _REDUCTIONS.keys()
 _FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
 """A function that multiplies, unlike the method of a scaler."""
 _FUNCTION = re.compile(
-    r"(?:tensorflow|torch|paddle)\.(?:math\.|fluid\.layers\.)?(?:(?:reduce_)?(?:mean|sum)|cast|squeeze)"
+    r"(?:tensorflow|torch|paddle|jax|numpy)\.(?:math\.|numpy\.|fluid\.layers\.)?"
+    r"(?:(?:reduce_)?(?:mean|sum)|cast|squeeze)"
 )
 """Functions that take the loss as an argument; as methods they have it before the dot."""
 _OPERATIONS: dict[type[ast.operator], Operation] = {
@@ -231,10 +232,18 @@ def _operated(value: LossValue, call: Call) -> After | None:
         return After(value, _operation(last(names[0])), value.inside(data), whole=whole)
     if data is not None and method in SCALES and not any(map(_FACTOR.fullmatch, names)):
         return After(value, "scale", value.inside(data))
-    if call.receiver is None or method not in _METHODS:
+    if call.receiver is None or method not in _METHODS or _is_module(call.receiver, call.module):
         return None
     whole = not node.args and not node.keywords
     return After(value, _operation(method), value.inside(call.receiver), whole=whole)
+
+
+def _is_module(node: ast.expr, module: Module) -> bool:
+    """Whether what stands before a dot is an imported module, and the call one of its functions."""
+    if not isinstance(node, ast.Name):
+        return False
+    bound = definitions(node, module)
+    return bool(bound) and all(binding.kind == "import" for binding in bound)
 
 
 def _operation(word: str) -> Operation:

@@ -69,6 +69,8 @@ class Found:
     """Of a loss without a kind: the name in `named_losses`."""
     is_set: bool = False
     """Whether it is a loss of a kind with settings that no recipe has."""
+    smoothing: Value | None = None
+    """Smoothing of its labels, where no argument of the maker says it."""
 
 
 def kind_of(name: str) -> str:

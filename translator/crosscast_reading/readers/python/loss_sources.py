@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, cast
 
+from crosscast.targets.source_support import load_object
+from crosscast_reading.pysource.libraries.words import all_words
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.programs.once import once
 from crosscast_reading.pysource.values.value import Instance
@@ -78,11 +82,26 @@ def _sources(value: LossValue, seen: Seen) -> list[Found] | None:
     key = (value.node, value.key, value.calls)
     if key not in seen:
         seen[key] = []
-        losses = _of_origin(value, origin(value), seen)
+        losses = _by_form(value) or _of_origin(value, origin(value), seen)
         if losses is None and value.key is None:
             losses = [_itself(value)]
         seen[key] = None if losses is None else list(dict.fromkeys(losses))
     return seen[key]
+
+
+def _by_form(value: LossValue) -> list[Found] | None:
+    """Return the loss that a framework's package knows by the form of its expression."""
+    if value.key is not None:
+        return None
+    forms = (form(value) for form in _forms())
+    return next(([loss] for loss in forms if loss is not None), None)
+
+
+@cache
+def _forms() -> tuple[Callable[[LossValue], Found | None], ...]:
+    """Return the functions by which the installed packages know losses."""
+    names = (words.loss_form for words in all_words() if words.loss_form)
+    return tuple(cast("Callable[[LossValue], Found | None]", load_object(n)) for n in names)
 
 
 def _itself(value: LossValue) -> Found:

@@ -74,7 +74,9 @@ def _facts(losses: list[Found], reader: str) -> Iterator[Fact]:
     texts = list(dict.fromkeys(loss.text for loss in losses))
     kinds = {"" if loss.by_element else loss.kind for loss in losses}
     makers = {id(loss.maker.node): loss.maker for loss in losses if loss.maker is not None}
-    if "" in kinds or len(kinds) > 1 or len({_settings(maker) for maker in makers.values()}) > 1:
+    smoothed = {str(loss.smoothing): loss.smoothing for loss in losses}
+    settings = {_settings(maker) for maker in makers.values()}
+    if "" in kinds or any(len(each) > 1 for each in (kinds, settings, smoothed)):
         own = "a recipe has no such settings" if losses[0].is_set else "it is the program's own"
         reason = "several losses" if len(texts) > 1 else own
         writer.unknown("loss.kind", reason, *places, expression=" and ".join(texts)[:200])
@@ -83,6 +85,7 @@ def _facts(losses: list[Found], reader: str) -> Iterator[Fact]:
             writer.say("loss.named", named.pop(), *places)
     else:
         writer.say("loss.kind", kinds.pop(), *places)
+        writer.number("loss.label_smoothing", losses[0].smoothing, *places)
         for maker in list(makers.values())[:1]:
             _of_settings(writer, maker)
     yield from writer.facts

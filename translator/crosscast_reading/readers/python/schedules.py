@@ -104,7 +104,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
             decays[word] = None
             details.append(tuple(_details(call, name)))
         if (
-            word in ("warmup", "noam")
+            word in ("warmup", "noam", "onecycle")
             or _WITH_WARMUP.search(name)
             or "warmup_steps" in call.bound()
         ):
@@ -177,6 +177,8 @@ def _details(call: Call, name: str) -> Iterator[tuple[str, float | str]]:
             yield "decay_from", begin
     for field, arguments, usual in _ENDS.get(last(name).lower().replace("_", ""), ()):
         given = next((word for word in arguments if word in call.bound()), None)
+        if given is None and call.has_star:
+            continue
         value = usual if given is None else plain(call.argument(given))
         if isinstance(value, int | float) and not (given == "alpha" and value):
             yield field, float(value)
@@ -308,6 +310,8 @@ def _total(call: Call) -> Value | None:
 
 
 def _length(call: Call) -> str:
+    if _word(call, call.name) == "onecycle":
+        return ""  # a share of its length, up to which it rises
     for name in (*_WARMUPS, "transition_steps", "warmup", "warmup_step"):
         node = call.bound().get(name)
         if node is not None:

@@ -27,6 +27,7 @@ CORE = frozenset(
         *("backward", "manual_backward", "gradient", "value_and_grad", "minimize"),
         *("compute_gradients", "apply_gradients", "update_params", "grad", "apply_gradient"),
         *("append_backward", "aggregate_gradients", "train_on_batch", "value_and_gradients"),
+        *("filter_grad", "filter_value_and_grad"),
     }
 )  # fmt: skip
 """Calls without which nothing is trained by the program itself."""
@@ -43,6 +44,12 @@ HOT = CORE | frozenset(
     }
 )  # fmt: skip
 """Calls that make a function worth looking into."""
+
+TRANSFORMS = frozenset({"grad", "value_and_grad", "filter_grad", "filter_value_and_grad"})
+"""Functions that make one that computes gradients; some decorate the loss with them."""
+
+COMPILES = frozenset({"jit", "pmap", "pjit", "filter_jit", "filter_pmap"})
+"""Functions that return the one that they are given, compiled or for several devices."""
 
 WRAPPED = re.compile(r"scaler$", re.I)
 """Objects that are called to do a whole step: `loss_scaler(loss, optimizer, ...)`."""
@@ -70,6 +77,8 @@ class Index:
     """Variables whose parameters are trained, switched to training or synchronized; copies."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Variables that hold a function, a partial of one or an object to call, and its name."""
+    decorated: frozenset[str] = frozenset()
+    """Functions that a decorator turns into ones that compute gradients."""
     reaching: set[Owner] = field(default_factory=set)
     """Functions from which a backward pass is reached."""
 
@@ -87,8 +96,14 @@ def index_of(program: Program) -> Index:
     """Return the index of a program."""
     modules: dict[Module, ModuleIndex] = {}
     models: set[str] = set()
+    decorated = frozenset(
+        function.name
+        for module in program.modules
+        for function in module.functions.values()
+        if any(map(_is_transform, function.decorator_list))
+    )
     for module in program.modules:
-        modules[module] = _index(module, models)
+        modules[module] = _index(module, models, decorated)
     named: dict[str, list[tuple[Module, Function]]] = defaultdict(list)
     for module in program.modules:
         for qualname, function in module.functions.items():
@@ -116,13 +131,21 @@ def index_of(program: Program) -> Index:
                 waiting.append((other, caller))
     models.discard("self")
     hot_names.update(alias for alias, name in aliases.items() if name in hot_names)
-    return Index(modules, hot_names, models, aliases)
+    return Index(modules, hot_names, models, aliases, decorated)
+
+
+def _is_transform(decorator: ast.expr) -> bool:
+    """Whether a decorator is `jax.grad`, `eqx.filter_grad(...)`, `partial(jax.grad, ...)`."""
+    if isinstance(decorator, ast.Call):
+        partial = last_name(decorator.func) == "partial" and decorator.args
+        decorator = decorator.args[0] if partial else decorator.func
+    return last_name(decorator) in TRANSFORMS
 
 
 def _aliases(
     modules: dict[Module, ModuleIndex], named: dict[str, list[tuple[Module, Function]]]
 ) -> dict[str, str]:
-    """Return the variables that get `partial(function, ...)`, by name."""
+    """Return the variables that get `partial(function, ...)` or `jit(function)`, by name."""
     aliases: dict[str, str] = {}
     for index in modules.values():
         for around, calls in index.by_statement.items():
@@ -131,12 +154,18 @@ def _aliases(
             call = around.value
             if not (isinstance(call, ast.Call) and call in calls and call.args):
                 continue
-            if last_name(call.func) == "partial" and last_name(call.args[0]) in named:
-                aliases[last_name(around.targets[0])] = last_name(call.args[0])
+            function = call.args[0]
+            if last_name(call.func) in COMPILES and isinstance(function, ast.Call):
+                inside = last_name(function.func) == "partial" and function.args
+                function = function.args[0] if inside else function
+            elif last_name(call.func) not in (*COMPILES, "partial"):
+                continue
+            if last_name(function) in named:
+                aliases[last_name(around.targets[0])] = last_name(function)
     return aliases
 
 
-def _index(module: Module, models: set[str]) -> ModuleIndex:
+def _index(module: Module, models: set[str], decorated: frozenset[str]) -> ModuleIndex:
     index = ModuleIndex(module)
     parents = module.parents
     by_statement, by_owner = index.by_statement, index.by_owner
@@ -157,8 +186,9 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
         name = called_name(node)
         wrapped = len(node.args) > 1 and WRAPPED.search(name)
         scales = _scales(function, module)
-        if name in HOT or wrapped or _is_optimizer_apply(function, name) or scales:
-            if _is_core(node, name):
+        transformed = name in decorated
+        if name in HOT or transformed or wrapped or _is_optimizer_apply(function, name) or scales:
+            if transformed or _is_core(node, name, module):
                 index.core.setdefault(owner, []).append(node)
             index.hot.add(owner)
         elif name in _OF_MODELS and isinstance(function, ast.Attribute):
@@ -225,7 +255,9 @@ def _is_optimizer_apply(function: ast.expr, name: str) -> bool:
     )
 
 
-def _is_core(node: ast.Call, name: str) -> bool:
+def _is_core(node: ast.Call, name: str, module: Module) -> bool:
+    if name == "grad" and isinstance(node.func, ast.Name):
+        return isinstance(module.parent(node), ast.Call)  # `grad(loss)(weights, rows)`
     if name == "grad":
         return isinstance(node.func, ast.Attribute) and last_name(node.func.value) in (
             "jax",

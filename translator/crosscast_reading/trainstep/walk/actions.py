@@ -42,6 +42,9 @@ def act(walker: Walker, call: ast.Call, frame: CallFrame) -> None:
     name = called_name(call)
     if _is_operator(name, call, frame) and updates.closure_step(walker, call, frame):
         return
+    if name in walker.index.decorated:
+        gradients.decorated(walker, call, frame)
+        return
     target = inline.target_of(walker, call, frame)
     if target is not None:
         before = len(walker.events)

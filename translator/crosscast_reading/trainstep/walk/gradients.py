@@ -215,12 +215,19 @@ def _compute_gradients(walker: Walker, call: ast.Call, frame: CallFrame) -> bool
     return True
 
 
+def decorated(walker: Walker, call: ast.Call, frame: CallFrame) -> None:
+    """Note the call of a function that its decorator makes compute gradients of itself."""
+    differentiated(walker, call, None, frame, library="jax")
+
+
 ACTIONS: dict[str, Callable[[Walker, ast.Call, CallFrame], bool]] = {
     "backward": _backward,
     "manual_backward": _manual_backward,
     "gradient": _tape,
     "grad": _autograd,
     "value_and_grad": _autograd,
+    "filter_grad": _autograd,
+    "filter_value_and_grad": _autograd,
     "minimize": _minimize,
     "compute_gradients": _compute_gradients,
 }

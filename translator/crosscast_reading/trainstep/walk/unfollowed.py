@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.trainstep.events import Touched, Unfollowed
 from crosscast_reading.trainstep.frames.frame import CallFrame
+from crosscast_reading.trainstep.frames.function_index import TRANSFORMS
 from crosscast_reading.trainstep.frames.object_kinds import is_model_name, kind_of, last_name
 from crosscast_reading.trainstep.frames.weight_sources import holds_gradients
 from crosscast_reading.trainstep.walk.models import NOT_RUN
@@ -61,6 +63,8 @@ def note(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> None:
             return
     if hasattr(builtins, name) or _HARMLESS.search(name) or NOT_RUN.search(name):
         return
+    if _computes_gradients(function, frame.module):
+        return  # the backward pass is noted where the function is made
     target = walker.program.function(frame.module.call(call))
     if target is not None:
         touched = next(_changes(target[1], target[0]), None)
@@ -75,6 +79,16 @@ def note(walker: Walker, call: ast.Call, name: str, frame: CallFrame) -> None:
         if touched is not None:
             _record(walker, call, frame, touched)
             return
+
+
+def _computes_gradients(function: ast.expr, module: Module) -> bool:
+    """Whether a called name has its value from `jax.value_and_grad(loss)` or the like."""
+    if not isinstance(function, ast.Name):
+        return False
+    values = [binding.value for binding in definitions(function, module)]
+    return bool(values) and all(
+        isinstance(value, ast.Call) and last_name(value.func) in TRANSFORMS for value in values
+    )
 
 
 def assigned(walker: Walker, node: ast.stmt, frame: CallFrame) -> None:

@@ -120,6 +120,16 @@ def _apply_updates(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     return True
 
 
+def _opt_update(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
+    """`opt_update(i, grads, opt_state)` of JAX' examples; that of optax returns what is added."""
+    statement = frame.module.statement_of(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if any("update" in frame.module.text(target) for target in targets):
+        return True
+    walker.emit("step", call, frame, subject="opt_update", library="jax")
+    return True
+
+
 def _optimizer_step(walker: Walker, call: ast.Call, frame: CallFrame) -> bool:
     """`xm.optimizer_step(optimizer)`."""
     if call.args and kind_of(call.args[0], frame) in ("optimizer", ""):
@@ -180,6 +190,7 @@ ACTIONS: dict[str, Callable[[Walker, ast.Call, CallFrame], bool]] = {
     "apply_gradient": _apply,
     "apply": _apply,
     "apply_updates": _apply_updates,
+    "opt_update": _opt_update,
     "optimizer_step": _optimizer_step,
     "update_params": _update_params,
     "unscale_": _unscale,
