@@ -17,7 +17,7 @@ from crosscast_jax.reading.names import (
 from crosscast_reading.facts.fact import unknown
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.syntax.nodes import walk
-from crosscast_reading.readers.python.library_calls import calls_of
+from crosscast_reading.readers.python.library_calls import calls_of, canonical
 from crosscast_reading.readers.python.losses import returned_losses
 from crosscast_reading.readers.python.module_words import function_calls
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 _LEAVES = re.compile(r"\b(tree_)?leaves(_with_path)?\b")
 _SQUARES = re.compile(r"\*\* ?2|square|l2_loss|norm\(|vdot")
+_OF_ALL = re.compile(
+    r"jax\.flatten_util\.ravel_pytree|optax\.global_norm|optax\.(tree_utils\.tree_|tree\.)(l2_)?norm"
+)
+"""Functions of all weights at once; within a loss they make a penalty."""
 _DEPTH = 2
 
 
@@ -75,6 +79,8 @@ def _penalty(module: Module, function: Function, depth: int) -> Span | None:
             if leaves and _SQUARES.search(module.text(node.elt)):
                 return module.span(node)
     for call in function_calls(function, module):
+        if any(_OF_ALL.fullmatch(canonical(name)) for name in call.names):
+            return module.span(call.node)
         inner = module.program.function(call) if depth else None
         place = _penalty(*inner, depth - 1) if inner is not None else None
         if place is not None:

@@ -43,8 +43,17 @@ _NUMBERS = {
 _SPLITS = ("tensor", "tensor_transpose", "tensor_sequence", "pipeline", "expert", "autoregressive")
 
 
+_INHERITED = (
+    *("precision.enabled", "precision.compute_dtype", "clipping.kind", "optimizer.name"),
+    *("schedule.name", "parallel.kind"),
+)
+"""Fields of which a base says something, whatever stands in the file above it."""
+
+
 def _owns(source: Source, keys: frozenset[str]) -> bool:
-    return len(keys & _OWN) >= _ENOUGH and bool(keys & _TRAINING)
+    """Whether there are enough keys of MaxText, or some beside the base that they are laid over."""
+    enough = 2 if "base_config" in keys else _ENOUGH
+    return len(keys & _OWN) >= enough and bool(keys & _TRAINING)
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
@@ -72,6 +81,18 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     base = get("base_config")
     if base is not None:
         writer.mention(base.text)
+        _of_base(writer, base)
+
+
+def _of_base(writer: SettingWriter, base: Setting) -> None:
+    """Record that the base decides what is not said; it was laid below where it is there."""
+    said = {fact.field for fact in writer.facts}
+    for field in _INHERITED:
+        if field not in said:
+            writer.tell(field, "inherit", base)
+    for field in ("accumulation.steps", "batch.micro_batch_size", "seed"):
+        if field not in said:
+            writer.unknown(field, f"{base.text} says it", base)
 
 
 def _precision(
@@ -142,7 +163,7 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
     _warmup(writer, share, length)
     rate = get("learning_rate")
     if rate is not None and final is not None and None not in (rate.number, final.number):
-        end = float(rate.number or 0) * float(final.number or 0)
+        end = float(f"{float(rate.number or 0) * float(final.number or 0):.12g}")
         writer.tell("recipe.schedule.end_lr", end, rate, final, origin="derived")
 
 

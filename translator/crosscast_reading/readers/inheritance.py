@@ -16,6 +16,10 @@ _PYTHON = re.compile(r"^_base_[ \t]*=[ \t]*(\[[^\]]*\]|\([^)]*\)|[^\n]+)", re.MU
 _YAML = re.compile(
     r"^(?:_base_|_BASE_)[ \t]*:[ \t]*(\[[^\]]*\]|[^\n]*(?:\n[ \t]*-[^\n]*)*)", re.MULTILINE
 )
+_BESIDE = re.compile(r"""^base_config[ \t]*:[ \t]*["']?([\w./-]+\.ya?ml)\b""", re.MULTILINE)
+"""A base whose folder is that of all configurations, above that of this one."""
+_ABOVE = 3
+"""Folders in which such a base is searched for."""
 _TEXT = re.compile(r"""["']([^"'\n]+)["']""")
 _WORD = re.compile(r"(?<![\w./~-])[\w./~-]+\.ya?ml\b")
 _READ_BASE = re.compile(r"^with read_base\(\):[^\n]*\n((?:[ \t]+[^\n]*\n|[ \t]*\n)+)", re.MULTILINE)
@@ -47,12 +51,22 @@ def bases_of(source: Source) -> tuple[PurePath, ...]:
 
     Bases in an installed package (`mmdet::_base_/runtime.py`) are not among them.
     """
-    return _located(source, (*_named(source), *_imported(source)))
+    named = _located(source, (*_named(source), *_imported(source)))
+    return (*named, *_in_folders_above(source))
+
+
+def _in_folders_above(source: Source) -> tuple[PurePath, ...]:
+    """Return where a base of which only the name is said can be, the nearest folder first."""
+    match = _BESIDE.search(source.text) if "base_config" in source.text else None
+    if match is None or source.name.endswith(".py"):
+        return ()
+    folders = PurePath(source.name).parents
+    return tuple(plain_path(folder / match[1]) for folder in folders[:_ABOVE])
 
 
 def is_based(source: Source) -> bool:
     """Whether a file says that it inherits from others, wherever those are."""
-    return bool(_named(source) or _imported(source))
+    return bool(_named(source) or _imported(source) or _in_folders_above(source))
 
 
 def _located(source: Source, names: Iterable[str]) -> tuple[PurePath, ...]:
@@ -124,6 +138,10 @@ class Inheritance:
             else:
                 base = merged(base, self.over_bases(ancestor, tree))
         missing = missing or len(located) < len(named)
+        above = (self.files[path] for path in _in_folders_above(source) if path in self.files)
+        ancestor = next((each for each in above if each.name != source.name), None)
+        if ancestor is not None and (tree := self.load(ancestor)) is not None:
+            base = merged(base, self.over_bases(ancestor, tree))
         self.seen.pop()
         rest = {name: tree for name, tree in own.keys.items() if name not in _BASES or missing}
         return merged(base, replace(own, keys=rest))

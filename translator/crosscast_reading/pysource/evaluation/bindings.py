@@ -175,7 +175,9 @@ def _parameter(binding: Binding, node: ast.arg, module: Module, program: Program
         return replace(standard, origin="function_argument") if plain else standard
     owner = scope.qualname or "a function without a name"
     reason = f"an argument of {owner}"
-    if isinstance(standard, Known):
+    if sites and not given and all(map(_starred, sites)):
+        reason += ", which its calls may give among starred ones"
+    elif isinstance(standard, Known):
         return Unknown(
             node.arg, reason, "function_argument", standard.value, True, names=(node.arg,)
         )
