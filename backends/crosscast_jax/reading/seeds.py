@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _KEYS = re.compile(r"jax\.random\.(PRNGKey|key)|flax\.nnx\.Rngs|haiku\.PRNGSequence")
 _SETS = re.compile(r"set_\w*seed\w*|seed_everything|seed_all", re.I)
 """Functions of other files that begin the keys of the program."""
+_OTHERS = re.compile(r"(tensorflow|torch|numpy|keras|random|tf_keras|transformers)\b.*")
+"""Libraries whose seeds are none of a key."""
 _ASIDE = re.compile(r"eval|test|predict|sampl|generat|infer|init_shape", re.I)
 """Functions whose keys are none of the training."""
 
@@ -61,7 +63,7 @@ def _is_key(name: str, call: Call) -> bool:
         return False
     if _KEYS.fullmatch(name):
         return True
-    ours = not name or ":" not in name
+    ours = not name or not (":" in name or _OTHERS.fullmatch(name))
     return ours and bool(_SETS.fullmatch(last(name) or call.method))
 
 

@@ -12,6 +12,7 @@ from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.combine import one_of, settled
 from crosscast_reading.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast_reading.readers.python.fact_writer import FactWriter, content, flag_of, place_of
+from crosscast_reading.readers.python.library_calls import yes_or_no
 from crosscast_reading.readers.python.parameter_lists import are_all_parameters
 from crosscast_torch.reading.groups import Groups, add_later, groups_of
 from crosscast_torch.reading.object_names import subject_of
@@ -75,10 +76,8 @@ def tell_settings(
         number(coupled, decay[0], decay[1])
     elif "weight_decay" in bound:
         number(coupled, call.argument("weight_decay"), bound["weight_decay"])
-    if (nesterov := call.argument("nesterov")) is not None:
-        on = content(nesterov)
-        if isinstance(on, bool):
-            writer.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
+    if (nesterov := yes_or_no(call.argument("nesterov"))) is not None:
+        writer.value("optimizer.nesterov", nesterov, place, subject=subject)
     given = bound.get("params") or _first(call)
     if groups.spared:
         assert groups.place is not None

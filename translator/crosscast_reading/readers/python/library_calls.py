@@ -235,6 +235,20 @@ def unwrapped(value: Value | None) -> Value | None:
     return value
 
 
+def yes_or_no(value: Value | None) -> Value | None:
+    """Return the word for a switch, open if another file or a call says it; None for none."""
+    match value:
+        case Known(value=bool() as on):
+            return replace(value, value="yes" if on else "no")
+        case Unknown(default=bool() as on, has_default=True):
+            return replace(value, default="yes" if on else "no")
+        case Symbol(name=name):
+            return Unknown(name, "set in another file", "config")
+        case Unknown() | Choice() | Instance():
+            return value
+    return None
+
+
 def numeric(value: Value | None) -> Value | None:
     """Return a value if it is a number or unknown, None otherwise.
 

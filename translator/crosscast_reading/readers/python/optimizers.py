@@ -22,6 +22,7 @@ from crosscast_reading.readers.python.library_calls import (
     target_of,
     unwrapped,
     value_of,
+    yes_or_no,
 )
 from crosscast_reading.readers.python.origins import located
 from crosscast_reading.readers.python.schedules import Course, course_of
@@ -171,9 +172,9 @@ def facts_of(
         yield from number(field, decay, optimizer, reader, under)
     for keyword in _WORDS["optimizer.nesterov"]:
         value = call.argument(keyword) if keyword in bound else None
-        if isinstance(value, Known) and isinstance(value.value, bool):
-            word = Known("yes" if value.value else "no", value.origin, value.flag)
-            yield fact_of("optimizer.nesterov", word, span, subject=subject, reader=reader)
+        switch = yes_or_no(value)
+        if switch is not None:
+            yield fact_of("optimizer.nesterov", switch, span, subject=subject, reader=reader)
 
 
 def number(
@@ -183,11 +184,16 @@ def number(
     reader: str,
     under: tuple[str, ...] = (),
 ) -> Iterator[Fact]:
-    """Yield the fact that an optimizer setting has the value of an argument."""
+    """Yield the fact that an optimizer setting has the value of an argument.
+
+    What an unread file has, or a call makes, is open: no default stands in its place.
+    """
     if node is None:
         return
     module = optimizer.call.module.owner_of(node)
-    value = numeric(located(unwrapped(value_of(node, module)), node, module))
+    given = located(unwrapped(value_of(node, module)), node, module)
+    kept = Symbol if field == "learning_rate" else Instance | Symbol
+    value = given if isinstance(given, kept) else numeric(given)
     if value is None:
         return
     yield fact_of(
@@ -244,7 +250,7 @@ def schedule_facts(
     course = course_of(node, module)
     value = value_of(node, module)
     if course is None or not isinstance(value, Instance | Symbol | Choice):
-        if isinstance(value, Instance | Symbol):
+        if isinstance(value, Instance):
             pass
         elif course is None or (isinstance(value, Known) and value.value is not None):
             yield from number("learning_rate", node, optimizer, reader)
