@@ -76,8 +76,10 @@ def tell_settings(
         number(coupled, decay[0], decay[1])
     elif "weight_decay" in bound:
         number(coupled, call.argument("weight_decay"), bound["weight_decay"])
-    if (nesterov := yes_or_no(call.argument("nesterov"))) is not None:
-        writer.value("optimizer.nesterov", nesterov, place, subject=subject)
+    if "nesterov" in bound or "nesterov" in call.parameters():
+        nesterov = yes_or_no(call.argument("nesterov"))
+        if nesterov is not None:
+            writer.value("optimizer.nesterov", nesterov, place, subject=subject)
     given = bound.get("params") or _first(call)
     if groups.spared:
         assert groups.place is not None

@@ -48,6 +48,8 @@ def _find(program: Program) -> Iterator[TrainingStep]:
     for module, owner in chain(_roots(program, index), _left_over(index, walked)):
         if owner in walked and owner in index.modules[module].core:
             continue
+        if _is_run_around(owner, module, index, walked):
+            continue
         walker = ProgramWalker(program, index)
         _run(walker, module, owner)
         walked |= walker.walked
@@ -57,6 +59,20 @@ def _find(program: Program) -> Iterator[TrainingStep]:
             if identity not in seen:
                 seen.add(identity)
                 yield step
+
+
+def _is_run_around(owner: Owner, module: Module, index: Index, walked: set[ast.AST]) -> bool:
+    """Whether a function stands in one that was walked, as did all that it calls for gradients.
+
+    `jax.lax.scan(add, ...)` runs it, and another branch the same without a scan.
+    """
+    around = None if isinstance(owner, ast.Module) else module.function_of(owner)
+    if around is None or around not in walked or owner in index.modules[module].core:
+        return False
+    calls = index.modules[module].by_owner.get(owner, ())
+    targets = [module.program.function(module.call(call)) for call in calls]
+    reached = [target[1] for target in targets if target is not None and target[1] in index.reaching]
+    return bool(reached) and all(function in walked for function in reached)
 
 
 def _uses_framework(module: Module) -> bool:
