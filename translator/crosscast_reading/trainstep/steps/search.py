@@ -71,8 +71,8 @@ def _is_run_around(owner: Owner, module: Module, index: Index, walked: set[ast.A
         return False
     calls = index.modules[module].by_owner.get(owner, ())
     targets = [module.program.function(module.call(call)) for call in calls]
-    reached = [target[1] for target in targets if target is not None and target[1] in index.reaching]
-    return bool(reached) and all(function in walked for function in reached)
+    reached = {target[1] for target in targets if target is not None} & index.reaching
+    return bool(reached) and reached <= walked
 
 
 def _uses_framework(module: Module) -> bool:
