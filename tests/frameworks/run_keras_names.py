@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import inspect
 import json
 import re
 import tempfile
@@ -15,28 +15,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from crosscast_tensorflow.migration.experimental.keras.added_code import (
-    CELL,
-    CLEARED,
-    MODULES,
-    POLICY,
-    TEXTS,
-)
-from crosscast_tensorflow.migration.experimental.keras_names.losses import OLD_LOSSES
-from crosscast_tensorflow.migration.experimental.keras_names.optimizer_table import (
-    MOVED_MODULES,
-    MOVED_NAMES,
-    OLD_METHODS,
-    PRIVATE_NAMES,
-    TAKEN,
-)
+from crosscast_tensorflow.migration.experimental.keras_names.orders import ORDERS
+from crosscast_tensorflow.migration.experimental.keras_names.places import OLD_METHODS
 from crosscast_tensorflow.migration.experimental.keras_names.table import (
     ARGUMENTS,
     DEFAULT_RATES,
     GENERATORS,
     GONE,
     MOVED,
-    PRIVATE,
     Moved,
 )
 
@@ -95,6 +81,13 @@ def _call(made: Callable[[], Any]) -> Any:
 def used(call: str, argument: str) -> Callable[[], Any]:
     """A use of an argument in the call of a row."""
     given = {argument: VALUES.get(argument)}
+    if "Model" in call and not call.startswith("."):
+        inputs = tf.keras.Input((3,))
+        both = {argument: inputs, "outputs" if argument[:2] == "in" else "inputs": inputs}
+        return lambda: tf.keras.Model(**both)
+    if "LossScaleOptimizer" in call:
+        inner = {"inner_optimizer": tf.keras.optimizers.SGD()}
+        return lambda: tf.keras.mixed_precision.LossScaleOptimizer(**given | inner)
     if call.startswith("."):
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         if call == ".compile":
@@ -138,8 +131,9 @@ def wrong() -> list[str]:
     if not fails(lambda: tf.keras.losses.MeanSquaredError(reduction=reduction)):
         out.append("Reduction.AUTO works")
     for argument in ARGUMENTS:
-        # ReduceLROnPlateau accepts epsilon with a warning, load_weights of .h5 files by_name.
-        kept = ("epsilon", "by_name")
+        # ReduceLROnPlateau accepts epsilon with a warning, load_weights of .h5 files by_name; a
+        # scale of None fails in the first step only.
+        kept = ("epsilon", "by_name", "initial_scale", "dynamic_growth_steps")
         if argument.old not in kept and not fails(used(argument.call, argument.old)):
             out.append(f"{argument.call} takes {argument.old}")
         if argument.new and fails(used(argument.call, argument.new)):
@@ -154,23 +148,21 @@ def wrong() -> list[str]:
             out.append(f"{name} has another rate")
         if any(hasattr(made, method) for method in OLD_METHODS):
             out.append(f"{name} has methods of Keras 2")
-    private = [f"keras.{home}" for home in PRIVATE]
-    private += [f"keras.{home}.{name}" for home, names in PRIVATE.items() for name in names.split()]
-    out += [f"{name} is missing" for name in private if found(name) is None]
-    return [*out, *_silent(), *_modules(), *_layers(), *_sessions(), *_own_optimizers()]
+    return [*out, *_silent(), *_orders()]
 
 
-def _own_optimizers() -> list[str]:
-    """What optimizers for Keras 2 use, and the names that those of Keras 3 have for themselves."""
-    out = [name for name in TAKEN if not hasattr(tf.keras.optimizers.Adam(), name)]
-    for owner, names in PRIVATE_NAMES.items():
-        module = importlib.import_module(owner)
-        out += [f"{owner}.{name} is gone" for name in names if not hasattr(module, name)]
-    out += [f"{new} is gone" for new in MOVED_NAMES.values() if found(new[len("tf.") :]) is None]
-    for old in [*MOVED_MODULES, *MOVED_NAMES]:
-        owner, _, name = old.rpartition(".")
-        if hasattr(importlib.import_module(owner), name):
-            out.append(f"{old} is there")
+def _orders() -> list[str]:
+    """Positional arguments."""
+    out = []
+    for name, (first, order) in ORDERS.items():
+        made = found(name)
+        if made is None or name == "keras.Model":  # it takes inputs and outputs by their places
+            continue
+        made = made.__init__ if inspect.isclass(made) else made
+        here = [p for p in inspect.signature(made).parameters.values() if p.name != "self"]
+        places = [p.name for p in here if p.kind is not p.VAR_KEYWORD]
+        if places[:first] != list(order[:first]) or places[first : first + 1] == [order[first]]:
+            out.append(f"the order of {name} is {places[: first + 1]}")
     return out
 
 
@@ -195,110 +187,6 @@ def _silent() -> list[str]:
         out.append("weights may not end in .weights.h5")
     if hasattr(tf.keras.metrics.Mean(), "reset_states"):
         out.append("metrics have reset_states")
-    return out
-
-
-def _modules() -> list[str]:
-    """What modules of TensorFlow and threads see of Keras 3."""
-    given: dict[str, Any] = {"tf": tf}
-    exec("\n\n".join(TEXTS[name] for name in (MODULES, POLICY)), given)
-    out = []
-    for base, count in ((tf.Module, 0), (given[MODULES], 3)):
-        module = type("Net", (base,), {})()
-        module.parts = {"dense": tf.keras.layers.Dense(1), "inner": type("In", (base,), {})()}
-        module.parts["inner"].mean = tf.keras.layers.Dense(1, use_bias=False)
-        module.parts["dense"](ROWS), module.parts["inner"].mean(ROWS)
-        if not len(module.variables) == len(module.trainable_variables) == count:
-            out.append(f"{base.__name__} finds {len(module.variables)} variables")
-    tf.keras.mixed_precision.set_global_policy("mixed_float16")
-    seen: list[str] = []
-
-    def replica() -> None:
-        seen.append(tf.keras.mixed_precision.global_policy().name)
-
-    strategy = tf.distribute.MirroredStrategy(["cpu:0"])
-    strategy.run(replica)
-    strategy.run(given[POLICY](replica))
-    tf.keras.mixed_precision.set_global_policy("float32")
-    if seen != ["float32", "mixed_float16"]:
-        out.append(f"replicas see the policies {seen}")
-    for name, states in (("GRUCell", 1), ("SimpleRNNCell", 1), ("LSTMCell", 2)):
-        cell = getattr(tf.keras.layers, name)(2)
-        zeros = cell.get_initial_state(4)
-        if [tuple(zero.shape) for zero in zeros] != [(4, 2)] * states:
-            out.append(f"the first states of {name}")
-        if not fails(partial(cell.get_initial_state, None, 4, tf.float32)):
-            out.append(f"{name}.get_initial_state takes a dtype")
-    layer, optimizer = tf.keras.layers.Dense(1), tf.keras.optimizers.AdamW(0.1, weight_decay=0.5)
-    layer.build((None, 3))
-    if layer.bias.name != "bias" or not isinstance(optimizer.weight_decay, float):
-        out.append("names of variables have their layer, or weight_decay is no number")
-    model = tf.keras.Sequential([layer])
-    if model.compiled or model.compiled_loss is None or hasattr(optimizer, "lr"):
-        out.append("compiled, compiled_loss or lr")
-    if callable(optimizer.learning_rate.value):
-        out.append("value of a rate is a method")
-    for old, new in OLD_LOSSES.items():
-        if not fails(partial(tf.keras.losses.get, old)) or fails(partial(tf.keras.losses.get, new)):
-            out.append(old)
-    return out
-
-
-class _Flip(tf.keras.layers.Layer):  # type: ignore[misc]
-    """A layer that asks for the value of a tensor."""
-
-    def call(self, inputs: Any) -> Any:
-        if tf.reduce_sum(inputs) > 0:
-            return -inputs
-        return inputs
-
-
-class _Flipped(_Flip):
-    call = tf.function(_Flip.call)
-
-
-def _layers() -> list[str]:
-    """What Keras 3 does with the program's own layers."""
-    out = []
-    inputs = tf.keras.Input((3,))
-    if not fails(lambda: _Flip()(inputs)):
-        out.append("AutoGraph converts call")
-    model = tf.keras.Model(inputs, _Flipped()(inputs))
-    if np.any(model(np.ones((2, 3), np.float32)) != -1) or np.any(model(-ROWS) != 0):
-        out.append("a call that is a tf.function")
-    given: dict[str, Any] = {"tf": tf}
-    exec(TEXTS[CELL], given)
-
-    def add(self: Any, inputs: Any, states: Any) -> Any:
-        total = inputs + states[0]
-        return total, [total]
-
-    Sum = type("Sum", (given[CELL],), {"state_size": 3, "call": add})
-    sums = tf.keras.layers.RNN(Sum())(np.ones((2, 4, 3), np.float32))
-    zeros = Sum().get_initial_state(None, 2, tf.float16)
-    if np.any(sums != 4) or zeros.dtype != tf.float16 or zeros.shape != (2, 3):
-        out.append("a cell that begins with zeros")
-    return out
-
-
-def _sessions() -> list[str]:
-    """What is left after clear_session, and which names of files are taken."""
-    out = []
-    given: dict[str, Any] = {"tf": tf}
-    exec(TEXTS[CLEARED], given)
-    for clear, left in ((tf.keras.backend.clear_session, "float32"), (given[CLEARED], "float64")):
-        tf.keras.mixed_precision.set_global_policy("float64")
-        clear()
-        if tf.keras.mixed_precision.global_policy().name != left:
-            out.append(f"clear_session leaves another policy than {left}")
-    tf.keras.mixed_precision.set_global_policy("float32")
-    steps = tf.keras.optimizers.SGD()
-    if not fails(lambda: setattr(steps, "iterations", 3)) or steps.iterations.assign(3) != 3:
-        out.append("iterations of an optimizer")
-    for end, taken in ((".keras", True), (".hdf5", False)):
-        made = partial(tf.keras.callbacks.ModelCheckpoint, f"{FOLDER}/b{end}")
-        if fails(made) == taken:
-            out.append(f"ModelCheckpoint and {end}")
     return out
 
 

@@ -82,6 +82,8 @@ class Codemod:
     """Which files it is given."""
     beside: Callable[[Sequence[Source]], Mapping[str, str]] = no_files
     """Return path to text of new files that the migrated programs import."""
+    names_only: bool = False
+    """Whether it changes nothing: it names what a person must look at."""
     era: Era | None = None
     """What it migrates from; the registry fills it, from the package that it stands in."""
 

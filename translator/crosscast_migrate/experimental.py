@@ -52,6 +52,17 @@ def experimental_words(migrated: InPlaceMigration, codemods: Sequence[Codemod]) 
     ]
 
 
+def not_looked_at(codemods: Sequence[Codemod], results: Sequence[Result]) -> list[str]:
+    """Return a sentence for each era with results about the parts that it does not look at."""
+    return [era.not_looked_at for era, _ in _by_era(codemods, results) if era.not_looked_at]
+
+
+def never_looked_at(codemods: Sequence[Codemod]) -> list[str]:
+    """Return a sentence for each era of codemods about the parts that it does not look at."""
+    eras = dict.fromkeys(codemod.era for codemod in codemods)
+    return [era.not_looked_at for era in eras if era is not None and era.not_looked_at]
+
+
 def _by_era(
     codemods: Sequence[Codemod], results: Sequence[Result]
 ) -> Iterator[tuple[Era, list[Result]]]:

@@ -112,7 +112,8 @@ def _raw(path: Path) -> str:
 
 def places_by_api(sources: Sequence[Source], apis: Iterable[str]) -> dict[str, int]:
     """Return API to the number of places that a migration to it would change or refuse."""
-    migrations = {api: migrate_in_place(sources, codemods_to(api)) for api in apis}
+    codemods = {api: [each for each in codemods_to(api) if not each.names_only] for api in apis}
+    migrations = {api: migrate_in_place(sources, chosen) for api, chosen in codemods.items()}
     return {api: len(there.changes) + len(there.refusals) for api, there in migrations.items()}
 
 

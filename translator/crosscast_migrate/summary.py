@@ -54,6 +54,7 @@ def in_place_summary(
     compared: Sequence[Comparison],
     proof: str,
     experimental: Sequence[str] = (),
+    not_looked_at: Sequence[str] = (),
 ) -> Summary:
     """Return the summary of a migration in place that found something.
 
@@ -66,6 +67,7 @@ def in_place_summary(
         compared: the comparison of both sides, if there is one.
         proof: how the changes were verified, in words.
         experimental: sentences about experimental migrations that made changes.
+        not_looked_at: what the migrations do not look at in any program.
     """
     changes, files = len(migrated.changes), len(migrated.texts)
     if not changes:
@@ -77,13 +79,16 @@ def in_place_summary(
         done = f"{_count(changes, 'change')} in {_count(files, 'file')}, {how}"
     return Summary(
         done=done,
-        decide=decisions(migrated.refusals, problems, unread),
+        decide=decisions(migrated.refusals, problems, unread, not_looked_at),
         risk="; ".join([*experimental, *_risks(migrated, compared, proof)]) or NO_RISK,
     )
 
 
 def decisions(
-    refused: Sequence[Result], problems: Sequence[Diagnostic], unread: Sequence[str]
+    refused: Sequence[Result],
+    problems: Sequence[Diagnostic],
+    unread: Sequence[str],
+    not_looked_at: Sequence[str] = (),
 ) -> str:
     """Say what is left to a person.
 
@@ -91,8 +96,11 @@ def decisions(
         refused: places that were left as they are.
         problems: failures of reading, of the migration and of writing.
         unread: files that could not be read as programs.
+        not_looked_at: what the migrations do not look at in any program.
     """
-    return "; ".join(_decisions(refused, problems, unread)) or NOTHING
+    parts = [*_decisions(refused, problems, unread)]
+    parts += [f"not looked at: {what}" for what in not_looked_at]
+    return "; ".join(parts) or NOTHING
 
 
 def _decisions(

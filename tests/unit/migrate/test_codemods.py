@@ -50,6 +50,6 @@ def test_examples_are_python(codemod: Codemod, example: Example) -> None:
 @pytest.mark.parametrize("codemod", own_codemods(), ids=lambda diagnostic: diagnostic.code)
 def test_every_codemod_shows_what_it_changes_leaves_and_refuses(codemod: Codemod) -> None:
     shown = codemod.examples
-    assert any(example.before != example.after for example in shown)
+    assert any(example.before != example.after for example in shown) != codemod.names_only
     assert any(example.before == example.after and not example.refused for example in shown)
     assert any(example.refused for example in shown)

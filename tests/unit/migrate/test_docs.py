@@ -14,4 +14,4 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "migrating.md"
 def test_every_command_prints_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert check_page(PAGE, tmp_path, monkeypatch) == 17
+    assert check_page(PAGE, tmp_path, monkeypatch) == 14

@@ -163,12 +163,11 @@ def _is_code(text: str) -> bool:
 
 
 def test_definitions_have_their_decorators_and_what_they_need() -> None:
-    known = definitions("tensorflow/keras_additions.py", "tensorflow/keras_optimizers.py")
+    known = definitions("tensorflow/keras_additions.py")
     assert known["old_hard_sigmoid"].text.startswith(
         "@tf.keras.utils.register_keras_serializable()"
     )
     assert known["old_hard_sigmoid"].text.endswith("0.5, 0.0, 1.0)\n")
-    assert known["Keras2Optimizer"].needs == ("Keras2Updates",)
     names = ["fluid_resize_bilinear", "fluid_op"]
     assert [each.name for each in with_needed(names, all_helpers())] == [
         "fluid_op",

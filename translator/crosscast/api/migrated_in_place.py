@@ -201,7 +201,13 @@ def in_place(
     from crosscast.targets.source_support import support_problems
     from crosscast_migrate.binding.places import with_unbound
     from crosscast_migrate.chosen_proof import in_place_proof
-    from crosscast_migrate.experimental import applied, experimental_words, held_back
+    from crosscast_migrate.experimental import (
+        applied,
+        experimental_words,
+        held_back,
+        never_looked_at,
+        not_looked_at,
+    )
     from crosscast_migrate.imported_files import left_out
     from crosscast_migrate.in_place import migrate_in_place
     from crosscast_migrate.interactive import Review
@@ -227,7 +233,8 @@ def in_place(
     problems = [*dict.fromkeys(problems)]  # what does not load is also said for every program
     unread = unread_programs(sources, paths, codemods)
     if not migrated.texts and not migrated.refusals and not held:
-        return _nothing(files, migrated, problems, unread, api, mode=mode, verify=verify)
+        never = never_looked_at(codemods)
+        return _nothing(files, migrated, problems, unread, api, never, mode=mode, verify=verify)
     bound = with_unbound(migrated, sources, api)
     migrated = bound.migrated
     compared: list[Comparison] = []
@@ -265,6 +272,7 @@ def in_place(
         compared=compared,
         proof=proof.words,
         experimental=experimental_words(migrated, codemods),
+        not_looked_at=not_looked_at(codemods, (*migrated.changes, *migrated.refusals)),
     )
     return InPlace(
         to=api,
@@ -332,6 +340,7 @@ def _nothing(
     problems: Sequence[Diagnostic],
     unread: Mapping[str, Diagnostic],
     api: str,
+    never: Sequence[str],
     *,
     mode: Mode,
     verify: bool,
@@ -356,7 +365,8 @@ def _nothing(
     near = [name for name, other in apis.items() if not words or own & {*other.modules}]
     others = places_by_api(sources, [other for other in near if other != api])
     fits = any(others.values())
-    diagnostics, decide = [*problems, *unread.values()], decisions((), problems, list(unread))
+    diagnostics = [*problems, *unread.values()]
+    decide = decisions((), problems, list(unread), never if words else ())
     if not failed and (fits or not words):  # a file that is missing says enough
         diagnostics.append(nothing_for(programs, api, others))
         decide = diagnostics[-1].hint

@@ -70,6 +70,9 @@ class Era:
     """All that the command reaches was converted, and means what it meant."""
     wrong: int = 0
     """Something changed its meaning, or has to change and was not named."""
+    not_looked_at: str = ""
+    """What its codemods do not look at in any program, and what to do about it; empty if they
+    look at all that the new API does otherwise."""
 
     @property
     def is_experimental(self) -> bool:

@@ -181,10 +181,6 @@ class Program(ABC):
         package = public_names.PACKAGE_OF.get(head, head)
         return self.versions.get(package, self.versions.get(head, ""))
 
-    def module_named(self, file: str) -> Module | None:
-        """Return the module of a file, as its source is called."""
-        return self._by_file.get(file)
-
     @abstractmethod
     def find_module(self, dotted: str, importer: Module) -> Module | None:
         """Return the module of the program that an import in a module means."""

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast_migrate.codemod import Codemod, Example, Outcome
-from crosscast_reading.lint.rules._examples import changed
 from crosscast_reading.sources.subject import Subject
-from crosscast_tensorflow.migration.experimental.keras.added_code import DECAYED, TEXTS
-from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras_names.arguments import (
     arguments,
     rates,
-    steps,
+    set_values,
 )
-from crosscast_tensorflow.migration.experimental.keras_names.files import files
-from crosscast_tensorflow.migration.experimental.keras_names.losses import losses
 from crosscast_tensorflow.migration.experimental.keras_names.optimizers import decays, metrics
-from crosscast_tensorflow.migration.experimental.keras_names.outcomes import outcomes_of
+from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes, outcomes_of
+from crosscast_tensorflow.migration.experimental.keras_names.positions import positions
 from crosscast_tensorflow.migration.experimental.keras_names.scope import (
     imports_keras,
+    is_for_keras_3,
     stays_as_it_is,
 )
-from crosscast_tensorflow.migration.experimental.keras_names.silent import silent
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
@@ -35,11 +31,10 @@ def run(subject: Subject) -> Iterator[Outcome]:
         done = decays(module, program, out)
         arguments(module, program, out, done)
         rates(module, program, out)
-        steps(module, program, out)
+        set_values(module, out)
         metrics(module, program, out)
-        files(module, program, out)
-        silent(module, program, out)
-        losses(module, program, out)
+        if not is_for_keras_3(program):
+            positions(module, program, out)
         yield from outcomes_of(module, out, "the arguments and methods of Keras 3")
 
 
@@ -50,7 +45,7 @@ optimizer = tf.keras.optimizers.Adam(lr=1e-3, decay=1e-5)
 model = tf.keras.Sequential([tf.keras.layers.Dense(1), tf.keras.layers.BatchNormalization(fused=True)])
 model.compile(optimizer, loss="mse", experimental_run_tf_function=False)
 model.fit_generator(rows, 100, epochs=2, workers=4, use_multiprocessing=True)
-model.save_weights("last.h5")
+Own = tf.keras.Model(inputs, outputs, "own")
 """  # noqa: E501
 _AFTER = """\
 import tensorflow as tf
@@ -59,7 +54,7 @@ optimizer = tf.keras.optimizers.Adam(learning_rate=tf.keras.optimizers.schedules
 model = tf.keras.Sequential([tf.keras.layers.Dense(1), tf.keras.layers.BatchNormalization()])
 model.compile(optimizer, loss="mse")
 model.fit(rows, steps_per_epoch=100, epochs=2)
-model.save_weights("last.weights.h5")
+Own = tf.keras.Model(inputs, outputs, name="own")
 """  # noqa: E501
 _RATE = """\
 import tensorflow as tf
@@ -90,26 +85,25 @@ import tensorflow as tf
 model.compile(tf.keras.optimizers.SGD(0.1, decay=1e-4), loss="mse")
 model.fit(rows, callbacks=[tf.keras.callbacks.ReduceLROnPlateau()])
 """
-_SCHEDULED_NEW = changed(
-    _SCHEDULED,
-    ("import tensorflow as tf\n", f"import tensorflow as tf\n\n\n{TEXTS[DECAYED]}"),
-    ("tf.keras.optimizers.SGD(0.1, decay=1e-4)", "with_decay(tf.keras.optimizers.SGD(0.1), 1e-4)"),
-)
-_LOADED = f'{_SCHEDULED}tf.keras.models.load_model("last.keras")\n'
+_OLDEST = """\
+import tensorflow as tf
+
+layer = tf.keras.layers.Dense(2, batch_input_shape=(4, 3))
+"""
 
 CODEMOD = Codemod(
     code="CM211",
     name="keras-arguments",
     api="keras3",
-    title="Arguments and methods of Keras 2 (lr, decay, fit_generator, workers, reset_states, "
-    "names of weight files) become those of Keras 3",
+    title="Arguments and methods of Keras 2 (lr, decay, fit_generator, workers, reset_states) "
+    "become those of Keras 3; arguments that it does not take are named",
     hints=("keras", "tensorflow"),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
         Example(before=_RATE, after=_RATE_NEW),
         Example(before=_OTHER, after=_OTHER),
-        Example(before=_SCHEDULED, after=_SCHEDULED_NEW),
-        Example(before=_LOADED, after=_LOADED, refused="load_model would forget the decay"),
+        Example(before=_SCHEDULED, after=_SCHEDULED, refused="ReduceLROnPlateau sets the rate"),
+        Example(before=_OLDEST, after=_OLDEST, refused="takes no argument batch_input_shape"),
     ),
     run=run,
 )

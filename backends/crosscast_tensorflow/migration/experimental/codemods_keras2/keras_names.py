@@ -6,16 +6,11 @@ from collections.abc import Iterator
 
 from crosscast_migrate.codemod import Codemod, Example, Outcome, Refusal
 from crosscast_reading.sources.subject import Subject
-from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras_names.backend import backend
-from crosscast_tensorflow.migration.experimental.keras_names.classes import (
-    constructors,
-    eager,
-    training_arguments,
-)
 from crosscast_tensorflow.migration.experimental.keras_names.names import names
-from crosscast_tensorflow.migration.experimental.keras_names.outcomes import outcomes_of
+from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes, outcomes_of
 from crosscast_tensorflow.migration.experimental.keras_names.packages import packages
+from crosscast_tensorflow.migration.experimental.keras_names.private import private_imports
 from crosscast_tensorflow.migration.experimental.keras_names.scope import (
     choices_of_keras_2,
     stays_as_it_is,
@@ -37,9 +32,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
     for module in program.modules:
         out = Outcomes()
         names(module, out)
-        constructors(module, program, out)
-        training_arguments(module, program, out)
-        eager(module, program, out)
+        private_imports(module, out)
         backend(module, out)
         packages(module, out)
         unknown_names(module, out)
@@ -63,6 +56,18 @@ inputs = tf.keras.Input((32, 32, 3))
 outputs = preprocessing.Rescaling(1.0 / 255)(inputs)
 rate = tf.keras.optimizers.schedules.CosineDecay(0.1, 1000)
 optimizer = tf.keras.optimizers.SGD(rate, momentum=0.9)
+"""
+_POLICY = """\
+from tensorflow.keras.mixed_precision import experimental as mixed_precision
+from tensorflow.python.keras.layers.core import Dense
+
+mixed_precision.set_policy("mixed_bfloat16")
+"""
+_POLICY_NEW = """\
+from tensorflow.keras import mixed_precision
+from tensorflow.keras.layers import Dense
+
+mixed_precision.set_global_policy("mixed_bfloat16")
 """
 _GUARDED = """\
 import tensorflow as tf
@@ -90,11 +95,12 @@ CODEMOD = Codemod(
     code="CM210",
     name="keras-names",
     api="keras3",
-    title="Names of Keras 2 that moved (optimizers.legacy, experimental, layers.experimental) get "
-    "their names of Keras 3; removed ones and optimizers for Keras 2 are named",
-    hints=("keras", "tensorflow"),
+    title="Names of Keras 2 that moved (optimizers.legacy, experimental, tensorflow.python.keras) "
+    "get their names of Keras 3; removed ones and packages for Keras 2 are named",
+    hints=("keras", "tensorflow", "tensorflow_addons"),
     examples=(
         Example(before=_BEFORE, after=_AFTER),
+        Example(before=_POLICY, after=_POLICY_NEW),
         Example(before=_GUARDED, after=_GUARDED),
         Example(before=_LEGACY, after=_LEGACY, refused="selects Keras 2"),
         Example(before=_GONE, after=_GONE, refused="multi_gpu_model was removed"),

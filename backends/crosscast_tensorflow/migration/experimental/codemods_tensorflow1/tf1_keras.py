@@ -11,9 +11,9 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
-from crosscast_tensorflow.migration.experimental.keras import added_code
 from crosscast_tensorflow.migration.experimental.keras.program import compiles
 from crosscast_tensorflow.migration.experimental.keras_names.scope import selects_keras_2
+from crosscast_tensorflow.migration.experimental.tensorflow1 import added_code
 from crosscast_tensorflow.migration.experimental.tensorflow1 import keras_meanings as meanings
 from crosscast_tensorflow.migration.experimental.tensorflow1.eras import is_eager
 from crosscast_tensorflow.migration.experimental.tensorflow1.keras_programs import old_keras_parts

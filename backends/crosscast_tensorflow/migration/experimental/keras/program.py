@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.lint.outdated_apis import within_try
 from crosscast_reading.pysource.names.lookup import bindings_of
-from crosscast_reading.pysource.programs.meaning import meanings_of
 from crosscast_reading.readers.python.compiled_models import compiled
-from crosscast_reading.readers.python.library_calls import calls_of, canonical, last
-from crosscast_tensorflow.migration.experimental.keras.added_code import ONES, PLAIN_RMSPROP
+from crosscast_reading.readers.python.library_calls import calls_of, canonical
 from crosscast_tensorflow.reading.keras_optimizers import OPTIMIZER
 
 if TYPE_CHECKING:
@@ -21,11 +19,6 @@ if TYPE_CHECKING:
 
 _OTHER = re.compile(r"__version__|VERSION|hasattr|getattr|\bversion\b")
 _STRATEGY = re.compile(r"strategy", re.I)
-
-
-def is_several(program: Program) -> bool:
-    """Whether a program may train with several replicas in one process."""
-    return strategy_of(program) is not None
 
 
 def strategy_of(program: Program) -> Call | None:
@@ -93,26 +86,13 @@ def imported_as(node: ast.expr, module: Module) -> tuple[str, list[str]] | None:
     return targets.pop(), parts[1:]
 
 
-def maker_of(node: ast.expr, module: Module) -> Call | None:
-    """Return the only call that can have created an object; None if there are several or none."""
-    if isinstance(node, ast.Call):
-        return module.call(node)
-    found = meanings_of(node, module)
-    if len(found) != 1 or found[0].kind != "instance" or found[0].call is None:
-        return None
-    return (found[0].module or module).call(found[0].call)
-
-
 def is_keras_optimizer(call: Call) -> bool:
     """Whether a call certainly creates an optimizer that exists in Keras 3."""
     names = [canonical(name) for name in call.names]
     return bool(names) and all(
-        last(name) in (ONES, PLAIN_RMSPROP)
-        or (
-            OPTIMIZER.fullmatch(name)
-            and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", name)
-            and not name.endswith("LossScaleOptimizer")
-        )
+        OPTIMIZER.fullmatch(name)
+        and re.fullmatch(r"keras\.optimizers\.[A-Z]\w*", name)
+        and not name.endswith("LossScaleOptimizer")
         for name in names
     )
 
@@ -135,3 +115,11 @@ def open_call(node: ast.Call) -> bool:
     return any(isinstance(argument, ast.Starred) for argument in node.args) or any(
         keyword.arg is None for keyword in node.keywords
     )
+
+
+def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """Return a positional or keyword argument of a call."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return call.args[place] if len(call.args) > place else None

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from crosscast_migrate.codemod import Refusal
 from crosscast_reading.edits.node_edits import replace_node
 from crosscast_reading.readers.python.library_calls import canonical
-from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras.program import (
     chain_of,
     imported_as,
     own_choice,
 )
+from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
 from crosscast_tensorflow.migration.experimental.keras_names.table import (
     GONE,
     MOVED,
@@ -33,7 +33,7 @@ _GONE = {row.old: row for row in GONE}
 _WORDS = ("keras.layers.", "keras.engine", "legacy", "experimental", "Reduction", "utils",
           "backend", "wrappers", "CuDNN", "LocallyConnected", "AbstractRNNCell",
           "DenseFeatures", "estimator", "K.", "losses", "metrics", "saving", "constraints",
-          "callbacks", "model_from", "applications")  # fmt: skip
+          "callbacks", "model_from", "applications", "mixed_precision")  # fmt: skip
 
 
 def names(module: Module, out: Outcomes) -> None:
@@ -55,8 +55,8 @@ def names(module: Module, out: Outcomes) -> None:
 
 def _short(name: str) -> str:
     """Return the canonical name of something in Keras; empty for other libraries."""
-    found = canonical(name)
-    return found if found.startswith("keras.") and not name.startswith("tf_keras.") else ""
+    short = canonical(name)
+    return short if short.startswith("keras.") and not name.startswith("tf_keras.") else ""
 
 
 def _import(statement: ast.Import, module: Module, out: Outcomes) -> None:
@@ -100,8 +100,6 @@ def _import_from(statement: ast.ImportFrom, module: Module, out: Outcomes) -> No
     if statement.lineno != statement.end_lineno:
         text = f"from {prefix}{home} import ({', '.join(texts)})"
     out.edits.append(replace_node(module, statement, text))
-    for name in short:
-        _note(name, out)
 
 
 def _row(name: str) -> Moved | None:
@@ -114,12 +112,6 @@ def _row(name: str) -> Moved | None:
 def _new(name: str) -> str:
     row = _row(name)
     return row.new if row is not None else PACKAGES.get(_short(name), "")
-
-
-def _note(name: str, out: Outcomes) -> None:
-    row = _MOVED.get(name)
-    if row is not None and row.note:
-        out.notes.append(row.note)
 
 
 def _use(node: ast.Attribute, module: Module, out: Outcomes) -> None:
@@ -138,14 +130,12 @@ def _use(node: ast.Attribute, module: Module, out: Outcomes) -> None:
         if row is None:
             continue
         if PACKAGES.get(_short(target)):
-            _note(short, out)
             return  # the import moves
         new = name.removesuffix(short.removeprefix("keras.")) + row.new.removeprefix("keras.")
         if not new.startswith(f"{target}.") or own_choice(module, node, row.new):
             return
         parts = [chain_of(node)[0], *new.removeprefix(f"{target}.").split("."), *rest[length:]]
         out.edits.append(replace_node(module, node, ".".join(parts)))
-        _note(short, out)
         return
 
 

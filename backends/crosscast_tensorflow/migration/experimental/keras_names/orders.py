@@ -12,16 +12,6 @@ ORDERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "keras.Input": (2, ("shape", "batch_size", "name", "dtype", "sparse", "tensor", "ragged")),
     "keras.Sequential": (1, ("layers", "name")),
     "keras.Model": (2, ("inputs", "outputs", "name")),
-    "keras.callbacks.LambdaCallback": (
-        2,
-        ("on_epoch_begin", "on_epoch_end", "on_batch_begin", "on_batch_end", "on_train_begin",
-         "on_train_end"),
-    ),
-    "keras.layers.Conv3DTranspose": (
-        4,
-        ("filters", "kernel_size", "strides", "padding", "output_padding", "data_format",
-         "dilation_rate", "activation"),
-    ),
     "keras.layers.Embedding": (
         4,
         ("input_dim", "output_dim", "embeddings_initializer", "embeddings_regularizer",
@@ -33,6 +23,11 @@ ORDERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "keras.losses.SparseCategoricalCrossentropy": (1, ("from_logits", "reduction", "name")),
     "keras.metrics.Metric": (0, ("name", "dtype")),
     "keras.metrics.SparseCategoricalCrossentropy": (3, _SPARSE_METRIC),
+    "keras.mixed_precision.Policy": (1, ("name", "loss_scale")),
+    "keras.mixed_precision.LossScaleOptimizer": (
+        1, ("inner_optimizer", "dynamic", "initial_scale", "dynamic_growth_steps"),
+    ),
+    "keras.mixed_precision.experimental.LossScaleOptimizer": (1, ("optimizer", "loss_scale")),
     "keras.optimizers.Adadelta": (3, _ADAPTIVE),
     "keras.optimizers.Adagrad": (
         3, ("learning_rate", "initial_accumulator_value", "epsilon", "name")
@@ -46,17 +41,14 @@ ORDERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
         5, ("learning_rate", "rho", "momentum", "epsilon", "centered", "name")
     ),
     "keras.optimizers.SGD": (3, ("learning_rate", "momentum", "nesterov", "name")),
-    "keras.preprocessing.image.load_img": (
-        1, ("path", "grayscale", "color_mode", "target_size", "interpolation")
-    ),
 }  # fmt: skip
 """Canonical name to the first place that is another parameter in Keras 3, and the old order."""
 SAME = {
+    "keras.optimizers.LossScaleOptimizer": "keras.mixed_precision.LossScaleOptimizer",
+    "keras.mixed_precision.experimental.Policy": "keras.mixed_precision.Policy",
     "keras.layers.Input": "keras.Input",
     "keras.models.Sequential": "keras.Sequential",
     "keras.models.Model": "keras.Model",
-    "keras.layers.Convolution3DTranspose": "keras.layers.Conv3DTranspose",
-    "keras.utils.load_img": "keras.preprocessing.image.load_img",
 }
 """Other names of the same."""
 BASES = ("keras.losses.Loss", "keras.metrics.Metric", "keras.Model", "keras.Sequential")
@@ -66,6 +58,7 @@ COMPILE = (2, ("optimizer", "loss", "metrics", "loss_weights", "weighted_metrics
 LOAD_WEIGHTS = (1, ("filepath", "by_name", "skip_mismatch"))
 """`load_weights` of a model."""
 NEWER = {
+    "keras.mixed_precision.LossScaleOptimizer": (float, int),
     "keras.losses.BinaryCrossentropy": (int,),
     "keras.losses.CategoricalCrossentropy": (int,),
     "keras.losses.SparseCategoricalCrossentropy": (int, type(None)),

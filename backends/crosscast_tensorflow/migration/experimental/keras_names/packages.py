@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from crosscast_reading.readers.python.library_calls import canonical
-from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras.program import own_choice
+from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
@@ -126,13 +126,13 @@ def _import(alias: ast.alias, name: str, module: Module, out: Outcomes) -> None:
 
 
 def _used_of_addons(module: Module) -> list[str]:
-    """Return what a module uses of TensorFlow Addons, and what Keras 3 has for it."""
-    found: dict[str, None] = {}
+    """Return the parts of TensorFlow Addons in a module, each with its counterpart in Keras 3."""
+    parts: dict[str, None] = {}
     for node in module.nodes:
         if not isinstance(node, ast.Name | ast.Attribute):
             continue
         for target in module.resolve_all(node):
             name = canonical(target).removeprefix("tensorflow_addons.")
             if name in REPLACED and name != target:
-                found[f"{name}: {REPLACED[name]}"] = None
-    return list(found)
+                parts[f"{name}: {REPLACED[name]}"] = None
+    return list(parts)

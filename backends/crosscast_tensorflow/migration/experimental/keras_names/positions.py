@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from crosscast_reading.edits.node_edits import insert_before
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical, value_of
-from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
-from crosscast_tensorflow.migration.experimental.keras_names.optimizer_uses import is_super
 from crosscast_tensorflow.migration.experimental.keras_names.orders import (
     BASES,
     COMPILE,
@@ -19,6 +17,7 @@ from crosscast_tensorflow.migration.experimental.keras_names.orders import (
     ORDERS,
     SAME,
 )
+from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
 from crosscast_tensorflow.migration.experimental.keras_names.receivers import is_model
 
 if TYPE_CHECKING:
@@ -58,7 +57,8 @@ def _base_of(call: Call, program: Program) -> str:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "__init__":
         return ""
-    if not is_super(function.value):
+    inner = function.value
+    if not (isinstance(inner, ast.Call) and call.module.text(inner.func) == "super"):
         return ""
     owner = call.module.class_of(call.node)
     scope = call.module.scopes.get(owner) if owner is not None else None
@@ -92,4 +92,4 @@ def _named(call: Call, name: str, first: int, order: tuple[str, ...], out: Outco
 def _is_newer(name: str, argument: ast.expr, module: Module) -> bool:
     """Whether an argument shows that the program has the order of the last Keras 2."""
     value = value_of(argument, module)
-    return isinstance(value, Known) and isinstance(value.value, NEWER.get(name, ()))
+    return isinstance(value, Known) and type(value.value) in NEWER.get(name, ())

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from crosscast_reading.edits.node_edits import replace_node
-from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras.program import own_choice
-from crosscast_tensorflow.migration.experimental.keras_names.backend import KEPT, OLD
-from crosscast_tensorflow.migration.experimental.keras_names.table import MOVED, PRIVATE
+from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
+from crosscast_tensorflow.migration.experimental.keras_names.present import present
+from crosscast_tensorflow.migration.experimental.keras_names.table import MOVED
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
 
 _OLD = "tensorflow.python.keras"
-_MOVED = {row.old: row.new for row in MOVED}
-_FUNCTIONS = {
-    **{home: frozenset(names.split()) for home, names in PRIVATE.items()},
-    "backend": KEPT | OLD,
-}
-_PUBLIC = re.compile(rf"keras\.(?P<home>{'|'.join(_FUNCTIONS)})(?:\.(?P<name>[A-Za-z]\w*))?")
+_MOVED = {row.old: row.new for row in MOVED if row.library != "keras"}
 
 
 def private_imports(module: Module, out: Outcomes) -> None:
@@ -60,13 +54,9 @@ def _import(alias: ast.alias, source: str) -> str:
     local = alias.asname or (alias.name if source else "")
     short = f"keras{name.removeprefix(_OLD)}"
     short = _MOVED.get(short, short)
-    public = _PUBLIC.fullmatch(short)
-    if not local or public is None:
-        return ""
-    part = public["name"] or ""
-    if part[:1].islower() and part not in _FUNCTIONS[public["home"]]:
-        return ""
     home, _, last = short.rpartition(".")
+    if not local or last not in present().public.get(home, ()):
+        return ""
     return f"from tensorflow.{home} import {last}" + (f" as {local}" if local != last else "")
 
 

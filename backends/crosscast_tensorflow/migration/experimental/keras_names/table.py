@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 _OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop", "SGD")
@@ -43,7 +42,6 @@ _SAVING = {
          "register_keras_serializable", "serialize_keras_object"), "utils",
     ),
 }  # fmt: skip
-_NADAM = "the momentum schedule of Nadam differs (0.8 % of the weights after 6 updates)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,6 @@ class Moved:
 
     old: str
     new: str
-    note: str = ""
-    """What else is different."""
     library: str = ""
     """The only library that lacks the old name: `tensorflow` or `keras`; empty: both."""
 
@@ -85,10 +81,19 @@ class Argument:
 
 MOVED = (
     *(
+        Moved(f"keras.mixed_precision.experimental.{old}", f"keras.mixed_precision.{new}")
+        for old, new in (
+            ("Policy", "Policy"),
+            ("set_policy", "set_global_policy"),
+            ("global_policy", "global_policy"),
+            ("LossScaleOptimizer", "LossScaleOptimizer"),
+        )
+    ),
+    Moved("keras.mixed_precision.set_policy", "keras.mixed_precision.set_global_policy"),
+    *(
         Moved(
             f"keras.optimizers.{package}.{name}",
             f"keras.optimizers.{name}",
-            _NADAM if name == "Nadam" else "",
         )
         for package in ("legacy", "experimental")
         for name in _OPTIMIZERS
@@ -136,6 +141,7 @@ MOVED = (
 """Old names to new ones."""
 
 PACKAGES = {
+    "keras.mixed_precision.experimental": "keras.mixed_precision",
     "keras.optimizers.legacy": "keras.optimizers",
     "keras.optimizers.experimental": "keras.optimizers",
     "keras.layers.experimental.preprocessing": "keras.layers",
@@ -146,57 +152,9 @@ PACKAGES = {
 }
 """Modules whose names moved to another module."""
 
-PRIVATE: Mapping[str, str] = {
-    "activations": (
-        "deserialize elu exponential gelu get hard_sigmoid linear relu selu serialize sigmoid "
-        "softmax softplus softsign swish tanh"
-    ),
-    "applications": (
-        "densenet efficientnet imagenet_utils inception_resnet_v2 inception_v3 mobilenet "
-        "mobilenet_v2 mobilenet_v3 nasnet resnet resnet50 resnet_v2 vgg16 vgg19 xception"
-    ),
-    "callbacks": "",
-    "constraints": "deserialize get max_norm min_max_norm non_neg serialize unit_norm",
-    "datasets": "boston_housing cifar10 cifar100 fashion_mnist imdb mnist reuters",
-    "initializers": (
-        "constant deserialize get glorot_normal glorot_uniform he_normal he_uniform identity "
-        "lecun_normal lecun_uniform ones orthogonal random_normal random_uniform serialize "
-        "truncated_normal variance_scaling zeros"
-    ),
-    "layers": (
-        "add average concatenate deserialize dot maximum minimum multiply serialize subtract"
-    ),
-    "losses": (
-        "binary_crossentropy categorical_crossentropy categorical_hinge cosine_similarity "
-        "deserialize get hinge huber kld kullback_leibler_divergence logcosh mae mape mse "
-        "msle poisson serialize sparse_categorical_crossentropy squared_hinge"
-    ),
-    "metrics": (
-        "binary_accuracy binary_crossentropy categorical_accuracy categorical_crossentropy "
-        "deserialize get hinge kld kullback_leibler_divergence logcosh mae mape mse msle "
-        "poisson serialize sparse_categorical_accuracy sparse_categorical_crossentropy "
-        "sparse_top_k_categorical_accuracy squared_hinge top_k_categorical_accuracy"
-    ),
-    "models": "clone_model load_model model_from_json save_model",
-    "preprocessing": (
-        "image image_dataset_from_directory sequence text text_dataset_from_directory "
-        "timeseries_dataset_from_array"
-    ),
-    "regularizers": "deserialize get l1 l1_l2 l2 serialize",
-    "utils": (
-        "custom_object_scope deserialize_keras_object get_custom_objects get_file "
-        "get_registered_name get_registered_object get_source_inputs model_to_dot normalize "
-        "pack_x_y_sample_weight plot_model register_keras_serializable serialize_keras_object "
-        "to_categorical unpack_x_y_sample_weight"
-    ),
-    "Model": "", "Sequential": "", "Input": "",
-}  # fmt: skip
-"""What `tensorflow.python.keras` and `tensorflow.keras` both have: classes with the same names, and
-these functions and modules. The private package has modules that are not public beside them
-(`utils.data_utils`)."""
-
 _EAGER = "train with fit or a GradientTape; TensorFlow runs eagerly, without a session"
 GONE = (
+    Gone("keras.mixed_precision.experimental.get_layer_policy", "read layer.dtype_policy"),
     Gone("keras.utils.multi_gpu_model", "build the model under tf.distribute.MirroredStrategy"),
     Gone("keras.backend.get_session", _EAGER),
     Gone("keras.backend.set_session", _EAGER),
@@ -253,33 +211,47 @@ GONE = (
 )  # fmt: skip
 """Names that a person must replace."""
 
+_SCALE = "the loss scale of Keras 3 has no minimum (Keras 2: 1)"
 _OPTIMIZER = r"keras\.optimizers\.[A-Z]\w*"
 _LAYER = r"keras\.layers\.[A-Z]\w*"
 _NOT_EMBEDDING = r"keras\.layers\.(?!Embedding$)[A-Z]\w*"
 _LIST = "the first dimension of input_shape is the length"
 _WORKERS = "threads and processes are arguments of a PyDataset (keras.utils.Sequence) in Keras 3"
+_SCALER = r"keras\.(mixed_precision|optimizers)\.(experimental\.)?LossScaleOptimizer"
+_POLICY = r"keras\.mixed_precision\.(experimental\.)?Policy"
+_FIXED = (
+    "a fixed scale is loss_scale_factor of the optimizer itself, with auto_scale_loss=False in "
+    "compile; LossScaleOptimizer(optimizer, initial_scale=...) scales dynamically"
+)
 ARGUMENTS = (
+    Argument(_POLICY, "loss_scale", harmless=("dynamic",), hint=_FIXED, note=_SCALE),
+    Argument(_SCALER, "loss_scale", harmless=("dynamic",), hint=_FIXED, note=_SCALE),
+    Argument(_SCALER, "dynamic", harmless=(True,), hint=_FIXED, note=_SCALE),
+    Argument(_SCALER, "initial_scale", harmless=(None,)),
+    Argument(_SCALER, "dynamic_growth_steps", harmless=(None,)),
+    Argument(_SCALER, "optimizer", "inner_optimizer"),
     Argument(_OPTIMIZER, "lr", "learning_rate"),
+    Argument(r"keras\.(models\.)?Model", "input", "inputs"),
+    Argument(r"keras\.(models\.)?Model", "output", "outputs"),
     Argument(_OPTIMIZER, "epsilon", harmless=(None,)),  # Keras 2: the default, 1e-7
     Argument(".compile", "experimental_run_tf_function"),
     Argument(".compile", "experimental_steps_per_execution", "steps_per_execution"),
     Argument(".compile", "target_tensors", harmless=(None,), hint="pass the targets to fit"),
     Argument(".compile", "sample_weight_mode", harmless=(None,), hint="pass weights of full shape"),
-    Argument(".fit", "workers", note=_WORKERS),
-    Argument(".fit", "max_queue_size", note=_WORKERS),
-    Argument(".fit", "use_multiprocessing", note=_WORKERS),
-    Argument(".fit", "nb_epoch", "epochs"),
-    Argument(
-        ".train_on_batch",
-        "reset_metrics",
-        harmless=(True,),
-        hint="Keras 3 begins with each batch again: add the values up yourself",
+    *(
+        Argument(method, name, note=_WORKERS)
+        for method in (".fit", ".evaluate", ".predict")
+        for name in ("workers", "max_queue_size", "use_multiprocessing")
     ),
-    Argument(
-        ".test_on_batch",
-        "reset_metrics",
-        harmless=(True,),
-        hint="Keras 3 begins with each batch again: add the values up yourself",
+    Argument(".fit", "nb_epoch", "epochs"),
+    *(
+        Argument(
+            method,
+            "reset_metrics",
+            harmless=(True,),
+            hint="Keras 3 begins with each batch again: add the values up yourself",
+        )
+        for method in (".train_on_batch", ".test_on_batch")
     ),
     Argument(".apply_gradients", "name"),
     Argument(
@@ -293,7 +265,7 @@ ARGUMENTS = (
     Argument(
         ".save_weights",
         "save_format",
-        harmless=(None, "h5", "tf"),
+        harmless=(None, "h5"),
         hint="files of weights end in .weights.h5",
     ),
     Argument(".load_weights", "by_name", harmless=(False,)),
@@ -317,12 +289,6 @@ ARGUMENTS = (
         _NOT_EMBEDDING, "weights", harmless=(None,), hint="call set_weights of the built layer"
     ),
     Argument(_NOT_EMBEDDING, "input_length", harmless=(None,), hint=_LIST),
-    Argument(".evaluate", "workers", note=_WORKERS),
-    Argument(".evaluate", "max_queue_size", note=_WORKERS),
-    Argument(".evaluate", "use_multiprocessing", note=_WORKERS),
-    Argument(".predict", "workers", note=_WORKERS),
-    Argument(".predict", "max_queue_size", note=_WORKERS),
-    Argument(".predict", "use_multiprocessing", note=_WORKERS),
     Argument(r"keras\.layers\.BatchNormalization", "fused"),
     Argument(
         r"keras\.layers\.BatchNormalization",

@@ -1,4 +1,4 @@
-"""Names of Keras that Keras 3 does not have and that no other table knows."""
+"""Names of Keras that the present Keras does not have and that no other table knows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast_reading.readers.python.library_calls import canonical
-from crosscast_tensorflow.migration.experimental.keras.policies import Outcomes
 from crosscast_tensorflow.migration.experimental.keras.program import imported_as, own_choice
-from crosscast_tensorflow.migration.experimental.keras_names.public_names import (
-    OF_TENSORFLOW,
-    OPEN,
-    PUBLIC,
-)
+from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
+from crosscast_tensorflow.migration.experimental.keras_names.present import present
 from crosscast_tensorflow.migration.experimental.keras_names.table import GONE, MOVED, PACKAGES
 
 if TYPE_CHECKING:
@@ -21,6 +17,7 @@ if TYPE_CHECKING:
 _GONE = {row.old: row.hint for row in GONE}
 _TABLES = {row.old for row in MOVED} | set(_GONE) | set(PACKAGES)
 _HINTS = {
+    "backend": "write it with keras.ops, or with functions of TensorFlow",
     "engine": "the parts of keras.engine are in keras and keras.layers: Layer, InputSpec, Model",
     "legacy": "remove it: Keras 3 has no wrappers for the arguments of Keras 1",
     "wrappers": "use the package scikeras, or keras.wrappers.SKLearnClassifier",
@@ -30,7 +27,7 @@ _HINT = "write what you need of it, or take the name of Keras 3"
 
 
 def unknown_names(module: Module, out: Outcomes) -> None:
-    """Refuse the imports and uses of names that are not in Keras 3."""
+    """Refuse the imports and uses of names that are not in Keras 3, each where it comes first."""
     if "keras" not in module.source.text:
         return
     seen: set[str] = set()
@@ -43,7 +40,7 @@ def unknown_names(module: Module, out: Outcomes) -> None:
                 seen.add(lost)
                 home, _, part = lost.rpartition(".")
                 hint = _GONE.get(lost) or _HINTS.get(lost.split(".")[1], _HINT)
-                hint = _ELSEWHERE if part in PUBLIC.get(home, ()) else hint
+                hint = _ELSEWHERE if part in present().public.get(home, ()) else hint
                 out.refuse(module, place, f"{lost} is not in Keras 3", hint)
 
 
@@ -55,8 +52,8 @@ def _names(node: ast.AST, module: Module) -> list[tuple[ast.AST, str]]:
         case ast.Import():
             return [(alias, alias.name) for alias in node.names]
         case ast.Attribute(ctx=ast.Load()) if not isinstance(module.parent(node), ast.Attribute):
-            found = imported_as(node, module)
-            return [(node, ".".join([found[0], *found[1]]))] if found is not None else []
+            chain = imported_as(node, module)
+            return [(node, ".".join([chain[0], *chain[1]]))] if chain is not None else []
     return []
 
 
@@ -76,10 +73,10 @@ def _lost(name: str, *, whole: bool) -> str:
         return ""
     home = parts[0]
     for part in parts[1:]:
-        known = PUBLIC.get(home)
-        if known is None or part.startswith("_") or (home == "keras" and part in OPEN):
+        known = present().public.get(home)
+        if known is None or part.startswith("_"):
             return ""
-        absent = name.startswith("keras.") and part in OF_TENSORFLOW.get(home, ())
+        absent = name.startswith("keras.") and part in present().of_tensorflow.get(home, ())
         if part not in known or absent:
             return f"{home}.{part}"
         home = f"{home}.{part}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from crosscast_reading.pysource.programs.module import Module
-from crosscast_tensorflow.migration.experimental.keras.edits import raw
+from crosscast_tensorflow.migration.experimental.edits import raw
 from crosscast_tensorflow.migration.experimental.keras.program import open_call
 
 PREFIX = "contrib.eager."

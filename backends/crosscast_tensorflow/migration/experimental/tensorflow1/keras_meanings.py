@@ -12,9 +12,9 @@ from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.readers.python.library_calls import calls_of, canonical
-from crosscast_tensorflow.migration.experimental.keras.added_code import HARD
-from crosscast_tensorflow.migration.experimental.keras.edits import argument_edits, raw
-from crosscast_tensorflow.migration.experimental.keras_names.optimizer_table import OLD_METHODS
+from crosscast_tensorflow.migration.experimental.edits import argument_edits, raw
+from crosscast_tensorflow.migration.experimental.keras_names.places import OLD_METHODS
+from crosscast_tensorflow.migration.experimental.tensorflow1.added_code import HARD
 from crosscast_tensorflow.migration.experimental.tensorflow1.keras_uses import KerasUses
 
 METRIC_KEYS: Mapping[str, str] = {

@@ -9,9 +9,9 @@ from crosscast_migrate.codemod import Refusal
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import insert, replace_node
 from crosscast_reading.pysource.programs.module import Module
-from crosscast_tensorflow.migration.experimental.keras.added_code import ONES
-from crosscast_tensorflow.migration.experimental.keras.edits import raw, remove
+from crosscast_tensorflow.migration.experimental.edits import raw, remove
 from crosscast_tensorflow.migration.experimental.keras.program import open_call
+from crosscast_tensorflow.migration.experimental.tensorflow1.added_code import ONES
 from crosscast_tensorflow.migration.experimental.tensorflow1.eager_forms import eager_form
 from crosscast_tensorflow.migration.experimental.tensorflow1.eager_names import (
     DIFFERENT,

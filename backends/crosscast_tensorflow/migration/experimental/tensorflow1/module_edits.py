@@ -13,7 +13,7 @@ from crosscast_reading.edits.layout import is_alone
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before, replace_node
 from crosscast_reading.pysource.libraries.public_names import STANDARD
 from crosscast_reading.pysource.programs.module import Module
-from crosscast_tensorflow.migration.experimental.keras.edits import place_text, remove
+from crosscast_tensorflow.migration.experimental.edits import place_text, remove
 from crosscast_tensorflow.migration.experimental.tensorflow1.module_names import (
     PRIVATE,
     Import,

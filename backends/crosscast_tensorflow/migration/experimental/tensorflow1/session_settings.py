@@ -11,7 +11,7 @@ from crosscast_reading.edits.node_edits import replace_node
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.values.value import Known
 from crosscast_reading.readers.python.library_calls import canonical, value_of
-from crosscast_tensorflow.migration.experimental.keras.edits import alone, raw, remove
+from crosscast_tensorflow.migration.experimental.edits import alone, raw, remove
 
 _SESSIONS = ("tensorflow.Session", "tensorflow.InteractiveSession")
 _CONFIG = "tensorflow.ConfigProto"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.values.value import Instance, Known
 from crosscast_reading.readers.python.library_calls import value_of
-from crosscast_tensorflow.migration.experimental.keras.edits import raw
+from crosscast_tensorflow.migration.experimental.edits import raw
 from crosscast_tensorflow.migration.experimental.keras.program import open_call
 
 

@@ -13,7 +13,7 @@ from crosscast_migrate.codemod import Refusal
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import replace_node
 from crosscast_reading.pysource.programs.module import Module
-from crosscast_tensorflow.migration.experimental.keras.edits import raw
+from crosscast_tensorflow.migration.experimental.edits import raw
 from crosscast_tensorflow.migration.experimental.tensorflow1.module_names import Use
 
 _TENSORS = ("Tensor", "python.framework.ops.Tensor")
