@@ -148,7 +148,7 @@ CALLS = (
         when=tests.trains_by_hand,
     ),
     CallPlace(
-        names=r"keras\.backend\.gradients|tensorflow\.gradients",
+        names=r"keras\.backend\.gradients",
         message="gradients of a graph: TensorFlow 2 computes none without a session",
         hint="compute them with a tf.GradientTape",
     ),
