@@ -12,6 +12,8 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from crosscast_tensorflow.migration.experimental.keras_names.places import PRIVATE
+
 warnings.simplefilter("ignore")
 K: Any = tf.keras
 FOLDER = tempfile.mkdtemp()
@@ -147,7 +149,11 @@ def working() -> dict[str, Callable[[], Any]]:
 
 
 def values() -> Iterator[str]:
-    """What has other values."""
+    """What has other values, or is there."""
+    layer = K.layers.Dense(2)
+    for name in PRIVATE:
+        if hasattr(net(), name) or hasattr(layer, name) or hasattr(K.Input((3,)), name):
+            yield f"{name} is there"
     if {v.name for v in net().trainable_weights} != {"kernel", "bias"}:
         yield "names of weights"
     if K.utils.to_categorical([1], 2).dtype != np.float64:

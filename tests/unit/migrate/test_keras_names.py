@@ -54,6 +54,11 @@ def test_names(old: str, new: str) -> None:
             "from keras.layers.convolutional import Conv2D, UpSampling2D",
             "from keras.layers import Conv2D, UpSampling2D",
         ),
+        ("from keras.layers.noise import GaussianNoise", "from keras.layers import GaussianNoise"),
+        (
+            "from keras.utils.generic_utils import Progbar, get_custom_objects",
+            "from keras.utils import Progbar, get_custom_objects",
+        ),
         ("from keras.utils.vis_utils import plot_model", "from keras.utils import plot_model"),
         ("from keras.utils import np_utils", "from keras import utils as np_utils"),
         (
@@ -145,6 +150,13 @@ def test_names_that_stay(line: str) -> None:
 def test_a_package_of_the_program_itself() -> None:
     found = migrated(f"{TF}from efficientnet import Net\n", efficientnet_py="class Net: pass\n")
     assert not found.refusals
+
+
+def test_a_script_that_names_no_framework_is_read_with_what_it_imports() -> None:
+    others = {"net_py": "from keras.callbacks import *\nfrom keras.models import Sequential\n"}
+    text = "from net import *\nmodel = Sequential()\nmodel.fit_generator(rows, 3)\n"
+    found = migrated(text, **others)
+    assert "model.fit(rows, steps_per_epoch=3)" in found.texts["train.py"]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,11 @@ def test_a_module_that_holds_layers() -> None:
     assert "modules of TensorFlow (Own)" in refused(text.format("keras.layers.Dense(2)"), "CM224")
 
 
+def test_names_that_come_by_a_star() -> None:
+    text = "from keras.layers import *\nfrom ours import *\nx = Input((3,))\n"
+    assert refused(text, "CM224") == "not looked at: names that come from keras.layers by *"
+
+
 def test_four_classes_are_one_place() -> None:
     one = "\n\nclass {}(keras.layers.Layer):\n    def call(self, x):\n        return x\n"
     text = TF + "".join(one.format(name) for name in "ABCD")

@@ -113,6 +113,7 @@ PLACES = [
     # Rows.
     ("\n\ndef rows():\n    yield [a, b], c", "no lists"),
     ("\n\ndef rows():\n    yield [a, b]", "no lists"),
+    (f"{NET}\n\ndef rows():\n    yield a\n\n\nall = rows()\nmodel.predict(all)", "no lists"),
 ]
 
 
@@ -174,7 +175,7 @@ def named_in(line: str) -> list[object]:
         "import scipy\nscipy.optimize.minimize(f, x)",
         "\n\nclass A(keras.layers.Layer):\n    def build(self, s):\n        self.updates = []\n"
         "        print(self.updates)",
-        "\n\ndef rows():\n    yield (a, b), c",
+        "\n\ndef rows():\n    yield (a, b), c\n\n\ndef names():\n    yield a",
         "import os\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\nkeras.optimizers.Nadam()",
         "import keras as k\nk.ops.abs(x)\nkeras.optimizers.Nadam()",
         "import torch\ntorch.optim.RMSprop(weights)",

@@ -106,4 +106,5 @@ CODEMOD = Codemod(
         Example(before=_OLDEST, after=_OLDEST, refused="takes no argument batch_input_shape"),
     ),
     run=run,
+    scope="connected",
 )

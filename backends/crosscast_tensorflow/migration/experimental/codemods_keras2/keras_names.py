@@ -106,4 +106,5 @@ CODEMOD = Codemod(
         Example(before=_GONE, after=_GONE, refused="multi_gpu_model was removed"),
     ),
     run=run,
+    scope="connected",
 )

@@ -82,5 +82,6 @@ CODEMOD = Codemod(
         Example(before=_OPTIMIZER, after=_OPTIMIZER, refused="Sign is an optimizer for Keras 2"),
     ),
     run=run,
+    scope="connected",
     names_only=True,
 )

@@ -79,5 +79,6 @@ CODEMOD = Codemod(
         Example(before=_MINIMIZE, after=_MINIMIZE, refused="minimize of an optimizer"),
     ),
     run=run,
+    scope="connected",
     names_only=True,
 )

@@ -63,4 +63,5 @@ CODEMOD = Codemod(
         Example(before=_MORE, after=_MORE, refused="has other arguments"),
     ),
     run=run,
+    scope="connected",
 )

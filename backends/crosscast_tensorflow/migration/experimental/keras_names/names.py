@@ -14,12 +14,8 @@ from crosscast_tensorflow.migration.experimental.keras.program import (
     own_choice,
 )
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
-from crosscast_tensorflow.migration.experimental.keras_names.table import (
-    GONE,
-    MOVED,
-    PACKAGES,
-    Moved,
-)
+from crosscast_tensorflow.migration.experimental.keras_names.present import present
+from crosscast_tensorflow.migration.experimental.keras_names.table import GONE, MOVED, PACKAGES
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
@@ -102,16 +98,25 @@ def _import_from(statement: ast.ImportFrom, module: Module, out: Outcomes) -> No
     out.edits.append(replace_node(module, statement, text))
 
 
-def _row(name: str) -> Moved | None:
-    """Return the row of a name, written with its library."""
-    library = name.partition(".")[0]
-    short = _short(name)
-    return _MOVED.get(short) or _ONLY_HERE.get(library, {}).get(short)
+def moved_name(name: str) -> str:
+    """Return the canonical name in Keras 3 of a name, written with its library; empty if none.
+
+    Without a row it is that of the module around: `keras.layers.noise.GaussianNoise`.
+    """
+    library, short = name.partition(".")[0], _short(name)
+    row = _MOVED.get(short) or _ONLY_HERE.get(library, {}).get(short)
+    if row is not None or short.count(".") < 3:
+        return row.new if row is not None else ""
+    home, sub, last = ".".join(short.split(".")[:2]), short.split(".")[2], short.rpartition(".")[2]
+    there = present().public.get(home, frozenset())
+    if sub in there or last not in there or home == "keras.backend" or short in _GONE:
+        return ""
+    absent = library == "keras" and last in present().of_tensorflow[home]
+    return "" if absent else f"{home}.{last}"
 
 
 def _new(name: str) -> str:
-    row = _row(name)
-    return row.new if row is not None else PACKAGES.get(_short(name), "")
+    return moved_name(name) or PACKAGES.get(_short(name), "")
 
 
 def _use(node: ast.Attribute, module: Module, out: Outcomes) -> None:
@@ -126,13 +131,13 @@ def _use(node: ast.Attribute, module: Module, out: Outcomes) -> None:
             if not own_choice(module, node, "tf"):
                 _gone(node, short, module, out)
             return
-        row = _row(name)
-        if row is None:
+        moved = moved_name(name)
+        if not moved:
             continue
         if PACKAGES.get(_short(target)):
             return  # the import moves
-        new = name.removesuffix(short.removeprefix("keras.")) + row.new.removeprefix("keras.")
-        if not new.startswith(f"{target}.") or own_choice(module, node, row.new):
+        new = name.removesuffix(short.removeprefix("keras.")) + moved.removeprefix("keras.")
+        if not new.startswith(f"{target}.") or own_choice(module, node, moved):
             return
         parts = [chain_of(node)[0], *new.removeprefix(f"{target}.").split("."), *rest[length:]]
         out.edits.append(replace_node(module, node, ".".join(parts)))

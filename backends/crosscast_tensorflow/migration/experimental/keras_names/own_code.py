@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 _SHOWN = 3
+_NAMES = "import the names that you use, and migrate again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ KINDS = (
 
 
 def own_code(module: Module, program: Program, out: Outcomes) -> None:
-    """Name the classes of a module that were not looked at."""
+    """Name the classes and the imports of a module that were not looked at."""
     seen: dict[OwnCode, list[ast.ClassDef]] = {}
     for node in module.every(ast.ClassDef):
         scope = module.scopes.get(node)
@@ -92,6 +93,11 @@ def own_code(module: Module, program: Program, out: Outcomes) -> None:
             out.refuse(module, node, message, kind.hint)
         elif kind is not None and methods:
             seen.setdefault(kind, []).append(node)
+    for statement in module.every(ast.ImportFrom):
+        home = canonical(statement.module or "")
+        if statement.names[0].name == "*" and home.split(".")[0] == "keras":
+            message = f"not looked at: names that come from {statement.module} by *"
+            out.refuse(module, statement, message, _NAMES)
     for kind, nodes in seen.items():
         if kind.what == "modules of TensorFlow" and not _makes_layers(module):
             continue  # it holds no layers

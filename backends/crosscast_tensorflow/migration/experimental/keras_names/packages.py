@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosscast_reading.readers.python.library_calls import canonical
@@ -108,7 +109,8 @@ def _import(alias: ast.alias, name: str, module: Module, out: Outcomes) -> None:
         hint = "keep Keras 2 by import tf_keras, or train it with PyTorch"
         out.refuse(module, alias, _MODELS, hint)
     hint = PACKAGES_OF_KERAS_2.get(package, "")
-    own = module.program.find_module(package, module) is not None
+    files = (Path(other.source.name) for other in module.program.modules)
+    own = any(package in path.with_suffix("").parts for path in files)
     if not hint or own:
         return
     if package in _HUB and not _ONLY_LAYER.search(module.source.text):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast_reading.pysource.names.lookup import bindings_of
 from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_tensorflow.migration.experimental.keras.program import own_choice
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
@@ -42,6 +43,10 @@ _THAWED = (
 _VARIABLES = re.compile(r"\.(non_)?(trainable_)?(variables|weights)\b")
 _SETS_RATE = ("LearningRateScheduler", "ReduceLROnPlateau")
 _LOGS = re.compile(r"(^|[._])(logs|history|hist)$")
+_TAKE_ROWS = (
+    *("fit", "evaluate", "predict"),
+    *("fit_generator", "evaluate_generator", "predict_generator"),
+)
 _EMPTY = frozenset[str]()
 
 
@@ -51,7 +56,7 @@ def place_search(module: Module, program: Program, out: Outcomes) -> None:
     _members(module, program, out)
     _texts(module, program, out)
     _names_of_weights(module, out)
-    _generators(module, out)
+    _generators(module, program, out)
     _switches(module, program, out)
 
 
@@ -211,19 +216,34 @@ def _names_of_weights(module: Module, out: Outcomes) -> None:
                     break
 
 
-def _generators(module: Module, out: Outcomes) -> None:
+def _generators(module: Module, program: Program, out: Outcomes) -> None:
     """Name generators of rows that yield lists, which fit of Keras 3 does not take."""
+    fed = {*_fed(program)}
     for node in module.every(ast.Yield):
         parts = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else []
         inner = any(isinstance(part, ast.List | ast.ListComp) for part in parts)
         outer = isinstance(node.value, ast.List) and len(parts) in (2, 3)
-        if (inner or outer) and not module.is_dead(node):
+        alone = not parts and module.function_of(node) in fed
+        if (inner or outer or alone) and not module.is_dead(node):
             out.refuse(
                 module,
                 node,
                 "if fit takes these rows: Keras 3 takes tuples from a generator, and no lists",
-                "write yield (first, second), labels",
+                "write yield (first, second), labels, and for a single array yield (array,)",
             )
+
+
+def _fed(program: Program) -> Iterator[ast.AST]:
+    """Yield the functions of a program whose results are given to `fit`, `predict` and the like."""
+    for call in program.calls():
+        given = call.node.args[0] if call.method in _TAKE_ROWS and call.node.args else None
+        if isinstance(given, ast.Name):
+            bindings = bindings_of(given.id, given, call.module)
+            given = next((b.assigned for b in bindings if b.assigned is not None), None)
+        if isinstance(given, ast.Call):
+            function = program.function(call.module.call(given))
+            if function is not None:
+                yield function[1]
 
 
 def _switches(module: Module, program: Program, out: Outcomes) -> None:

@@ -301,8 +301,6 @@ ALSO_GONE: Mapping[str, frozenset[str]] = {
 """Members that went before tf_keras, or that mean something else in Keras 3."""
 PRIVATE: Mapping[str, str] = {
     "_keras_shape": "read shape",
-    "_keras_history": "Keras 3 has other private parts: keep what you need in a name",
-    "_layers": "read layers",
     "_policy": "read dtype_policy",
     "_make_train_function": "call make_train_function()",
     "_make_predict_function": "call make_predict_function()",

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.edits.node_edits import replace_node
 from crosscast_tensorflow.migration.experimental.keras.program import own_choice
+from crosscast_tensorflow.migration.experimental.keras_names.names import moved_name
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
 from crosscast_tensorflow.migration.experimental.keras_names.present import present
-from crosscast_tensorflow.migration.experimental.keras_names.table import MOVED
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
 
 _OLD = "tensorflow.python.keras"
-_MOVED = {row.old: row.new for row in MOVED if row.library != "keras"}
 
 
 def private_imports(module: Module, out: Outcomes) -> None:
@@ -53,7 +52,7 @@ def _import(alias: ast.alias, source: str) -> str:
     name = f"{source}.{alias.name}" if source else alias.name
     local = alias.asname or (alias.name if source else "")
     short = f"keras{name.removeprefix(_OLD)}"
-    short = _MOVED.get(short, short)
+    short = moved_name(f"tensorflow.{short}") or short
     home, _, last = short.rpartition(".")
     if not local or last not in present().public.get(home, ()):
         return ""

@@ -76,7 +76,5 @@ def choices_of_keras_2(program: Program) -> Iterator[tuple[Module, ast.Constant]
 
 
 def imports_keras(module: Module) -> bool:
-    """Whether a module imports TensorFlow or Keras."""
-    return any(
-        name.partition(".")[0] in ("tensorflow", "keras") for name in module.imports.values()
-    )
+    """Whether a module imports TensorFlow or Keras, also by `*`."""
+    return any(name.partition(".")[0] in ("tensorflow", "keras") for name in module.imported)

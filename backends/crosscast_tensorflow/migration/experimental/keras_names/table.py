@@ -5,26 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop", "SGD")
-_PREPROCESSING = (
-    "CategoryEncoding", "CenterCrop", "Discretization", "Hashing", "IntegerLookup",
-    "Normalization", "RandomContrast", "RandomCrop", "RandomFlip", "RandomRotation",
-    "RandomHeight", "RandomTranslation", "RandomWidth", "RandomZoom", "Rescaling", "Resizing",
-    "StringLookup",
-    "TextVectorization",
-)  # fmt: skip
-_LAYER_MODULES = {
-    "core": ("Activation", "Dense", "Dropout", "Flatten", "Lambda", "Permute", "RepeatVector",
-             "Reshape"),
-    "convolutional": ("Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "UpSampling2D",
-                      "ZeroPadding2D"),
-    "pooling": ("AveragePooling2D", "GlobalAveragePooling2D", "MaxPooling1D", "MaxPooling2D"),
-    "normalization": ("BatchNormalization",),
-    "recurrent": ("GRU", "LSTM", "SimpleRNN"),
-    "embeddings": ("Embedding",),
-    "advanced_activations": ("ELU", "LeakyReLU", "PReLU"),
-    "merge": ("Add", "Concatenate", "Multiply", "add", "concatenate", "multiply"),
-    "wrappers": ("Bidirectional", "TimeDistributed"),
-}  # fmt: skip
 _LOSSES = {
     "kl_divergence": ("kld", "KLD", "kullback_leibler_divergence"),
     "log_cosh": ("logcosh",),
@@ -98,26 +78,9 @@ MOVED = (
         for package in ("legacy", "experimental")
         for name in _OPTIMIZERS
     ),
-    Moved("keras.optimizers.experimental.AdamW", "keras.optimizers.AdamW"),
     Moved("keras.experimental.CosineDecay", "keras.optimizers.schedules.CosineDecay"),
     Moved(
         "keras.experimental.CosineDecayRestarts", "keras.optimizers.schedules.CosineDecayRestarts"
-    ),
-    *(
-        Moved(f"keras.layers.experimental.preprocessing.{name}", f"keras.layers.{name}")
-        for name in _PREPROCESSING
-    ),
-    Moved("keras.layers.experimental.EinsumDense", "keras.layers.EinsumDense"),
-    Moved("keras.callbacks.experimental.BackupAndRestore", "keras.callbacks.BackupAndRestore"),
-    Moved("keras.utils.vis_utils.plot_model", "keras.utils.plot_model"),
-    Moved("keras.utils.vis_utils.model_to_dot", "keras.utils.model_to_dot"),
-    Moved("keras.utils.np_utils.to_categorical", "keras.utils.to_categorical"),
-    Moved("keras.utils.generic_utils.get_custom_objects", "keras.utils.get_custom_objects"),
-    Moved("keras.utils.generic_utils.CustomObjectScope", "keras.utils.CustomObjectScope"),
-    *(
-        Moved(f"keras.layers.{module}.{name}", f"keras.layers.{name}")
-        for module, names in _LAYER_MODULES.items()
-        for name in names
     ),
     Moved("keras.engine.topology.Layer", "keras.layers.Layer"),
     Moved("keras.engine.training.Model", "keras.Model"),
@@ -138,7 +101,7 @@ MOVED = (
     ),
     Moved("keras.losses.Reduction.AUTO", "keras.losses.Reduction.SUM_OVER_BATCH_SIZE"),
 )
-"""Old names to new ones."""
+"""Old names to new ones, besides those that are in the module around their old one now."""
 
 PACKAGES = {
     "keras.mixed_precision.experimental": "keras.mixed_precision",
