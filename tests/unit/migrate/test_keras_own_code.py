@@ -49,6 +49,14 @@ def test_a_module_that_holds_layers() -> None:
     assert "modules of TensorFlow (Own)" in refused(text.format("keras.layers.Dense(2)"), "CM224")
 
 
+def test_a_program_with_names_of_tensorflow_1() -> None:
+    text = (
+        f"{TF}model = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile('sgd', 'mse')\n"
+        "x = tf.placeholder(tf.int8)\n"
+    )
+    assert "Keras in this program, which has names of TensorFlow 1" in refused(text, "CM224")
+
+
 def test_names_that_come_by_a_star() -> None:
     text = "from keras.layers import *\nfrom ours import *\nx = Input((3,))\n"
     assert refused(text, "CM224") == "not looked at: names that come from keras.layers by *"

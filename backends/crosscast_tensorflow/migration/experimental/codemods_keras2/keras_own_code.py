@@ -13,8 +13,13 @@ from crosscast_tensorflow.migration.experimental.keras_names.own_code import lis
 from crosscast_tensorflow.migration.experimental.keras_names.scope import (
     imports_keras,
     keeps_meanings,
+    uses_keras_2,
+)
+from crosscast_tensorflow.migration.experimental.tensorflow1.keras_programs import (
+    is_old_keras_program,
 )
 
+_FIRST = "correct the places of TensorFlow 1 and migrate again, or take --to tf.compat.v1"
 _INPUTS = (
     "inputs of a functional model are passed to no function of TensorFlow in Keras 3, and their "
     "shapes are tuples: call it in a Lambda or in a layer of your own, or use keras.ops"
@@ -24,7 +29,14 @@ _INPUTS = (
 def run(subject: Subject) -> Iterator[Outcome]:
     """Name the classes, and the functions of inputs, of every module."""
     program = subject.program
-    if keeps_meanings(program) or not any(map(imports_keras, program.modules)):
+    using = [module for module in program.modules if imports_keras(module)]
+    if using and is_old_keras_program(program) and not uses_keras_2(program):
+        yield Refusal(
+            span=using[0].span(using[0].tree.body[0]),
+            message="not looked at: Keras in this program, which has names of TensorFlow 1",
+            hint=_FIRST,
+        )
+    if not using or keeps_meanings(program):
         return
     for module in program.modules:
         out = Outcomes()
