@@ -87,12 +87,12 @@ def arguments(made: Any) -> str | None:
     names = [p.name for p in given.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     names = [name for name in names if name != "self"]
     if any(p.kind is p.VAR_KEYWORD for p in given.values()):
-        base = next((base for base in BASES if inspect.isclass(made) and issubclass(made, base)), 0)
-        if not base or issubclass(made, keras.Model):
+        bases: list[Any] = [b for b in BASES if inspect.isclass(made) and issubclass(made, b)]
+        if not bases or issubclass(made, keras.Model):
             return None
-        rest = inspect.signature(base.__init__).parameters.values()
+        rest = inspect.signature(bases[0].__init__).parameters.values()
         names += [p.name for p in rest if p.kind is p.KEYWORD_ONLY or p.default is not p.empty]
-        names += filter(takes, OF_LAYERS) if base is keras.layers.Layer else ()
+        names += filter(takes, OF_LAYERS) if bases[0] is keras.layers.Layer else ()
         names += popped(made)
     return " ".join(dict.fromkeys(names))
 

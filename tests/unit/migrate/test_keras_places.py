@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast_reading.lint.result import Result
 from crosscast_tensorflow.migration.experimental.keras_names.places import CALLS, TEXTS
 from unit.migrate.keras_migrations import migrated, untouched
 
@@ -133,7 +134,7 @@ def test_every_row_has_a_case() -> None:
     assert {"hard_sigmoid", "huber_loss", "logcosh", "rmsprop"} < set(TEXTS)
 
 
-def named_in(line: str) -> list[object]:
+def named_in(line: str) -> list[Result]:
     text = line if line.startswith("import tensorflow") else f"{TF}{line}"
     return list(migrated(f"{text}\n", "CM223").refusals)
 
