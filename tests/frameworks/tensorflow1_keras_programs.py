@@ -38,11 +38,11 @@ tf.keras.backend.set_session(session)
 """
 
 
-def _fit(optimizers: dict[str, str], session: str = _SESSION) -> str:
+def _fit(optimizers: dict[str, str]) -> str:
     made = "".join(f'    "{name}": {optimizer},\n' for name, optimizer in optimizers.items())
     return f"""\
 {_START}
-{session}optimizers = {{
+{_SESSION}optimizers = {{
 {made}}}
 found = {{}}
 for name, optimizer in optimizers.items():
@@ -154,13 +154,11 @@ history = model.fit(rows, steps_per_epoch=3, epochs=4, verbose=0).history
 found["dataset"] = [float(x) for x in history["loss"] + history["acc"]]
 print(json.dumps(found))
 """
-_REWRITTEN = (
-    "tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.keras.optimizers.Adam(0.1))"
-)
 PROGRAMS = {
     "optimizers": _fit(OPTIMIZERS),
     "eager": _EAGER,
     "contrib": _CONTRIB,
     "layers": _LAYERS,
-    "rewrite": _fit({"rewrite": _REWRITTEN}, session=""),
 }
+NAMED = {"contrib": ("not looked at: your own layers and models (Model)",)}
+"""Program to what the migration names, and leaves as it is."""

@@ -43,6 +43,15 @@ def test_an_optimizer_for_keras_2() -> None:
     assert "Own is an optimizer for Keras 2: Keras 3 never calls its" in refused(text, "CM224")
 
 
+def test_an_optimizer_for_keras_3() -> None:
+    text = (
+        f"{TF}\n\nclass Own(keras.optimizers.SGD):\n"
+        "    def update_step(self, gradient, variable, learning_rate):\n        pass\n"
+    )
+    assert untouched(text, "CM224")
+    assert "optimizers (Own)" in refused(text.replace(", learning_rate", ""), "CM224")
+
+
 def test_a_module_that_holds_layers() -> None:
     text = f"{TF}\n\nclass Own(tf.Module):\n    def __init__(self):\n        self.d = {{}}\n"
     assert untouched(text.format("3"), "CM224")

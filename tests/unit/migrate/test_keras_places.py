@@ -155,6 +155,7 @@ def named_in(line: str) -> list[Result]:
         "tf.distribute.MirroredStrategy()",
         "tf.compat.v1.disable_eager_execution()",
         "settings['lr']",
+        "settings = {'rmsprop': 1}",
         "hasattr(args, 'lr')",
         f"{NET}model.compile('sgd', 'mse', metrics=['mae'])",
         f"{NET}model.compile('sgd', 'mse', metrics=['mae'])\n"

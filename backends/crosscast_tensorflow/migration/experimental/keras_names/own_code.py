@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 _SHOWN = 3
+_OF_KERAS_3 = {
+    "update_step": "learning_rate",
+    "add_variable_from_reference": "reference_variable",
+}
+"""Method of an optimizer to an argument that it has only in Keras 3."""
 _NAMES = "import the names that you use, and migrate again"
 
 
@@ -91,7 +96,7 @@ def own_code(module: Module, program: Program, out: Outcomes) -> None:
         if kind is not None and old and kind.what == "optimizers":
             message = f"{node.name} is an optimizer for Keras 2: Keras 3 never calls its {old[0]}"
             out.refuse(module, node, message, kind.hint)
-        elif kind is not None and methods:
+        elif kind is not None and methods and not _is_for_keras_3(node):
             seen.setdefault(kind, []).append(node)
     for statement in module.every(ast.ImportFrom):
         home = canonical(statement.module or "")
@@ -103,6 +108,15 @@ def own_code(module: Module, program: Program, out: Outcomes) -> None:
             continue  # it holds no layers
         named = listed([node.name for node in nodes])
         out.refuse(module, nodes[0], f"not looked at: your own {kind.what} ({named})", kind.hint)
+
+
+def _is_for_keras_3(node: ast.ClassDef) -> bool:
+    """Whether a class overrides a method of optimizers as Keras 3 calls it."""
+    return any(
+        isinstance(part, ast.FunctionDef)
+        and any(argument.arg == _OF_KERAS_3.get(part.name) for argument in part.args.args)
+        for part in node.body
+    )
 
 
 def _makes_layers(module: Module) -> bool:

@@ -160,9 +160,10 @@ def _texts(module: Module, program: Program, out: Outcomes) -> None:
     """Name texts that mean something else, and variables of the environment."""
     sets = any(word in m.source.text for m in program.modules for word in _SETS_RATE)
     for node in module.every(ast.Constant):
-        if not isinstance(node.value, str) or module.is_dead(node):
-            continue
         parent = module.parent(node)
+        key = isinstance(parent, ast.Dict) and node in parent.keys
+        if not isinstance(node.value, str) or key or module.is_dead(node):
+            continue
         if node.value in TEXTS and not isinstance(parent, ast.Expr | ast.Compare | ast.List):
             printed = isinstance(parent, ast.Call) and module.call(parent).name == "print"
             if not printed:
