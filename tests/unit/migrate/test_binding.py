@@ -86,6 +86,12 @@ FITS = {
     "relative": "from .lib import gone\nfrom . import lib\nlib.gone()",
     "a name that is set again": "import lib\nlib = make()\nlib.gone()",
     "stored": "import lib\nlib.gone = 3",
+    "stored in an object": """
+        from lib.layers import Dense
+        d = Dense(3)
+        d.note = 4
+        print(d.note)
+    """,
     "never run": "import lib\nif False:\n    lib.gone()",
 }
 REFUSED = {

@@ -71,15 +71,22 @@ class Bound:
 def bind(program: Program, index: Index) -> Bound:
     """Bind all modules of a program."""
     bound = Bound()
+    stored = frozenset(
+        node.attr
+        for module in program.modules
+        for node in module.every(ast.Attribute)
+        if isinstance(node.ctx, ast.Store)
+    )
     for module in program.modules:
-        _Binder(module, index, bound).bind()
+        _Binder(module, index, bound, stored).bind()
     return bound
 
 
 class _Binder:
-    """Binds one module."""
+    """Binds one module. `stored`: attributes that the program itself gives to objects."""
 
-    def __init__(self, module: Module, index: Index, bound: Bound) -> None:
+    def __init__(self, module: Module, index: Index, bound: Bound, stored: frozenset[str]) -> None:
+        self._stored = stored
         self._module = module
         self._index = index
         self._bound = bound
@@ -138,6 +145,8 @@ class _Binder:
             return
         classes = self._classes(node.value)
         if not classes:
+            return
+        if node.attr in self._stored:
             return
         lacking = [name for name, entry in classes if not self._has(entry, node.attr)]
         if len(lacking) == len(classes):

@@ -24,7 +24,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from crosscast_migrate.binding.told_by_source import kept_keywords, set_by_methods
+from crosscast_migrate.binding.told_by_source import (
+    kept_keywords,
+    set_by_methods,
+    sets_by_name,
+)
 
 LEFT_OUT = (
     "python",
@@ -280,7 +284,9 @@ def _function(held: Any) -> Any:
 def _is_open(owner: type) -> bool:
     """Whether instances have attributes of this class that cannot be listed."""
     ways = ("__getattr__", "__getattribute__", "__slots__")
-    return any(name in vars(owner) for name in ways) or type(owner) is not type
+    return (
+        any(name in vars(owner) for name in ways) or type(owner) is not type or sets_by_name(owner)
+    )
 
 
 def main() -> None:

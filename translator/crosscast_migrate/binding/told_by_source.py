@@ -70,8 +70,16 @@ def _taken(tree: ast.AST, kept: str) -> Iterator[str]:
             key = node.slice
         elif isinstance(node, ast.Compare) and _is(node.comparators[0], kept):
             key = node.left
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn):
+            yield from _constants(node.comparators[0])  # `name not in {"one", "other"}`
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             yield key.value
+
+
+def _constants(node: ast.expr) -> Iterator[str]:
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
 
 
 def _is(node: ast.AST, name: str) -> bool:
@@ -94,26 +102,67 @@ def _is_super_call(node: ast.Call, name: str) -> bool:
 
 def _refuses(tree: ast.AST, kept: str) -> bool:
     """Whether a function raises if any keyword is left."""
-    for node in ast.walk(tree):
-        asked = node.test if isinstance(node, ast.If) else getattr(node, "iter", None)
-        if asked is None or not isinstance(node, ast.If | ast.For):
-            continue
-        raised = (isinstance(each, ast.Raise) for part in node.body for each in ast.walk(part))
-        if any(_is(each, kept) for each in ast.walk(asked)) and any(raised):
-            return True
-    return False
+    return any(
+        _raises_if_any(node, kept) if isinstance(node, ast.If) else _raises_for_each(node, kept)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If | ast.For)
+    )
 
 
-def set_by_methods(place: type) -> frozenset[str]:
+def _raises_if_any(node: ast.If, kept: str) -> bool:
+    """`if kwargs: raise`; what follows `in kwargs` is about one name."""
+    test = node.test
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In | ast.NotIn):
+        return False
+    return any(_is(each, kept) for each in ast.walk(test)) and _raises(node.body)
+
+
+def _raises_for_each(node: ast.For, kept: str) -> bool:
+    """`for name in kwargs: raise`, or the same after the names that are taken are passed over."""
+    if not any(_is(each, kept) for each in ast.walk(node.iter)):
+        return False
+    target = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+    name = target.id if isinstance(target, ast.Name) else ""
+    return _raises(node.body) or any(
+        isinstance(part, ast.If)
+        and isinstance(part.test, ast.Compare)
+        and _is(part.test.left, name)
+        and isinstance(part.test.ops[0], ast.NotIn)
+        and isinstance(part.test.comparators[0], ast.Set | ast.Tuple | ast.List | ast.Dict)
+        and _raises(part.body)
+        for part in node.body
+    )
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    return any(isinstance(each, ast.Raise) for each in body)
+
+
+def set_by_methods(owner: type) -> frozenset[str]:
     """The attributes that the methods of a class set of `self`."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(place)))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return frozenset()
     return frozenset(
         node.attr
-        for node in ast.walk(tree)
+        for node in ast.walk(_class_tree(owner))
         if isinstance(node, ast.Attribute)
         and _is(node.value, "self")
         and not node.attr.startswith("_")
     )
+
+
+def sets_by_name(owner: type) -> bool:
+    """Whether the methods of a class set attributes of `self` whose names are values."""
+    return any(
+        isinstance(node, ast.Call)
+        and _is(node.func, "setattr")
+        and _is(node.args[0], "self")
+        and not isinstance(node.args[1], ast.Constant)
+        for node in ast.walk(_class_tree(owner))
+    )
+
+
+@cache
+def _class_tree(owner: type) -> ast.AST:
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(owner)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return ast.Module([], [])
