@@ -51,6 +51,7 @@ CONTESTANTS = (
     Entry("jax", "hand", "jax_hand", "hand-written, one jitted call a window"),
     Entry("jax", "control", "jax_hand", "the same loop again (noise)"),
     Entry("jax", "script", "script", "crosscast train.py"),
+    Entry("jax", "step", "step", "crosscast step.py in a plain loop"),
 )
 
 
