@@ -81,6 +81,8 @@ FITS = {
         y = lib.old(1) if lib.__version__ < "3" else lib.log(1)
         if device == "npu":
             lib.npu.set()
+        if is_mlu_available():
+            lib.mlu.set()
     """,
     "another library": "import librarian\nlibrarian.gone(1)\nfrom lib2.x import y",
     "relative": "from .lib import gone\nfrom . import lib\nlib.gone()",
@@ -149,6 +151,10 @@ REFUSED = {
     ),
     "tried for another reason": (
         "import lib\ntry:\n    lib.gone()\nexcept ValueError:\n    pass",
+        [(3, "lib 3.1 has no lib.gone")],
+    ),
+    "in a condition that has a word of it": (
+        "import lib\nif args.gone_dir or gone:\n    lib.gone()",
         [(3, "lib 3.1 has no lib.gone")],
     ),
     "in a condition about something else": (

@@ -8,6 +8,7 @@ of the library and cannot be told is counted.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
-_ASKING = ("hasattr", "version", "VERSION", "find_spec")
-"""What a condition says that chooses between releases; it may also say the name itself."""
+_ASKING = r"hasattr|version|VERSION|find_spec|['\"]{name}['\"]|is_{name}_available"
+"""What a condition says that chooses between releases, or between devices by the name itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +274,8 @@ class _Binder:
             if isinstance(above, ast.ExceptHandler):
                 return True
             if isinstance(above, ast.If | ast.IfExp) and here is not above.test:
-                test = self._module.text(above.test)
-                if any(word in test for word in (*_ASKING, name)):
+                asked = _ASKING.replace("{name}", re.escape(name))
+                if re.search(asked, self._module.text(above.test)):
                     return True
             here = above
         return False
