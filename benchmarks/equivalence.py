@@ -4,7 +4,7 @@
 
 Every comparison is `crosscast parity --check model` in a process of its own. What has been compared
 is kept in docs/measurements/equivalence.json with the commands' output folder left out, so an
-interrupted run goes on; `--again` compares anew.
+interrupted run goes on; `--again` compares again.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ SUPPORT = SourceSupport(
             programs=15,
             right=1,
             wrong=9,
-            not_looked_at="values, shapes and what functions of your own return: run it once, or "
+            not_looked_at="values, shapes and what your own functions return: run it once, or "
             "run it as it is with the package tf_keras and TF_USE_LEGACY_KERAS=1 (import tf_keras "
             "instead of keras)",
         ),

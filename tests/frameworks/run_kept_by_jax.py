@@ -20,7 +20,7 @@ from crosscast_jax.inside import prepare
 
 
 def compiled(value: float) -> Any:
-    """Compile a function anew, as a script that is loaded again does."""
+    """Compile a function again, as a script that is loaded again does."""
     module = SimpleNamespace(train_window=None, micro_batch_loss=None)
     prepare.prepare(module)
     step = jax.jit(lambda x: jnp.tanh(jnp.linalg.cholesky(x @ x.T + jnp.eye(40))).sum())

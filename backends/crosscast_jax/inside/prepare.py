@@ -72,8 +72,8 @@ def prepare(module: Any) -> None:
 def _keep_compiled() -> None:
     """Let the runs of a comparison share compiled functions, unless the user keeps them already.
 
-    A run loads its script anew, so that JAX compiles every function again, and compiling takes most
-    of the time of a short run. Functions with callbacks are never kept.
+    JAX compiles every function of a script that is loaded again, and compiling takes most of the
+    time of a short run. Functions with callbacks are never kept.
     """
     folder = os.environ.get(COMPILED)
     if folder and not jax.config.jax_compilation_cache_dir:

@@ -130,7 +130,7 @@ def test_other_functions_are_not_named(text: str) -> None:
     assert untouched(text, "CM224")
 
 
-VERDICT = "not looked at: values, shapes and what functions of your own return"
+VERDICT = "not looked at: values, shapes and what your own functions return"
 
 
 def said(folder: Path, text: str) -> list[str]:

@@ -162,7 +162,7 @@ def _name_of(module: types.ModuleType) -> str:
 
 
 def _identity(module: types.ModuleType) -> object:
-    """What two names of one module have in common; proxies of modules are made anew every time."""
+    """What two names of one module have in common; proxies are created on every access."""
     return _name_of(module) or id(module)
 
 

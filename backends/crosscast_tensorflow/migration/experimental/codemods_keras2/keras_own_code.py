@@ -22,7 +22,7 @@ from crosscast_tensorflow.migration.experimental.tensorflow1.keras_programs impo
 _FIRST = "correct the places of TensorFlow 1 and migrate again, or take --to tf.compat.v1"
 _INPUTS = (
     "inputs of a functional model are passed to no function of TensorFlow in Keras 3, and their "
-    "shapes are tuples: call it in a Lambda or in a layer of your own, or use keras.ops"
+    "shapes are tuples: call it in a Lambda or in your own layer, or use keras.ops"
 )
 
 

@@ -150,7 +150,7 @@ def _estimators(present: list[ModuleEdits]) -> Iterator[Refusal]:
                 span=module.span(use.node),
                 message="tf.estimator is gone since TensorFlow 2.16, and the program is one of "
                 "TensorFlow 2",
-                hint="stay with TensorFlow 2.15, or train with tf.keras or a loop of your own",
+                hint="stay with TensorFlow 2.15, or train with tf.keras or your own loop",
             )
             break
 

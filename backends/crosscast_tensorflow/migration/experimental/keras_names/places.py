@@ -36,7 +36,7 @@ CALLS = (
     CallPlace(
         names=r"tensorflow\..*enable_mixed_precision_graph_rewrite",
         message="the graph rewrite does nothing for models of Keras 3",
-        hint=f"write {_POLICY}; compile scales the loss, and a loop of your own needs a "
+        hint=f"write {_POLICY}; compile scales the loss, and your own loop needs a "
         "LossScaleOptimizer",
     ),
     CallPlace(
@@ -49,7 +49,7 @@ CALLS = (
         names=r"(horovod|byteps)\..*DistributedOptimizer",
         message="DistributedOptimizer has no effect on optimizers of Keras 3, which call none of "
         "its methods",
-        hint="average the gradients by DistributedGradientTape in a loop of your own, or in apply "
+        hint="average the gradients by DistributedGradientTape in your own loop, or in apply "
         "of a subclass of the optimizer",
     ),
     CallPlace(
@@ -142,8 +142,8 @@ CALLS = (
     ),
     CallPlace(
         names=r"keras\.utils\.to_categorical",
-        message="to_categorical returns float64 in Keras 3 (Keras 2: float32); fit casts it, a "
-        "loop of your own does not",
+        message="to_categorical returns float64 in Keras 3 (Keras 2: float32); fit casts it, "
+        "your own loop does not",
         hint='write .astype("float32") after it',
         when=tests.trains_by_hand,
     ),
