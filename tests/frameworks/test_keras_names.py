@@ -12,6 +12,7 @@ from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
 from crosscast_migrate.registry import codemods_to
 from crosscast_tensorflow.migration.experimental.keras_names import present as present_names
+from crosscast_tensorflow.names import NAMES
 from frameworks.subprocesses import older, run_python
 from tiers import exhaustive
 
@@ -53,3 +54,13 @@ def test_an_optimizer_does_what_it_did_in_keras_2(name: str, tmp_path: Path) -> 
     old = run_python(runner, "tensorflow@2.5", tmp_path / "old.py", fork=False)
     new = run_python(runner, "tensorflow", tmp_path / "new.py")
     np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-5)
+
+
+def test_the_arguments_of_a_model_are_those_of_the_index() -> None:
+    program = Path(__file__).with_name("run_keras_model_arguments.py")
+    taken = run_python(program, "tensorflow")
+    functional, layer = NAMES.signatures["keras.Model"]
+    assert functional.endswith("**kwargs")
+    assert all(taken["functional"].values())
+    words = {word.rstrip("=") for word in layer.split()} - {"*"}
+    assert {name for name, fits in taken["layer"].items() if fits} == words

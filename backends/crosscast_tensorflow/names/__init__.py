@@ -6,8 +6,12 @@ from pathlib import Path
 
 from crosscast_migrate.binding.index import PublicNames
 
-_MODEL = "inputs= outputs= name= * activity_regularizer= autocast= dtype= trainable="
-"""It hands its arguments to one of two constructors, of a functional model or of a layer."""
+_MODEL = (
+    "inputs outputs name= **kwargs",
+    "* activity_regularizer= autocast= dtype= name= trainable=",
+)
+"""It hands its arguments to one of two constructors: of a functional model, which ignores others,
+or of a layer, which refuses them."""
 NAMES = PublicNames(
     file=Path(__file__).with_name("index.json.xz"),
     signatures={

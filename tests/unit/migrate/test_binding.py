@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,14 @@ from crosscast_reading.sources.subject_builder import subject_of
 DOCUMENT: dict[str, Any] = {
     "releases": {"lib": "3.1"},
     "modules": {
-        "lib": {"layers": "lib.layers", "open": None, "log": 3, "sqrt": 4, "again": "lib"},
+        "lib": {
+            "layers": "lib.layers",
+            "open": None,
+            "log": 3,
+            "sqrt": 4,
+            "log2": 4,
+            "again": "lib",
+        },
         "lib.layers": {"Dense": 0, "Base": 1, "Free": 2, "log": 3},
     },
     "objects": [
@@ -28,9 +36,9 @@ DOCUMENT: dict[str, Any] = {
     "unread": {"lib.broken": "ImportError"},
 }
 NAMES: Any = PublicNames(
-    file=None,  # type: ignore[arg-type]
+    file=Path("not read"),
     added=frozenset({"lib.plugged"}),
-    signatures={"lib.sqrt": "x"},
+    signatures={"lib.sqrt": ("x",), "lib.log2": ("x y **kwargs", "* name=")},
 )
 FITS = {
     "import": "import lib.layers\nimport lib.layers as l\nfrom lib.layers import Dense as D",
@@ -87,6 +95,7 @@ FITS = {
     "another library": "import librarian\nlibrarian.gone(1)\nfrom lib2.x import y",
     "relative": "from .lib import gone\nfrom . import lib\nlib.gone()",
     "a name that is set again": "import lib\nlib = make()\nlib.gone()",
+    "one of two signatures": "import lib\nlib.log2(1, y=2, more=3)\nlib.log2(name='a')",
     "stored": "import lib\nlib.gone = 3",
     "stored in an object": """
         from lib.layers import Dense
@@ -125,6 +134,10 @@ REFUSED = {
     "a signature that is given": (
         "import lib\nlib.sqrt(1, 2)",
         [(2, "lib.sqrt of lib 3.1: it takes 1 argument by position, not 2")],
+    ),
+    "none of two signatures": (
+        "import lib\nlib.log2(more=3)",
+        [(2, "lib.log2 of lib 3.1: it needs x, y")],
     ),
     "starred": (
         "from lib.layers import Dense\nDense(*a, act=1)",

@@ -107,7 +107,7 @@ def changed(text: str, number: int, index: Index) -> Planted | None:
             return None
         part.attr += "_gone"
     elif isinstance(part, ast.Call):
-        signature = index.signature(entry, name=path) if entry else None
+        signature = index.signature(entry) if entry else None
         if signature is None or any(isinstance(each, ast.Starred) for each in part.args):
             return None
         if kind == "keyword":

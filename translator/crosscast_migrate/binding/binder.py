@@ -166,7 +166,7 @@ class _Binder:
         if path:
             entry = self._index.entry(path)
             if entry is not None:
-                self._fits(call, path, [self._index.signature(entry, name=path)])
+                self._fits(call, path, self._index.signatures(entry, path))
             return
         if not isinstance(function, ast.Attribute) or self._path(function.value):
             return

@@ -50,8 +50,9 @@ class PublicNames:
     """The index, compressed."""
     added: frozenset[str] = frozenset()
     """Names that other packages add to it: they exist where these are installed."""
-    signatures: Mapping[str, str] = field(default_factory=dict)
-    """Signatures that Python does not tell, as in an index, by the name that is called."""
+    signatures: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Signatures that Python does not tell, as in an index, by the name that is called; a call must
+    fit one of them."""
 
 
 class Index:
@@ -159,16 +160,19 @@ class Index:
             for described in self._line(number)
         )
 
-    def signature(self, place: Entry, method: str = "", name: str = "") -> Signature | None:
+    def signatures(self, place: Entry, name: str) -> list[Signature | None]:
+        """Return the ways in which what has a dotted name is called; None is one not known."""
+        if name in self._signatures:
+            return [_parsed(text) for text in self._signatures[name]]
+        return [self.signature(place)]
+
+    def signature(self, place: Entry, method: str = "") -> Signature | None:
         """Return how something is called, or one of its methods; None if that is not known.
 
         Args:
             place: what is called, or the class of the object whose method is.
             method: of a method, its name.
-            name: of what is called otherwise, its dotted name.
         """
-        if name in self._signatures:
-            return _parsed(self._signatures[name])
         if place.number < 0:
             return None
         if not method:

@@ -150,10 +150,12 @@ def _is_defined(node: ast.Attribute, module: Module, program: Program) -> bool:
     owner = module.class_of(node)
     scope = module.scopes.get(owner) if owner is not None else None
     mine = isinstance(node.value, ast.Name) and node.value.id == "self"
-    own = mine and scope is not None and program.has_attribute(scope, node.attr)
+    if mine and scope is not None and program.has_attribute(scope, node.attr):
+        return True
     parent = module.parent(node)
-    called = isinstance(parent, ast.Call) and parent.func is node
-    return own or (called and program.function(module.call(parent)) is not None)  # type: ignore[arg-type]
+    if not isinstance(parent, ast.Call) or parent.func is not node:
+        return False
+    return program.function(module.call(parent)) is not None
 
 
 def _texts(module: Module, program: Program, out: Outcomes) -> None:

@@ -193,9 +193,10 @@ def shares_metrics(call: Call) -> bool:
     loss, metrics = argument(call.node, 1, "loss"), argument(call.node, 2, "metrics")
     several = isinstance(loss, ast.List | ast.Tuple) and len(loss.elts) > 1
     several |= isinstance(loss, ast.Dict) and len(loss.keys) > 1
-    flat = isinstance(metrics, ast.List | ast.Tuple) and bool(metrics.elts)
-    nested = flat and any(isinstance(e, ast.List | ast.Tuple | ast.Dict) for e in metrics.elts)  # type: ignore[union-attr]
-    return several and flat and not nested and _is_compiled(call)
+    if not several or not isinstance(metrics, ast.List | ast.Tuple) or not metrics.elts:
+        return False
+    nested = any(isinstance(e, ast.List | ast.Tuple | ast.Dict) for e in metrics.elts)
+    return not nested and _is_compiled(call)
 
 
 def compiled_again(call: Call) -> bool:
