@@ -157,9 +157,13 @@ DECIDED_BEFORE = [
         "schedule_never_steps: What optimizers are called",
         "py_paddle_schedules: The rate of a schedule is never the default",
     ),
+    (
+        "rules_idioms: Accelerate without accumulate",
+        "emitted_scripts: Where the framework comes from is not seen",
+    ),
 ]
 """Programs whose findings another one decided: by its flags, scalers, updates, types, saved
-states and schedules."""
+states, schedules and windows."""
 
 
 @pytest.mark.parametrize("pair", [*DECIDED_BEFORE, *pairs_of(1, 48)], ids=" beside ".join)

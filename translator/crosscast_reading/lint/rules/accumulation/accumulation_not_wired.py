@@ -61,12 +61,12 @@ def _in_files(subject: Subject, group: Collection[Module]) -> Iterator[Finding]:
     """Find them in files that use each other."""
     program = subject.program
     steps = [step for step in subject.steps if step.module in group]
-    if not steps or not all(_takes_no_steps(step) for step in steps):
-        return
     modules = [module for module in program.modules if module in group]
     finding = _unused_accelerator(modules, steps)
     if finding is not None:
         yield finding
+        return
+    if not steps or not all(_takes_no_steps(step) for step in steps):
         return
     yield from _unused_parameters(steps)
     yield from _unused_settings(modules, steps[0])
@@ -254,10 +254,13 @@ def _fits(statements: list[ast.stmt]) -> bool:
 
 
 def _unused_accelerator(modules: Sequence[Module], steps: Sequence[TrainingStep]) -> Finding | None:
-    """Find an Accelerator that divides losses although the loop has no windows."""
+    """Find an Accelerator that divides losses although no loop of its own has windows."""
+    own = [step for step in steps if any(e.library == "accelerate" for e in step.of("backward"))]
     if any(_KNOWS.search(module.code) for module in modules):
         return None
-    for step in steps:
+    if not all(_takes_no_steps(step) for step in own):
+        return None
+    for step in own:
         backward = step.of("backward")[0]
         match backward:
             case Event(library="accelerate", node=ast.Call(func=ast.Attribute(value=of))):
