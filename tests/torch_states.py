@@ -10,10 +10,11 @@ from crosscast.messages.diagnostics import Collector
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state.emitted import check
+from crosscast.state.reading import GivenPosition, Reading
 from crosscast.state.recipe_check import misfits
 from crosscast.state.saved_file import SavedTensor
-from crosscast.state.torch_state import GivenPosition, read_saved
 from crosscast.state.training_state import Account, TrainingState
+from crosscast_torch.states.state import STATES
 from state_files import HALF, small_recipe
 
 SCALED = {
@@ -79,7 +80,7 @@ def read(
 ) -> tuple[TrainingState, Collector, Account]:
     collect, account = Collector(), Account()
     recipe = recipe or small_recipe()
-    state = read_saved("x.pt", tree, recipe, GivenPosition(**given), account, collect)
+    state = STATES.read(tree, Reading("x.pt", recipe, account, collect), GivenPosition(**given))
     if not collect.errors:
         assert [*check(state), *misfits(state, recipe)] == []
     return state, collect, account

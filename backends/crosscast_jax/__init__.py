@@ -19,6 +19,7 @@ SUPPORT = SourceSupport(
     },
     rules="crosscast_jax.rules",
     models="crosscast_jax.models:MODELS",
+    saved_states="crosscast_jax.states.state:STATES",
     words="crosscast_jax.words:WORDS",
     texts=TEXTS,
 )

@@ -63,6 +63,7 @@ SUPPORT = SourceSupport(
     ),
     words="crosscast_torch.words:WORDS",
     models="crosscast_torch.models:MODELS",
+    saved_states="crosscast_torch.states.state:STATES",
     texts=TEXTS,
 )
 """Programs that others wrote, see `targets.source_support`."""

@@ -1,4 +1,4 @@
-"""One small model in three frameworks, and what its weights are called and how they lie in each."""
+"""One small model in four frameworks, and what its weights are called and how they lie in each."""
 
 from __future__ import annotations
 
@@ -68,7 +68,25 @@ def build_model():
     model({name: np.zeros((1, 8), np.int32) for name in names})
     return model
 """
-SOURCES = {"torch": TORCH, "tensorflow": KERAS, "paddle": PADDLE}
+FLAX = """
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.table, self.mid = nnx.Embed(128, 6, rngs=rngs), nnx.Linear(6, 5, rngs=rngs)
+        self.norm = nnx.LayerNorm(5, epsilon=1e-5, rngs=rngs)
+        self.head = nnx.Linear(5, 3, rngs=rngs)
+
+    def __call__(self, input_ids, attention_mask, token_type_ids):
+        hidden = self.mid(self.table(input_ids).mean(1))
+        return self.head(self.norm(jnp.tanh(hidden)))
+
+
+build_model = Net
+"""
+SOURCES = {"torch": TORCH, "tensorflow": KERAS, "paddle": PADDLE, "jax": FLAX}
 MODEL: dict[str, Any] = {
     "model": {"kind": "custom", "factory": dict.fromkeys(SOURCES, "net:build_model")},
     "optimizer": {"name": "adamw", "learning_rate": 1e-3, "no_decay": []},
@@ -89,6 +107,10 @@ NAMES = {
     "paddle": (
         *("words.weight", "middle.weight", "middle.bias"),
         *("normal.weight", "normal.bias", "last.weight", "last.bias"),
+    ),
+    "jax": (
+        *("table.embedding", "mid.kernel", "mid.bias"),
+        *("norm.scale", "norm.bias", "head.kernel", "head.bias"),
     ),
 }
 KERNELS = (1, 5)

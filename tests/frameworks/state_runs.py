@@ -13,7 +13,7 @@ from crosscast.recipe.yaml_text import recipe_text
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.subprocesses import require, start
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 PAIRS = [(a, b) for a in FRAMEWORKS for b in FRAMEWORKS if a != b]
 HALF, WHOLE = 50, 100
 ROWS = 52  # six windows of eight rows, and one of four

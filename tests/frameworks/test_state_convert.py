@@ -38,7 +38,7 @@ from state_files import sections
 from tiers import cases, exhaustive, selected
 
 pytestmark = [
-    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle),
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
     pytest.mark.timeout(1800),  # the first test makes all runs: two minutes of CPU time
 ]
 

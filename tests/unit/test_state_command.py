@@ -19,8 +19,8 @@ from crosscast.recipe.yaml_text import recipe_text
 from crosscast.state.data_position import data_position
 from crosscast.state.naming import is_shipped
 from crosscast.state.recipe_check import misfits
-from crosscast.state.torch_keys import PARTS
 from crosscast.targets.backend import load_backend
+from crosscast_torch.states.keys import PARTS
 from named_tests import is_test
 from runtime_texts import rows_module, settings_of
 from state_files import DYNAMIC, HALF, OWN, own_state, saved, sections, small_recipe, state_of

@@ -35,9 +35,8 @@ FAILURES = {
     "killed": ("import os; os.kill(os.getpid(), 9)", "CC963", "its reader crashed"),
     "not JSON": ("print('hello')", "CC963", "its reader crashed"),
     "other JSON": ("print('[]')", "CC963", "its reader crashed"),
-    "old": ('print(\'{"error": "old", "message": "2.1"}\')', "CC963", "torch 2.1 is too old"),
     "refused": (
-        'print(\'{"error": "refused", "message": "it is nested too deeply"}\')',
+        'print(\'{"error": "it is nested too deeply", "hint": "save less"}\')',
         "CC963",
         "nested too deeply",
     ),
@@ -65,7 +64,7 @@ header = json.dumps({"0": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
 content = len(header).to_bytes(8, "little") + header + bytes(4)
 (folder / "tensors.safetensors").write_bytes(content)
 print("talk")
-print(json.dumps({"error": "", "message": ""}))
+print(json.dumps({"error": "", "hint": ""}))
 """
 
 

@@ -50,7 +50,9 @@ def test_whose_moment_is_which_in_a_model_of_ones_own(
         "optimizer": {"state": state, "param_groups": [group]},
         "scheduler": {"last_epoch": 6},
     }
-    monkeypatch.setattr("crosscast.state.saved_file.saved_file", lambda *_: nullcontext(tree))
+    monkeypatch.setattr(
+        "crosscast.state.saved_file.saved_file", lambda *_, folders: nullcontext(tree)
+    )
     (tmp_path / "last.pt").write_bytes(b"zip")
     (tmp_path / "recipe.yaml").write_text(recipe_text(recipe))
     request = Request(str(tmp_path / "last.pt"), recipe=str(tmp_path / "recipe.yaml"))

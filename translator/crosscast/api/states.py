@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 COLUMNS = ("part", "number", "verdict", "how")
 PathLike = str | os.PathLike[str]
 
-CHECKPOINT = Parameter("A checkpoint.safetensors, its folder, or a torch.save file.", "CKPT")
+CHECKPOINT = Parameter(
+    "A checkpoint.safetensors, its folder, or a state of another program.", "CKPT"
+)
 RUN_RECIPE = Parameter("The recipe of the run, to validate the state.", "FILE")
-WINDOWS = Parameter("Number of attempted steps, for a torch.save file.", least=0)
-UPDATES = Parameter("Number of steps that were not skipped, for a torch.save file.", least=0)
+WINDOWS = Parameter("Number of attempted steps, for a state of another program.", least=0)
+UPDATES = Parameter(
+    "Number of steps that were not skipped, for a state of another program.", least=0
+)
 ROWS = Parameter("Number of training rows, to compute epoch and row.", least=1)
 
 
@@ -40,7 +44,7 @@ class State(Result):
     _request: Request
     _outcome: Outcome | None
     keys: tuple[tuple[str, int, int, str], ...] = ()
-    """Key, tensors, numbers and use of every part of a torch.save file that was shown without its
+    """Key, tensors, numbers and use of every part of a saved state that was shown without its
     recipe; empty otherwise."""
 
     @property

@@ -176,11 +176,16 @@ SOURCE_CODES = (
     Code(
         "CC960",
         "no training state",
-        "Expected a checkpoint.safetensors of an emitted script, or a torch.save file.",
+        "Expected a checkpoint.safetensors of an emitted script, or what torch.save, Flax or Orbax "
+        "saved.",
     ),
     Code("CC961", "training state damaged", "Use an older checkpoint. Nothing was written."),
     Code("CC962", "state of another recipe", "Pass the recipe that the run was compiled from."),
-    Code("CC963", "file requires unpickling", "Only state dictionaries of tensors can be read."),
+    Code(
+        "CC963",
+        "training state not read",
+        "Only tensors, numbers and names are read, and nothing is unpickled.",
+    ),
     Code(
         "CC964",
         "weights cannot be assigned",

@@ -51,7 +51,8 @@ def convert(request: Request) -> Outcome:
         DiagnosticError: All problems together; nothing was written then.
     """
     require_packages()
-    source, of, to = source_path(request.source), target_of(request.of), target_of(request.to)
+    of, to = target_of(request.of), target_of(request.to)
+    source = source_path(request.source, of.backend.name)
     beside = f"{source.stem}.{to.backend.name}.safetensors"
     place = place_of(request.output) if request.output else source.with_name(beside)
     check_place(place, source, force=request.force)
@@ -69,7 +70,7 @@ def show(request: Request) -> Outcome:
     """
     require_packages()
     of = target_of(request.of)
-    return read(request, source_path(request.source), of, of)
+    return read(request, source_path(request.source, of.backend.name), of, of)
 
 
 def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:

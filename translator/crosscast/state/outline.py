@@ -1,4 +1,4 @@
-"""Lists the keys of a file of torch.save when no recipe is given."""
+"""Lists the keys of a user's own training state when no recipe is given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from crosscast.messages.diagnostics import failure
 from crosscast.state.saved_file import SavedTensor, saved_file
-from crosscast.state.torch_keys import PARTS, WITHIN_WINDOW
+from crosscast.state.saved_states import saved_states
 
 COLUMNS = ("key", "tensors", "numbers", "taken for")
 
@@ -19,13 +19,15 @@ def outline(path: Path, family: str) -> list[tuple[str, int, int, str]]:
     Raises:
         DiagnosticError: As `saved_file`; CC960 for a file that is not a dictionary.
     """
-    with saved_file(path, family) as tree:
+    states = saved_states(path, family)
+    with saved_file(path, family, folders=states.folders) as tree:
         if not isinstance(tree, dict):
             raise failure("CC960", f"{path}: not a dictionary of state dictionaries")
         rows = []
         for key, value in tree.items():
             sizes = list(_sizes(value))
-            rows.append((str(key), len(sizes), sum(sizes), _meaning(key)))
+            meaning = states.meaning_of(key) or "nothing (CC965)"
+            rows.append((str(key), len(sizes), sum(sizes), meaning))
         return rows
 
 
@@ -35,11 +37,3 @@ def _sizes(value: Any) -> Iterator[int]:
     elif isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _sizes(part)
-
-
-def _meaning(key: Any) -> str:
-    if key in ("windows", "updates"):
-        return "position"
-    if key in WITHIN_WINDOW:
-        return "the middle of a window, which begins again (CC968)"
-    return next((part for part, names in PARTS.items() if key in names), "nothing (CC965)")

@@ -56,7 +56,7 @@ def apply_weights(
     check_against(known, of, {n: a.shape for n, a in state.weights.items()}, set())
     left = known.left.get(to, ())
     if left and not like:
-        hint = "pass --like with a model.safetensors that its script has written (--windows 0)"
+        hint = "pass --like with a model.safetensors that its script has written (--windows 1)"
         raise failure("CC964", f"{known.file}: only {to} has {listed(left)}", hint)
     trained = {name for arrays in state.moments.values() for name in arrays}
     dropped = sorted(trained & set(known.left.get(of, ())))

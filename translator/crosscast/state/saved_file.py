@@ -1,4 +1,4 @@
-"""Reads a file of torch.save in a separate process; it is never unpickled here."""
+"""Reads a state that a framework saved, in a separate process; nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import failure
 from crosscast.state.container import Container, open_container
+from crosscast.state.saved_tree import TENSORS, TREE
 from crosscast.targets.backend import load_backend
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _PROGRAM = "saved_file.py"
 _TIMEOUT_SECONDS = 1800
-_UNREADABLE = "save state dictionaries: torch.save({'model': model.state_dict(), ...}, path)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +40,32 @@ class Foreign:
 
 
 @contextmanager
-def saved_file(path: Path, family: str) -> Iterator[Any]:
+def saved_file(path: Path, family: str, *, folders: bool = False) -> Iterator[Any]:
     """Yield the contents of a file: dictionaries, lists, plain values, `SavedTensor`, `Foreign`.
 
     Args:
         path: The file.
         family: The backend whose framework wrote it.
+        folders: Whether it may be a folder.
 
     Raises:
         DiagnosticError: CC001-CC003 for a file that cannot be read, CC401 without the framework,
             CC963 for one with more than state dictionaries.
+
+    The backend has a program `saved_file.py`, see `saved_tree`.
     """
     if not path.exists():
         raise failure("CC001", f"{path}: no such file")
-    if not path.is_file():
+    if not path.is_file() and not (folders and path.is_dir()):
         raise failure("CC002", f"{path}: not a regular file")
     backend = load_backend(family)
     module = sys.modules[type(backend).__module__]
     assert module.__file__ is not None  # backends are packages on disk
     program = Path(module.__file__).with_name(_PROGRAM)
-    if not program.exists():
-        hint = "use the checkpoint.safetensors of an emitted script"
-        raise failure("CC963", f"{path}: files of {backend.title} are pickles or HDF5", hint)
     with tempfile.TemporaryDirectory(prefix="crosscast-") as folder:
         _extract(path, family, program, folder)
-        tree = json.loads((Path(folder) / "tree.json").read_text(encoding="utf-8"))
-        yield _decode_node(tree, open_container(Path(folder) / "tensors.safetensors"))
+        tree = json.loads((Path(folder) / TREE).read_text(encoding="utf-8"))
+        yield _decode_node(tree, open_container(Path(folder) / TENSORS))
 
 
 def _extract(path: Path, family: str, program: Path, folder: str) -> None:
@@ -87,15 +87,12 @@ def _extract(path: Path, family: str, program: Path, folder: str) -> None:
         raise failure("CC401", f"{path}: reading it needs the package {family}", hint)
     try:
         report = json.loads(process.stdout.strip().splitlines()[-1])
-        error, message = str(report["error"]), str(report["message"])
+        error, hint = str(report["error"]), str(report["hint"])
     except (ValueError, KeyError, IndexError, TypeError):
         last = (process.stderr.strip().splitlines() or ["no output"])[-1]
         raise failure("CC963", f"{path}: its reader crashed: {last[:200]}") from None
-    if error == "old":
-        message = f"{family} {message} is too old to read untrusted files"
-        raise failure("CC963", f"{path}: {message}", "update it to 2.6 or newer")
     if error:
-        raise failure("CC963", f"{path}: {message}", _UNREADABLE)
+        raise failure("CC963", f"{path}: {error}", hint)
 
 
 def _decode_node(node: Any, tensors: Container) -> Any:

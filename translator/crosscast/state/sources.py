@@ -38,13 +38,27 @@ class Request:
     force: bool = False
 
 
-def source_path(text: str) -> Path:
-    """Return the file itself, or the checkpoint in a script's output folder."""
+def source_path(text: str, family: str) -> Path:
+    """Return the file or folder itself, or the checkpoint in a script's output folder.
+
+    `family` is the backend whose framework wrote it.
+    """
     path = Path(text)
     try:
-        return path / NAME if path.is_dir() else path
+        inside = path / NAME
+        if not path.is_dir() or (not inside.exists() and _may_be_folder(family)):
+            return path
+        return inside
     except (OSError, ValueError) as error:
         raise failure("CC003", f"{text}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _may_be_folder(family: str) -> bool:
+    """Whether programs of a framework save states that are folders."""
+    from crosscast.state.saved_states import states_of
+
+    states = states_of(family)
+    return states is not None and states.folders
 
 
 def require_packages() -> None:
@@ -78,18 +92,19 @@ def recipe_of(path: str) -> Recipe | None:
 
 
 def keys_of(request: Request) -> list[tuple[str, int, int, str]] | None:
-    """Return the keys of a file of torch.save if no recipe is given; otherwise None.
+    """Return the keys of a user's own state if no recipe is given; otherwise None.
 
     Raises:
         DiagnosticError: As `outline.outline`.
     """
     require_packages()
-    source = source_path(request.source)
+    family = target_of(request.of).backend.name
+    source = source_path(request.source, family)
     if request.recipe or is_safe(source):
         return None
     from crosscast.state.outline import outline
 
-    return outline(source, target_of(request.of).backend.name)
+    return outline(source, family)
 
 
 def is_safe(source: Path) -> bool:
@@ -105,7 +120,7 @@ def emitted_state(
     `named_alike`: whether the target has the same names and layouts.
     """
     if request.windows is not None or request.updates is not None:
-        raise failure("CC969", "--windows and --updates are for files of torch.save")
+        raise failure("CC969", "--windows and --updates are for files of other programs")
     state = read_emitted(open_container(source))
     if named_alike:
         account.add("weights", len(state.weights), "carried", "the same name and layout")
@@ -136,9 +151,10 @@ def saved_state(
     account: Account,
     collect: Collector,
 ) -> TrainingState:
-    """Return the state in a file of torch.save, interpreted with a recipe."""
+    """Return the state that a program of the user's saved, interpreted with a recipe."""
+    from crosscast.state.reading import GivenPosition, Reading
     from crosscast.state.saved_file import saved_file
-    from crosscast.state.torch_state import GivenPosition, read_saved
+    from crosscast.state.saved_states import saved_states
 
     if recipe is None:
         hint = "lift it from the script: crosscast lift train.py -o recipe.yaml"
@@ -146,5 +162,6 @@ def saved_state(
     position = GivenPosition(request.windows, request.updates)
     name = of.backend.name
     known = None if recipe.model.kind == "bert" else map_beside(request.recipe, (name, name))
-    with saved_file(source, name) as tree:
-        return read_saved(str(source), tree, recipe, position, account, collect, known)
+    states = saved_states(source, name)
+    with saved_file(source, name, folders=states.folders) as tree:
+        return states.read(tree, Reading(str(source), recipe, account, collect, known), position)

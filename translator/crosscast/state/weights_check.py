@@ -17,7 +17,7 @@ def complete(state: TrainingState, path: str, account: Account) -> TrainingState
 
     Args:
         state: With the names and the layout of the target.
-        path: model.safetensors of the target's script, as `--windows 0` writes it.
+        path: model.safetensors of the target's script, as `--windows 1` writes it.
         account: Receives a row for the added buffers.
 
     Raises:

@@ -114,6 +114,8 @@ class SourceSupport:
     """A `Words`: packages, signatures, public names."""
     models: str = ""
     """A `ModelTables`: how models are read and written, for migrations across frameworks."""
+    saved_states: str = ""
+    """A `SavedStates`: how training states that such programs saved are read."""
     texts: Path | None = None
     """A folder with translations, as `messages.chinese` describes them."""
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crosscast.emit.lowering import slot_names
 from crosscast.messages.diagnostics import Severity
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import BertModel, Recipe
-from crosscast.state import torch_keys as keys
 from crosscast.state.problems import listed
+from crosscast.state.reading import Arrays, Moments, Reading, count, number, other_formula, widened
 from crosscast.state.saved_file import SavedTensor
-from crosscast.state.torch_parts import Arrays, Reading, count, number, widened
+from crosscast_torch.states import keys
 
-if TYPE_CHECKING:
-    import numpy as np
-
-Moments = dict[str, dict[str, "np.ndarray"]]
 _KNOWN = {*keys.SETTINGS, *keys.FIXED, *keys.FREE}
 _WARNING = Severity.WARNING
 _HINT = (
@@ -39,7 +35,7 @@ def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Momen
     assert isinstance(groups, list)
     for group in groups:
         reading.problem("CC966", _differences(group, reading.recipe))
-    reading.problem("CC966", _form(reading.recipe))
+    reading.problem("CC966", other_formula(reading.recipe, "torch.optim"))
     unsaid = {str(key) for group in groups for key in group if key not in _KNOWN}
     reading.problem("CC965", (f"optimizer setting {k!r} is ignored" for k in unsaid), _WARNING)
     names = _names(groups, weights, reading)
@@ -66,14 +62,6 @@ def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Momen
     if len(steps) > 1 or None in steps:
         reading.problem("CC967", ["its weights have different numbers of updates"])
     return moments, steps.pop() if len(steps) == 1 else None
-
-
-def _form(recipe: Recipe) -> Iterator[str]:
-    """Yield where the recipe's optimizer has another formula than torch.optim."""
-    for name, value in keys.STOCK_FORM.items():
-        own = getattr(recipe.optimizer, name, value)
-        if own != value:
-            yield f"torch.optim has {name} {value}, the recipe {own}"
 
 
 def _differences(group: Mapping[Any, Any], recipe: Recipe) -> Iterator[str]:

@@ -4,45 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from crosscast.messages.diagnostics import Severity, failure
 from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe
-from crosscast.state import torch_keys as keys
-from crosscast.state.problems import listed, several
+from crosscast.state.problems import listed
+from crosscast.state.reading import (
+    Arrays,
+    Reading,
+    begin_window_again,
+    number,
+    report_rounded,
+    widened,
+)
 from crosscast.state.saved_file import SavedTensor
-from crosscast.state.training_state import Account
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from crosscast.messages.diagnostics import Collector
-    from crosscast.weights.document import WeightsMap
-
-Arrays = dict[str, "np.ndarray"]
-
-
-@dataclass(slots=True)
-class Reading:
-    """Context of reading a file: the recipe, the report and the problems."""
-
-    path: str
-    recipe: Recipe
-    account: Account
-    collect: Collector
-    known: WeightsMap | None = None
-    """The `weights.yaml` beside the recipe of a custom model."""
-    renamed: dict[str, str] = field(default_factory=dict)
-    """Names in the file to names in the state."""
-
-    def problem(
-        self, code: str, messages: Iterable[str], severity: Severity = Severity.ERROR
-    ) -> None:
-        """Add diagnostics about the file."""
-        texts = (f"{self.path}: {message}" for message in messages)
-        self.collect.diagnostics += several(code, texts, severity=severity)
+from crosscast_torch.states import keys
 
 
 def split(tree: Any, reading: Reading) -> dict[str, Any]:
@@ -65,31 +42,16 @@ def split(tree: Any, reading: Reading) -> dict[str, Any]:
         hint = f"known keys: {', '.join(keys.MODEL)}; {', '.join(keys.OPTIMIZER)}"
         raise failure("CC960", f"{reading.path}: lacks {lacks}", hint)
     inside = [name for name in keys.WITHIN_WINDOW if _counts(tree.get(name))]
-    _begin_again(inside, parts["weights"], reading)
+    weights = parts["weights"]
+    entries = [str(name) for name in weights] if isinstance(weights, dict) else []
+    moving = [name for name in entries if name.rpartition(".")[2] in keys.STATISTICS]
+    begin_window_again(inside, moving, reading)
     used = {name for names in keys.PARTS.values() for name in names} | {"windows", "updates"}
     for name in tree:
         if name not in used and name not in inside:
             reading.problem("CC965", [f"{name!r} is ignored"], Severity.WARNING)
             reading.account.add(name, 1, "left out", "not part of emitted scripts")
     return parts | {name: tree[name] for name in ("windows", "updates") if name in tree}
-
-
-def _begin_again(inside: Sequence[str], weights: Any, reading: Reading) -> None:
-    """Restart a partial window at its first micro-batch.
-
-    Weights, moments and counters change only at its end, so the result is equal; running statistics
-    of normalization layers change with every micro-batch.
-    """
-    names = [str(name) for name in weights] if isinstance(weights, dict) else []
-    moving = [name for name in names if name.rpartition(".")[2] in keys.STATISTICS]
-    if moving and inside:
-        words = f"and {listed(moving, 2)} include part of the window"
-        reading.problem("CC968", (f"indicated by {name!r}, {words}" for name in inside))
-        return
-    words = "the window restarts at its first micro-batch, with the same result"
-    for name in inside:
-        reading.problem("CC968", [f"indicated by {name!r}: {words}"], Severity.WARNING)
-        reading.account.add(name, 1, "left out", "recomputed: the window restarts")
 
 
 def _single(value: Any, part: str, reading: Reading) -> Any:
@@ -123,7 +85,7 @@ def arrays_of(value: Any, part: str, reading: Reading) -> Arrays:
     names = new_names(tensors, reading.recipe)
     twice = {new for new, number in Counter(names.values()).items() if number > 1}
     reading.problem("CC961", (f"{part}: several become {new!r}" for new in sorted(twice)))
-    _report_half(tensors, part, reading)
+    report_rounded(tensors, part, reading)
     reading.renamed |= names
     return {names[n]: widened(tensor) for n, tensor in tensors.items() if n in names}
 
@@ -144,28 +106,6 @@ def new_names(names: Iterable[str], recipe: Recipe) -> dict[str, str]:
     for old, new in keys.OLD_NAMES.items():
         named = {k: v.removesuffix(old) + new if v.endswith(old) else v for k, v in named.items()}
     return {k: v for k, v in named.items() if v.rpartition(".")[2] not in keys.CONSTANTS}
-
-
-def widened(tensor: SavedTensor) -> np.ndarray:
-    """Return an array with floats as float32."""
-    import numpy as np
-
-    if tensor.array.dtype.kind != "f":
-        return tensor.array
-    return np.asarray(tensor.array, np.float32)
-
-
-def _report_half(tensors: Mapping[str, SavedTensor], part: str, reading: Reading) -> None:
-    half = [name for name, tensor in tensors.items() if tensor.dtype in ("float16", "bfloat16")]
-    double = [name for name, tensor in tensors.items() if tensor.dtype == "float64"]
-    texts = []
-    if half:
-        texts.append(
-            f"{len(half)} {part} are stored in half precision, without float32 values in the file"
-        )
-    if double:
-        texts.append(f"{len(double)} {part} were float64 and are rounded to float32")
-    reading.problem("CC965", texts, Severity.WARNING)
 
 
 def scale_of(value: Any, reading: Reading) -> tuple[float, int] | None:
@@ -191,21 +131,6 @@ def scale_of(value: Any, reading: Reading) -> tuple[float, int] | None:
         return None
     assert scale is not None
     return float(scale), int(good)
-
-
-def number(value: Any) -> float | None:
-    """Return a number, also from a tensor with one element; None for other values."""
-    if isinstance(value, SavedTensor) and value.array.size == 1:
-        value = value.array.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if isinstance(value, int) or math.isfinite(value) else None
-
-
-def count(value: Any) -> int | None:
-    """Return a non-negative integer; None for other values."""
-    whole = number(value)
-    return int(whole) if whole is not None and 0 <= whole < 2**53 and whole == int(whole) else None
 
 
 def _compare_scaler(value: Mapping[str, Any], reading: Reading) -> None:

@@ -71,12 +71,6 @@ SETTINGS: Mapping[str, str] = {
 """Settings of a parameter group and the equivalent fields of a recipe's optimizer."""
 FIXED: Mapping[str, Any] = {"dampening": 0, "amsgrad": False, "maximize": False}
 """Settings that change an optimizer, with the only value that a recipe can express."""
-STOCK_FORM: Mapping[str, Any] = {
-    "eps_placement": "after_correction",
-    "bias_correction": True,
-    "rate_in_momentum": False,
-}
-"""Formula variants of torch.optim."""
 FREE = (
     *("foreach", "capturable", "differentiable", "fused", "params", "param_names"),
     *("lr", "initial_lr", "weight_decay", "decoupled_weight_decay"),

@@ -1,0 +1,1 @@
+"""Training states that JAX programs saved: files of Flax, folders of Orbax."""

@@ -1,0 +1,1 @@
+"""Training states that PyTorch programs saved with torch.save."""
