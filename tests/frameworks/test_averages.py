@@ -11,7 +11,9 @@ from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from tiers import cases
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+pytestmark = [
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
+]
 
 EVALUATED = "    return run.finish(state, evaluate)\n"
 SAVED = (
@@ -24,7 +26,7 @@ SAVED = (
 
 @pytest.mark.parametrize(
     "framework",
-    cases(["torch", "tensorflow", "paddle"], quick=["torch"], reason="other frameworks"),
+    cases(["torch", "tensorflow", "paddle", "jax"], quick=["torch"], reason="other frameworks"),
 )
 def test_the_weights_are_back_after_their_averages_were_evaluated(
     tmp_path: Path, framework: str

@@ -18,9 +18,11 @@ from frameworks.script_runs import calls
 from frameworks.subprocesses import run_python
 from tiers import cases
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+pytestmark = [
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
+]
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 SMALL = {"layers": 1, "hidden_size": 8, "attention_heads": 2, "intermediate_size": 12}
 MODEL = TINY["model"] | SMALL | {"vocab_size": 128}
 DYNAMIC = {"mode": "dynamic", "init_scale": 1024.0, "max_scale": 4096.0, "hysteresis": 2}

@@ -21,9 +21,12 @@ from frameworks.script_runs import Run, apart
 from frameworks.subprocesses import environment, kill, require, warm
 from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+pytestmark = [
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
+]
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
+READ_BY_PROCESSES = ("torch", "paddle")
 FLAGS = ("--device", "cpu", "--threads", 1)
 FEW = "more ways to end a run; `make test` kills one of every framework"
 STARTING = 600.0
@@ -119,7 +122,7 @@ def test_a_second_run_is_refused(
     finally:
         os.kill(trains, signal.SIGCONT)
     workers = [child.pid for child in psutil.Process(trains).children(recursive=True)]
-    assert bool(workers) == (lab.framework != "tensorflow")
+    assert bool(workers) == (lab.framework in READ_BY_PROCESSES)
     os.kill(trains, signal.SIGKILL)
     first.wait()
     trained = rows_of(output)
@@ -227,5 +230,5 @@ def test_workers_end_with_the_run(
     workers = [child.pid for child in psutil.Process(trains).children(recursive=True)]
     os.kill(trains, signal.SIGKILL)
     process.wait()
-    assert len(workers) == (0 if lab.framework == "tensorflow" else 3)
+    assert len(workers) == (3 if lab.framework in READ_BY_PROCESSES else 0)
     assert [pid for pid in workers if not gone(pid)] == []

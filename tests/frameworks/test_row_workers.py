@@ -15,9 +15,11 @@ from frameworks.script_runs import Run, apart, calls
 from frameworks.subprocesses import environment, interpreter, kill, run_python
 from tiers import cases, exhaustive
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+pytestmark = [
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
+]
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 PROCESSES = ("torch", "paddle")
 """Frameworks whose workers are processes; those of tf.data are threads."""
 DATA = {
