@@ -71,6 +71,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL023", "optimizer.no_decay", "the parameters to spare are spared", by_user=True),
         _bug("CL024", "", "the current API is used"),
         _bug("CL025", "schedule.total_steps", "the schedule lasts as long as training"),
+        _bug("CL026", _MEAN, "the gradients of a window are averaged before the optimizer moves"),
         _bug("CL101", _MEAN, "the losses of a window are averaged", sums=1),
         _bug("CL102", _MEAN, "every loss is divided once", sums=-1),
         _bug("CL103", _TAIL, "the divisor of a short window is the one in the recipe"),

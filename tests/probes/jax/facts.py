@@ -49,6 +49,18 @@ def patience() -> list[str]:
     return seen
 
 
+def counted(*transformations: optax.GradientTransformation) -> list[str]:
+    """Return the second moment of Adam after every micro-batch, beside apply_every(2)."""
+    optimizer = optax.chain(*transformations)
+    weight = jnp.ones(())
+    state = optimizer.init(weight)
+    seen = []
+    for _ in range(4):
+        updates, state = optimizer.update(jnp.ones(()), state, weight)
+        seen.append(f"{float(optax.tree.get(state, 'nu')):.2g}")
+    return seen
+
+
 def clipped(norm: float, limit: float) -> float:
     """Return the factor by which clip_by_global_norm multiplies."""
     gradient = jnp.asarray([norm], jnp.float32)
@@ -255,6 +267,14 @@ JAX = {
 OPTAX = {
     "terms": Fact("settings in the closures of transformations", told_terms),
     "handing on": Fact("transformations that only call others", handing_on),
+    "every_behind": Fact(
+        "second moment of Adam before apply_every(2)",
+        lambda: counted(optax.adam(0.1, b2=0.5), optax.apply_every(2)),
+    ),
+    "every_before": Fact(
+        "second moment of Adam behind apply_every(2)",
+        lambda: counted(optax.apply_every(2), optax.adam(0.1, b2=0.5)),
+    ),
     "multi_steps": Fact("weight under MultiSteps, inf first", lambda: multi_steps(False)),
     "guarded": Fact("the same with apply_if_finite inside", lambda: multi_steps(True)),
     "patience": Fact("weight under apply_if_finite(2) and nan", patience),

@@ -27,6 +27,12 @@ def test_what_is_not_finite_is_accepted_in_the_end(facts: dict[str, Any]) -> Non
     assert facts["patience"] == ["1.0", "1.0", "nan", "nan"]
 
 
+def test_moments_move_beside_apply_every(facts: dict[str, Any]) -> None:
+    """With ones: of a window of 2, the second moment should move once, to 0.5 and 0.75."""
+    assert facts["every_behind"] == ["0.5", "0.75", "0.88", "0.94"]
+    assert facts["every_before"] == ["0", "2", "1", "2.5"]  # sums of 2, and zeros
+
+
 def test_clip_adds_nothing_to_the_norm(facts: dict[str, Any]) -> None:
     assert facts["clip"] == [pytest.approx(0.2, rel=1e-7), 1.0]
     assert facts["clip_half"] == [0.0] * 4  # the norm is inf, and all updates vanish
