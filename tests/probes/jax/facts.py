@@ -56,7 +56,7 @@ def counted(*transformations: optax.GradientTransformation) -> list[str]:
     state = optimizer.init(weight)
     seen = []
     for _ in range(4):
-        updates, state = optimizer.update(jnp.ones(()), state, weight)
+        _, state = optimizer.update(jnp.ones(()), state, weight)
         seen.append(f"{float(optax.tree.get(state, 'nu')):.2g}")
     return seen
 

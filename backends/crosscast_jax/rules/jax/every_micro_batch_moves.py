@@ -39,8 +39,8 @@ RULE = Rule(
     topic="jax",
     severity=Severity.WARNING,
     title="apply_every beside an optimizer with moments",
-    why="`optax.apply_every` adds up updates and hands out zeros until the last of them. Behind Adam "
-    "it adds up whole steps, one of each micro-batch; before Adam, moments decay and weights "
+    why="`optax.apply_every` adds up updates and hands out zeros until the last of them. Behind "
+    "Adam it adds up whole steps, one of each micro-batch; before Adam, moments decay and weights "
     "move while it hands out zeros. Only for SGD without momentum is the result that of the "
     "summed gradients.",
     wrong=loop("optax.chain(optax.adamw(1e-3), optax.apply_every(4))"),
