@@ -16,7 +16,7 @@ TRACKING = {
 }
 
 
-@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle", "jax"])
 def test_a_script_that_reports_is_that_of_the_repository(target: str) -> None:
     (compiled,) = compile_recipe(tiny_recipe(tracking=TRACKING), [target])
     goldens.check(compiled, f"{target}-tracking")

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 TRACKERS = ("tensorboard", "mlflow", "wandb", "trackio")
 FRAMEWORKS = [
     pytest.param(name, marks=getattr(pytest.mark, name))
-    for name in ("torch", "tensorflow", "paddle")
+    for name in ("torch", "tensorflow", "paddle", "jax")
 ]
 NAMES = ("loss", "lr", "grad_norm", "scale", "skipped", "updates")
 pytestmark = exhaustive("what libraries for tracking hold after a run; skipped without them")
@@ -36,7 +36,7 @@ class Tracked:
 
 
 def installed(framework: str, tracker: str) -> bool:
-    own = {"tensorboard": "tensorboardX"} if framework == "paddle" else {}
+    own = {"tensorboard": "tensorboardX"} if framework in ("paddle", "jax") else {}
     modules = {tracker, own.get(tracker, tracker)}  # the first is what reads
     return all(importlib.util.find_spec(name) for name in modules)
 

@@ -31,8 +31,8 @@ CALLS = {
     "wandb": ("self.wandb.log(",),
     "trackio": ("trackio.log(",),
 }
-TARGETS = ("torch", "torch@1.8", "tensorflow", "tensorflow@2.10", "paddle", "paddle@fleet")
-QUICK = ("torch", "tensorflow", "paddle")
+TARGETS = ("torch", "torch@1.8", "tensorflow", "tensorflow@2.10", "paddle", "paddle@fleet", "jax")
+QUICK = ("torch", "tensorflow", "paddle", "jax")
 
 
 def script(recipe: Recipe, target: str) -> str:

@@ -21,3 +21,4 @@ class JaxAdaptation(StrEnum):
     OWN_ADAFACTOR = "jax Adafactor of the script"
     OWN_MOMENTUM = "jax momentum with the rate inside"
     COUPLED_DECAY = "jax decay of gradients"
+    EVENT_FILES = "jax event files of tensorboardX"

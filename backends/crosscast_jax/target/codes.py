@@ -65,4 +65,10 @@ CODES = (
         "JAX has no launcher, and launch.sh starts its processes once. Set launch.rendezvous to "
         "static; a requeued SLURM job resumes from its checkpoint.",
     ),
+    Code(
+        "CC421",
+        "no writer for TensorBoard",
+        "JAX and optax write no files for TensorBoard, and the writer of Flax needs TensorFlow; "
+        "the script writes them with tensorboardX.",
+    ),
 )

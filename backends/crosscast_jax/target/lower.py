@@ -141,7 +141,9 @@ def files(
 def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> JaxView:
     has = plan.adapted.__contains__
     update = plan.get(ops.UpdateScale) if has(JaxAdaptation.LOSS_SCALE) else None
-    rows, tracking = rows_view(frame), tracking_view(frame)
+    rows = rows_view(frame)
+    events = JaxAdaptation.EVENT_FILES in plan.adapted
+    tracking = tracking_view(frame, "tensorboardX", events=events)
     run = RunView(
         made_for=dialect.title,
         since=dialect.since,

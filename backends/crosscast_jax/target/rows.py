@@ -29,6 +29,14 @@ _ADAPTED, _APPROXIMATE, _UNSUPPORTED = (
 ROWS = (
     *neutral_rows("jax"),
     *TRACKING_ROWS,
+    Row(
+        path="tracking.tensorboard",
+        verdict=_ADAPTED,
+        how="the writer of Flax needs TensorFlow: tensorboardX writes",
+        code="CC421",
+        probe="jax/test_types.py::test_the_writer_for_tensorboard_needs_tensorflow",
+        adapt=Adapt.EVENT_FILES,
+    ),
     Row(path="seed", how="keys of jax.random, folded with the window; NumPy orders the rows"),
     Row(path="model", how="Flax NNX modules, or the user's factory"),
     Row(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import inspect
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -244,6 +247,16 @@ def takes(argument: str) -> list[str]:
     ]
 
 
+def imports_of_writer() -> list[str]:
+    """Return the packages that flax.metrics.tensorboard imports."""
+    spec = importlib.util.find_spec("flax.metrics.tensorboard")
+    assert spec is not None and spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [getattr(node, "module", None) or node.names[0].name for node in imports]
+    return sorted({name.partition(".")[0] for name in names})
+
+
 def draws() -> dict[str, Any]:
     """Return what a key gives: bits of it, of one folded into it, and a mask."""
     key = jax.random.key(0)
@@ -304,6 +317,7 @@ FLAX = {
         "defaults of LayerNorm",
         lambda: defaults(nnx.LayerNorm.__init__, "epsilon", "use_fast_variance"),
     ),
+    "events": Fact("what its writer for TensorBoard imports", imports_of_writer),
     "promotes": Fact("layers that take promote_dtype", lambda: takes("promote_dtype")),
     "accessors": Fact(
         "methods of a variable",

@@ -46,3 +46,7 @@ def test_types_can_be_set_as_emitted_scripts_do(facts: dict[str, Any]) -> None:
 
 def test_layers_draw_masks_of_their_own_after_reseed(facts: dict[str, Any]) -> None:
     assert facts["masks"]
+
+
+def test_the_writer_for_tensorboard_needs_tensorflow(facts: dict[str, Any]) -> None:
+    assert "tensorflow" in facts["events"]
