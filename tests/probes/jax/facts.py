@@ -250,7 +250,8 @@ def takes(argument: str) -> list[str]:
 def imports_of_writer() -> list[str]:
     """Return the packages that flax.metrics.tensorboard imports."""
     spec = importlib.util.find_spec("flax.metrics.tensorboard")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [getattr(node, "module", None) or node.names[0].name for node in imports]
