@@ -53,6 +53,58 @@ class Net(nnx.Module):
 build_model = Net
 """,
 }
+LINEN = """
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, ids, train=False):
+        x = nn.Embed(16, 8)(ids)
+        x = x + nn.MultiHeadDotProductAttention(
+            2, dropout_rate=0.5, deterministic=not train, name="attention"
+        )(x)
+        x = nn.Dropout(0.5, deterministic=not train)(nn.LayerNorm(epsilon=1e-5)(x))
+        x = jnp.tanh(nn.Conv(6, (3,), name="conv")(x))
+        return nn.Dense(3)(x.mean(1))
+
+
+class Model(nnx.Module):
+    def __init__(self, rngs):
+        net = nnx.bridge.ToNNX(Net(), rngs=rngs)
+        self.net = nnx.bridge.lazy_init(net, jnp.zeros((1, 5), jnp.int32))
+        self.deterministic = False  # set by train() and eval()
+
+    def __call__(self, ids):
+        return self.net(ids, train=not self.deterministic)
+
+
+build_model = Model
+"""
+LIKE_LINEN = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(16, 8)
+        self.attention = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
+        self.norm, self.drop = nn.LayerNorm(8, eps=1e-5), nn.Dropout(0.5)
+        self.conv, self.head = nn.Conv1d(8, 6, 3, padding=1), nn.Linear(6, 3)
+
+    def forward(self, ids):
+        x = self.words(ids)
+        x = x + self.attention(x, x, x, need_weights=False)[0]
+        x = self.conv(self.drop(self.norm(x)).transpose(1, 2))
+        return self.head(torch.tanh(x).mean(2))
+
+
+build_model = Net
+"""
 RECIPE = """\
 version: 2
 name: attention
@@ -98,9 +150,20 @@ def test_examples_are_matched_and_proved(tmp_path: Path, example: str) -> None:
 
 def test_attention_is_matched_by_its_layout(tmp_path: Path) -> None:
     """The bias of keys is the same for all queries, which softmax does not see."""
-    for framework, source in ATTENTION.items():
-        (tmp_path / f"net_{framework}.py").write_text(source)
-    ids = np.random.default_rng(0).integers(0, 16, (8, 5)).astype(np.int32)
-    np.savez(tmp_path / "rows.npz", ids=ids, labels=ids[:, 0] % 3)
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    write_problem(tmp_path, ATTENTION)
     assert {name.rpartition(".")[2] for name in unproved(found_in(tmp_path))} <= {"key"}
+
+
+def test_a_model_of_linen_is_matched_without_its_dropout(tmp_path: Path) -> None:
+    """Its layers are not modules of NNX: they are known by the names of their weights."""
+    write_problem(tmp_path, {"torch": LIKE_LINEN, "jax": LINEN})
+    assert {name.rpartition(".")[2] for name in unproved(found_in(tmp_path))} <= {"key"}
+
+
+def write_problem(folder: Path, sources: dict[str, str]) -> None:
+    """Write models, rows and a recipe."""
+    for framework, source in sources.items():
+        (folder / f"net_{framework}.py").write_text(source)
+    ids = np.random.default_rng(0).integers(0, 16, (8, 5)).astype(np.int32)
+    np.savez(folder / "rows.npz", ids=ids, labels=ids[:, 0] % 3)
+    (folder / "recipe.yaml").write_text(RECIPE)

@@ -12,6 +12,7 @@ from typing import Any
 
 from crosscast_parity.inside.tensor_rows import (
     Part,
+    RowMaker,
     Shape,
     Table,
     as_it_is,
@@ -34,6 +35,31 @@ def general_kernel(shape: Shape, layer: Any) -> list[Part]:
     return [Part("kernel", size, axes=[*outs, *ins])]
 
 
+def linen_kernel(shape: Shape, layer: Any) -> list[Part]:
+    """Return a kernel of Linen, whose layer is not known: of a dense layer or a convolution."""
+    row = moved("kernel", (1, 0)) if len(shape) == 2 else kernel_last
+    (part,) = row(shape, layer)
+    return [part._replace(known=False)]
+
+
+def linen_attention(outputs: int) -> RowMaker:
+    """Return the row of a kernel in Linen's attention, whose last axes are of the outputs.
+
+    A kernel that has another number of axes is no such kernel.
+    """
+
+    def row(shape: Shape, layer: Any) -> list[Part]:
+        if len(shape) != 3:
+            return linen_kernel(shape, layer)
+        outs, ins = [*range(3 - outputs, 3)], [*range(3 - outputs)]
+        size = [math.prod(shape[axis] for axis in axes) for axes in (outs, ins)]
+        return [Part("kernel", size, axes=[*outs, *ins], known=False)]
+
+    return row
+
+
+LINEN = "ToNNX"
+"""The class of Flax that holds a module of Linen, with the names that its layers give weights."""
 _NORM = {"scale": as_it_is("scale"), "bias": as_it_is("bias")}
 TABLE: Table = {
     **dict.fromkeys(("LayerNorm", "RMSNorm", "GroupNorm", "InstanceNorm"), _NORM),
@@ -46,6 +72,16 @@ TABLE: Table = {
         "dense_i.kernel": moved("kernel_ih", (1, 0)),
         "dense_h.kernel": moved("kernel_hh", (1, 0)),
         "dense_h.bias": both_biases,
+    },
+    LINEN: {
+        **dict.fromkeys(("query.kernel", "key.kernel", "value.kernel"), linen_attention(2)),
+        **dict.fromkeys(("query.bias", "key.bias", "value.bias"), flat("bias")),
+        "out.kernel": linen_attention(1),
+        **_NORM,
+        "kernel": linen_kernel,
+        "embedding": as_it_is("embedding"),
+        "mean": as_it_is("mean"),
+        "var": as_it_is("variance"),
     },
 }
 CELLS = ("OptimizedLSTMCell",)

@@ -15,7 +15,7 @@ from flax import nnx
 
 # isort: split
 from crosscast_jax.inside.dropout import switch_off
-from crosscast_jax.inside.layers import CELLS, PACKAGES, TABLE
+from crosscast_jax.inside.layers import CELLS, LINEN, PACKAGES, TABLE
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
 from crosscast_parity.inside.tensor_rows import own_classes, parts_of
@@ -98,14 +98,18 @@ class Jax:
         ]
 
     def _tensor(self, path: Any, variable: Any, modules: Mapping[Any, Any]) -> Tensor:
-        module, depth = modules[path[:-1]], 1
+        within, depth = _path_of_module(path, modules), 1
+        module = modules[within]
         # What nnx.state holds are copies; the variable itself is in the module.
-        holder = vars(module).get(path[-1])
+        holder = _held(module, path[len(within) :])
         handle = holder if isinstance(holder, nnx.Variable) else variable
         around = modules.get(path[:-2])
         if len(path) > 1 and any(kind in CELLS for kind in own_classes(around, PACKAGES)):
             module, depth = around, 2
         value, classes = variable.get_value(), own_classes(module, PACKAGES)
+        name = _text(path[-depth:])
+        if LINEN in classes and _text(path[-2:]) in TABLE[LINEN]:
+            name = _text(path[-2:])
         shape, trainable = list(value.shape), isinstance(variable, nnx.Param)
         return Tensor(
             handle=handle,
@@ -118,7 +122,7 @@ class Jax:
             layer=_text(path[:-depth]),
             kind=type(module).__name__,
             base=classes[0],
-            parts=parts_of(TABLE, classes, _text(path[-depth:]), shape, module, trainable),
+            parts=parts_of(TABLE, classes, name, shape, module, trainable),
         )
 
     def assign(self, tensor: Tensor, array: np.ndarray) -> None:
@@ -215,6 +219,27 @@ class Jax:
     def takes(self, model: Any) -> str:
         """Return the arguments of `__call__`."""
         return str(inspect.signature(type(model).__call__)).replace("(self, ", "(")
+
+
+def _path_of_module(path: Any, modules: Mapping[Any, Any]) -> Any:
+    """Return the path of the innermost module around a variable.
+
+    A variable may lie in dictionaries and lists of a module: those of Linen's layers do.
+    """
+    return next(
+        path[:length] for length in range(len(path) - 1, -1, -1) if path[:length] in modules
+    )
+
+
+def _held(module: Any, path: Any) -> Any:
+    """Return what a module holds at a path; None if nothing is there."""
+    value = vars(module).get(path[0])
+    for key in path[1:]:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
 
 
 def _level() -> Any:

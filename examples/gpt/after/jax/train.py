@@ -24,7 +24,7 @@ from flax import nnx
 from data import eval_rows, train_rows
 from model_jax import build_model
 from runtime.run import Run, run_training
-from runtime.settings import Settings
+from runtime.settings import Settings, Stop
 from runtime.state import check_model, named_parameters, reseeded
 
 ACCUMULATION_STEPS = 2
@@ -270,6 +270,11 @@ def set_types(model: nnx.Module) -> None:
             layer.dtype = HALF
         if isinstance(layer, nnx.Embed) and layer.dtype == layer.param_dtype:
             layer.promote_dtype = half_products
+        if isinstance(layer, nnx.bridge.ToNNX):
+            linen = layer.to_nnx__module  # its layers get their type from it
+            if getattr(linen, "dtype", None) != HALF:
+                call = f"{type(linen).__name__}(dtype=jnp.{HALF.dtype})"
+                raise Stop("failed", 2, f"layers of Linen need their type: {call}")
 
 
 def start(model: nnx.Module) -> TrainState:
