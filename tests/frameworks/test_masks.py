@@ -20,9 +20,11 @@ from frameworks.masked_runs import asked, given, masked
 from frameworks.script_runs import Run
 from tiers import Lazy, cases, selected
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+pytestmark = [
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
+]
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 OTHERS = FRAMEWORKS[1:]
 ROWS, WINDOWS = 42, 4
 """Windows of 16, 16 and 10 rows; the last micro-batch of the third has 2."""
@@ -62,6 +64,17 @@ PLANTED: dict[tuple[str, str], tuple[Edits, str]] = {
     ("paddle", "none in attention"): (
         [("        weights = F.dropout(weights, DROPOUT, training=self.training)\n", "")],
         "dropout",
+    ),
+    ("jax", "another rate"): ([("DROPOUT = 0.1", "DROPOUT = 0.2")], "dropout"),
+    ("jax", "none in attention"): ([("self.dropout(weights).", "weights.")], "dropout"),
+    ("jax", "after the residual sum instead of before it"): (
+        [
+            (
+                "        x = self.dropout(x)\n        return self.LayerNorm(residual + x)",
+                "        return self.LayerNorm(self.dropout(residual + x))",
+            )
+        ],
+        "first loss",
     ),
 }
 """Edits of the emitted model by what is wrong with it, and the first check that shows it."""

@@ -271,10 +271,12 @@ def set_types(model: nnx.Module) -> None:
         if isinstance(layer, nnx.Embed) and layer.dtype == layer.param_dtype:
             layer.promote_dtype = half_products
         if isinstance(layer, nnx.bridge.ToNNX):
-            linen = layer.to_nnx__module  # its layers get their type from it
-            if getattr(linen, "dtype", None) != HALF:
-                call = f"{type(linen).__name__}(dtype=jnp.{HALF.dtype})"
-                raise Stop("failed", 2, f"layers of Linen need their type: {call}")
+            linen = layer.to_nnx__module  # gives its type to its layers
+            if not hasattr(linen, "dtype"):
+                name = type(linen).__name__
+                raise Stop("failed", 2, f"{name}, of Linen, needs a field dtype")
+            if linen.dtype is None:
+                layer.to_nnx__module = linen.clone(dtype=HALF)
 
 
 def start(model: nnx.Module) -> TrainState:
