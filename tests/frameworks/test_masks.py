@@ -66,7 +66,7 @@ PLANTED: dict[tuple[str, str], tuple[Edits, str]] = {
         "dropout",
     ),
     ("jax", "another rate"): ([("DROPOUT = 0.1", "DROPOUT = 0.2")], "dropout"),
-    ("jax", "none in attention"): ([("self.dropout(weights).", "weights.")], "dropout"),
+    ("jax", "none in attention"): ([("self.dropout(weights)", "weights")], "dropout"),
     ("jax", "after the residual sum instead of before it"): (
         [
             (
