@@ -41,6 +41,12 @@ elif framework == "paddle":
 
     tensors = {name: library.to_tensor(array) for name, array in arrays.items()}
     base = library.nn.Layer
+elif framework == "jax":
+    import jax.numpy as library
+    from flax import nnx
+
+    tensors = {name: library.asarray(array) for name, array in arrays.items()}
+    base = nnx.Module
 else:
     import tensorflow as library
 
@@ -52,12 +58,17 @@ class Model(base):
     def forward(self, logits):
         return logits
 
+    __call__ = base.__call__ if framework in ("torch", "paddle") else forward
+
 
 if framework == "tensorflow":
     model = lambda logits, training: logits
 else:
     model = Model()
 state = types.SimpleNamespace(model=model, device=device, amp=False)
+if framework == "jax":
+    state.graph, weights, rest = nnx.split(model, nnx.Param, ...)
+    state.arrays = train.Arrays(weights, rest, None)
 print(json.dumps({
     "loss": float(train.micro_batch_loss(model, tensors)),
     "eval": train.evaluate(state, [arrays])["loss"],
@@ -65,7 +76,10 @@ print(json.dumps({
 """
 EACH = pytest.mark.parametrize(
     "framework",
-    [pytest.param(n, marks=getattr(pytest.mark, n)) for n in ("torch", "tensorflow", "paddle")],
+    [
+        pytest.param(n, marks=getattr(pytest.mark, n))
+        for n in ("torch", "tensorflow", "paddle", "jax")
+    ],
 )
 
 

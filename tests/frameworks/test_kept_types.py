@@ -18,9 +18,11 @@ from frameworks import observe_runs
 from frameworks.emitted_script import TINY, emit, tiny_recipe, write_rows
 from tiers import Lazy, cases, selected
 
-pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+pytestmark = [
+    *(pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle, pytest.mark.jax),
+]
 
-FRAMEWORKS = ("torch", "tensorflow", "paddle")
+FRAMEWORKS = ("torch", "tensorflow", "paddle", "jax")
 HALVES = ("float16", "bfloat16")
 ATTENTIONS = ("fused", "explicit")
 CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "residual")
@@ -62,20 +64,26 @@ REFUSED = {
     for attention in ATTENTIONS
 }
 """Half weights of dense layers that compute in float32 are beyond the policies of Keras."""
-NAMES = cases(list(RECIPES), quick=QUICK, reason="more types of operations")
+RUNS = list(itertools.product(FRAMEWORKS, RECIPES))
+SLOW = [("jax", name) for name in QUICK[1:]]
+"""XLA compiles each of them for seconds."""
+
+
+def as_id(run: tuple[str, str]) -> str:
+    return "-".join(run)
 
 
 @pytest.fixture(scope="module")
 def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Folders of observed runs of one framework, by the name of the recipe."""
-    asked = selected(request, "name")
+    asked = selected(request, "run")
 
     def trained(framework: str) -> dict[str, Path]:
         folder = tmp_path_factory.mktemp(framework)
         write_rows(folder / "train.npz", 32)
         write_rows(folder / "eval.npz", 8, seed=1)
         plans = []
-        for name in (name for name in RECIPES if name in asked):
+        for name in (name for name in RECIPES if (framework, name) in asked):
             if (framework, name) in REFUSED:
                 with pytest.raises(DiagnosticError):
                     emit(RECIPES[name], framework, folder / name)
@@ -90,9 +98,17 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return Lazy(trained)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_right_run_is_not_accused(observed: Any, framework: str, name: str) -> None:
+@pytest.mark.parametrize(
+    "run",
+    cases(
+        [pytest.param(run) for run in RUNS],
+        quick=[run for run in itertools.product(FRAMEWORKS, QUICK) if run not in SLOW],
+        reason="more types of operations",
+    ),
+    ids=as_id,
+)
+def test_a_right_run_is_not_accused(observed: Any, run: tuple[str, str]) -> None:
+    framework, name = run
     if (framework, name) in REFUSED:
         assert name not in observed[framework]
         return
