@@ -15,7 +15,7 @@ import pytest
 from jinja2 import Environment, Template
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.emit.render import environment, template_root
+from crosscast.emit.render import dialect_text, environment, template_root
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form
@@ -59,6 +59,7 @@ def seen() -> Seen:
     found = Seen(defaultdict(set))
     get, render = Environment.get_template, Template.render
     contexts: list[tuple[tuple[str, type], ...]] = []
+    dialect_text.cache_clear()
 
     def get_template(env: Environment, name: Any, *rest: Any, **named: Any) -> Template:
         if contexts:  # included

@@ -31,13 +31,33 @@ def loaded(path: Path) -> Any:
 
 def created(module: Any, framework: str) -> Any:
     """Return the model of a file."""
-    if not hasattr(module, "build_model"):
-        return module.make()
-    if framework != "jax":
-        return module.build_model()
+    if framework == "jax":
+        return unfilled(module)
+    return module.build_model() if hasattr(module, "build_model") else module.make()
+
+
+def unfilled(module: Any) -> Any:
+    """Return a model of Flax whose weights are zeros.
+
+    They are set before it is called, and XLA compiles the initializer of every shape, which takes
+    as long as all the rest.
+    """
+    import jax
+    import jax.numpy as jnp
     from flax import nnx
 
-    return module.build_model(nnx.Rngs(0))
+    def made() -> Any:
+        if hasattr(module, "build_model"):
+            return module.build_model(nnx.Rngs(0))
+        return module.make()
+
+    def filled(leaf: Any) -> Any:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.key(0)
+        return np.zeros(leaf.shape, leaf.dtype)
+
+    graph, state = nnx.split(nnx.eval_shape(made))
+    return nnx.merge(graph, jax.tree.map(filled, state))
 
 
 def target(outputs: np.ndarray) -> np.ndarray:

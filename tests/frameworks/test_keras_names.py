@@ -36,6 +36,7 @@ def test_keras_3_does_what_the_places_say() -> None:
     assert run_python(HERE / "run_keras_places.py", "tensorflow") == []
 
 
+@exhaustive("lists every public name of Keras 3 beside tf_keras")
 def test_the_index_is_that_of_the_installed_keras() -> None:
     index = Path(present_names.__file__).with_name("present.json")
     assert run_python(HERE / "run_keras_present.py", "tensorflow") == json.loads(index.read_text())

@@ -80,17 +80,19 @@ READINGS = Path(__file__).parents[1] / "readings"
 
 @cache
 def programs() -> dict[str, str]:
-    """Return the programs of one file of the readings that train, by the title of the case.
-
-    Others are parts of programs: what trains their model may stand in the file beside them.
-    """
+    """Return the programs of one file of the readings, by the title of the case."""
     cases = [(path.stem, case) for path in sorted(READINGS.glob("*.md")) for case in cases_of(path)]
     return {
         f"{stem}: {case.title}": case.sources[0].text
         for stem, case in cases
-        if [source.name for source in case.sources] == ["train.py"]
-        if may_train(case.sources[0]) and subject_of(case.sources)[0].steps
+        if [source.name for source in case.sources] == ["train.py"] and may_train(case.sources[0])
     }
+
+
+@cache
+def trains(name: str) -> bool:
+    """Tell whether a program has a step; of one without, the file beside it may be the rest."""
+    return bool(subject_of([Source("train.py", programs()[name])])[0].steps)
 
 
 @cache
@@ -100,10 +102,11 @@ def alone(name: str) -> frozenset[tuple[str, str, int]]:
 
 
 def pairs_of(seed: int, number: int) -> list[tuple[str, str]]:
-    """Return programs and companions, drawn by a seed."""
-    draw = random.Random(seed)
+    """Return programs and companions that train, drawn by a seed."""
     names = sorted(programs())
-    return [(draw.choice(names), draw.choice(names)) for _ in range(number)]
+    random.Random(seed).shuffle(names)
+    draw = filter(trains, names)  # reading all of them takes seconds, of every process
+    return [(next(draw), next(draw)) for _ in range(number)]
 
 
 def differences(name: str, beside: str) -> set[tuple[str, str, int]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Hashable, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ def environment(folder: Path) -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # Python and shell text; every string passes `py` or `sh`
         auto_reload=False,
+        cache_size=-1,  # of all templates; counting uses for a limit takes longer than a lookup
         bytecode_cache=TemplateCache(cached, Path(__file__)) if cached else None,
     )
     env.filters.update(py=py_literal, sh=shell_word, sorted_imports=sorted_imports)
@@ -42,7 +43,18 @@ def environment(folder: Path) -> Environment:
 
 def render(folder: Path, template: str, view: Mapping[str, Any]) -> str:
     """Return a template's text."""
+    if view.keys() == {"spelling"}:
+        return dialect_text(folder, template, view["spelling"])
     return environment(folder).get_template(template).render(view)
+
+
+@lru_cache(maxsize=1024)
+def dialect_text(folder: Path, template: str, spelling: Hashable) -> str:
+    """Return the text of a template that depends on the dialect alone, as those of `runtime/` do.
+
+    Who compiles hundreds of recipes, as a search for the lines of a field does, renders it once.
+    """
+    return environment(folder).get_template(template).render({"spelling": spelling})
 
 
 def py_literal(value: object) -> str:

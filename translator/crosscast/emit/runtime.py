@@ -5,7 +5,7 @@ The text of `runtime/` depends on the dialect alone. What a recipe decides reach
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ SHARED = (
 """Modules that are the same file on every framework."""
 
 
-def runtime_files(modules: Mapping[str, str], spelling: object) -> list[File]:
+def runtime_files(modules: Mapping[str, str], spelling: Hashable) -> list[File]:
     """Return the modules of `runtime/`.
 
     Args:

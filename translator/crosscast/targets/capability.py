@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -88,8 +88,9 @@ def leaves(recipe: Recipe) -> Iterator[tuple[str, Any]]:
 
     `launch` affects only how processes are started and is skipped if it has only defaults.
     """
+    launched = recipe.launch != Launch()
     for path, value in _leaves("", recipe):
-        if recipe.launch != Launch() or not path.startswith("launch."):
+        if launched or not path.startswith("launch."):
             yield path, value
 
 
@@ -112,18 +113,23 @@ def judge(recipe: Recipe, rows: Sequence[Row], plan: Plan | None = None) -> list
         plan: The training step, if it is not that of the recipe.
     """
     step = canonical_plan(recipe) if plan is None else plan
-    holding = [row for row in rows if row.step(step) and row.when(recipe)]
+    holding: dict[str, Row] = {}
+    for row in rows:
+        if row.path not in holding and row.step(step) and row.when(recipe):
+            holding[row.path] = row
     return [
         Judgement(path=path, value=value, row=_decide(path, holding))
         for path, value in leaves(recipe)
     ]
 
 
-def _decide(path: str, holding: Sequence[Row]) -> Row:
-    matching = [row for row in holding if path == row.path or path.startswith(f"{row.path}.")]
-    if not matching:
-        return Row(path=path, verdict=Verdict.UNSUPPORTED, how="no row says how", code="CC300")
-    return max(matching, key=lambda row: len(row.path))  # max keeps the first of equals
+def _decide(path: str, holding: Mapping[str, Row]) -> Row:
+    prefix = path
+    while prefix:
+        if prefix in holding:
+            return holding[prefix]
+        prefix = prefix.rpartition(".")[0]
+    return Row(path=path, verdict=Verdict.UNSUPPORTED, how="no row says how", code="CC300")
 
 
 def adaptations(judgements: Sequence[Judgement]) -> frozenset[str]:

@@ -72,11 +72,15 @@ def lint_subject(
         failures: what failed while it was read.
         options: the rules to apply.
     """
+    from crosscast_reading.readers.python.library_calls import uses
+
     sources = subject.sources
     rules = options.rules()
     results = [of_diagnostic(failure) for failure in (*failures, *rule_problems())]
+    trains, paddle = subject.trains, uses(subject.program, "paddle")
     for rule in rules:
-        results += _apply(rule, subject)
+        if (trains or not rule.needs_training) and (paddle or rule.topic != "paddle"):
+            results += _apply(rule, subject)
     results = _without_replaced(results, rules)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
     if options.verbose:
@@ -116,14 +120,6 @@ def _place(result: Result) -> object:
     return place if result.is_finding else (*place, result.message)
 
 
-def _concerns(rule: Rule, subject: Subject) -> bool:
-    from crosscast_reading.readers.python.library_calls import uses
-
-    if rule.needs_training and not subject.trains:
-        return False
-    return rule.topic != "paddle" or uses(subject.program, "paddle")
-
-
 def _mentions(subject: Subject, hints: tuple[str, ...]) -> bool:
     """Whether a source has one of the words that a check needs; it may need none."""
     return not hints or any(has_word(source.text, hints) for source in subject.sources)
@@ -144,15 +140,18 @@ def _without_replaced(results: Sequence[Result], rules: Sequence[Rule]) -> list[
 
 def _apply(rule: Rule, subject: Subject) -> list[Result]:
     """Return the findings of a rule, also those before its failure."""
+    forms = [(form.check, form.hints or rule.hints) for form in rule.forms]
+    parts = [(rule.check, rule.hints), *forms]
+    checks = [part for part, hints in parts if _mentions(subject, hints)]
+    if not checks:
+        return []
     findings: list[Result] = []
     failures: list[Diagnostic] = []
 
     def check() -> None:
-        if _concerns(rule, subject):
-            forms = [(form.check, form.hints or rule.hints) for form in rule.forms]
-            for part, hints in ((rule.check, rule.hints), *forms):
-                for finding in part(subject) if _mentions(subject, hints) else ():
-                    findings.append(of_finding(rule, finding))
+        for part in checks:
+            for finding in part(subject):
+                findings.append(of_finding(rule, finding))
 
     main = subject.sources[0].name if subject.sources else ""
     guarded(failures, f"rule {rule.code} {rule.name} on {main}", subject.sources, check)

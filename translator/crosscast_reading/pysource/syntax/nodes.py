@@ -1,8 +1,9 @@
-"""The nodes within a node: `ast.walk`, several times as fast, without `Load()` and its like."""
+"""The nodes within a node, several times as fast as by `ast`, without `Load()` and its like."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 _PLAIN_FIELDS = frozenset(
@@ -18,9 +19,21 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
 def walk(node: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes within it, outer ones first."""
     nodes = [node]
-    add = nodes.append
+    _add_inner(nodes, nodes)  # which grows meanwhile
+    return nodes
+
+
+def inner_nodes(nodes: Iterable[ast.AST]) -> list[ast.AST]:
+    """Return the nodes directly within some nodes."""
+    inside: list[ast.AST] = []
+    _add_inner(nodes, inside)
+    return inside
+
+
+def _add_inner(nodes: Iterable[ast.AST], inside: list[ast.AST]) -> None:
+    add = inside.append
     fields_of = _FIELDS
-    for outer in nodes:  # which grows meanwhile
+    for outer in nodes:
         kind = outer.__class__
         fields = fields_of.get(kind)
         if fields is None:
@@ -33,7 +46,6 @@ def walk(node: ast.AST) -> list[ast.AST]:
                         add(inner)
             elif isinstance(value, ast.AST):
                 add(value)
-    return nodes
 
 
 def identifier(node: ast.expr) -> str:

@@ -8,6 +8,7 @@ import warnings
 
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.source import Source
+from crosscast_reading.pysource.syntax.nodes import inner_nodes
 
 MAX_CHARACTERS = 2_000_000
 MAX_LINE = 400_000
@@ -68,7 +69,7 @@ def _too_deep(tree: ast.Module) -> int:
     """Return a line with more than `MAX_DEPTH` nodes within each other; 0 if there is none."""
     level: list[ast.AST] = [tree]
     for _ in range(MAX_DEPTH):
-        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+        level = inner_nodes(level)
         if not level:
             return 0
     return next((node.lineno for node in level if isinstance(node, ast.expr | ast.stmt)), 1)
