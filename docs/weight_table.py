@@ -15,7 +15,7 @@ ROOMS = {
     "frameworks in the processes of the harness": ("backends/*/inside", "backends/*/stand_ins"),
     "readers, rules, models and names of frameworks": (
         *("backends/*/reading", "backends/*/answers", "backends/*/rules", "backends/*/words"),
-        "backends/*/models",
+        *("backends/*/models", "backends/*/states"),
     ),
     "migrations of frameworks, all experimental": ("backends/*/migration",),
     "the harness": ("parity/crosscast_parity",),

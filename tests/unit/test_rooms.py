@@ -117,6 +117,7 @@ BACKEND = {
     "migration": "reading answers rules",
     "models": "",
     "names": "",
+    "states": "",
     "target": "",
     "inside": "",
     "stand_ins": "",
@@ -126,7 +127,8 @@ CORE_FOR_BACKEND = {
     "reading": "messages targets",
     "rules": "messages",
     "migration": "messages",
-    "target": "messages recipe plan targets emit memory",
+    "states": "messages recipe plan targets emit state",
+    "target": "messages recipe plan targets emit memory state",
     "inside": "reference",
 }
 READING_FOR_BACKEND = {
