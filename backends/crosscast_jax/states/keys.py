@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-WEIGHTS = ("params", "model", "model_state", "variables", "weights", "state_dict", "net")
-OPTIMIZER = ("opt_state", "optimizer", "optimizer_state", "optim_state", "opt", "optim")
 PARTS: Mapping[str, tuple[str, ...]] = {
-    "weights": WEIGHTS,
-    "optimizer": OPTIMIZER,
+    "weights": ("params", "model", "model_state", "variables", "weights", "state_dict", "net"),
+    "optimizer": ("opt_state", "optimizer", "optimizer_state", "optim_state", "opt", "optim"),
     "loss scale": ("dynamic_scale", "loss_scale", "dynamic_loss_scale", "scaler"),
     "averages": ("ema_params", "ema", "params_ema", "ema_state", "averages", "avg_params"),
     "statistics": ("batch_stats",),

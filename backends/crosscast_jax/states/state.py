@@ -8,7 +8,6 @@ from typing import Any
 
 from crosscast.emit.frame import recipe_hash
 from crosscast.messages.diagnostics import Severity, failure
-from crosscast.state.problems import listed
 from crosscast.state.reading import (
     GivenPosition,
     Reading,
@@ -16,6 +15,7 @@ from crosscast.state.reading import (
     count,
     number,
     only_trained,
+    parts_of,
     position_of,
     report_moments,
 )
@@ -71,17 +71,7 @@ def _split(tree: Any, reading: Reading) -> dict[str, Any]:
         tree = next(iter(tree.values()))
     if not isinstance(tree, dict):
         raise failure("CC960", f"{reading.path}: not a dictionary of states")
-    parts: dict[str, Any] = {}
-    for part, names in keys.PARTS.items():
-        present = [name for name in names if name in tree]
-        if len(present) > 1:
-            reading.problem("CC961", [f"{listed(present)} are both {part}"])
-        if present:
-            parts[part] = tree[present[0]]
-    if "weights" not in parts or "optimizer" not in parts:
-        lacks = "weights" if "weights" not in parts else "the state of an optimizer"
-        hint = f"known keys: {', '.join(keys.WEIGHTS)}; {', '.join(keys.OPTIMIZER)}"
-        raise failure("CC960", f"{reading.path}: lacks {lacks}", hint)
+    parts = parts_of(tree, keys.PARTS, reading)
     known = {name for names in keys.PARTS.values() for name in names}
     for name in map(str, tree):
         if name not in known:

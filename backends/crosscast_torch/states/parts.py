@@ -15,6 +15,7 @@ from crosscast.state.reading import (
     Reading,
     begin_window_again,
     number,
+    parts_of,
     report_rounded,
     widened,
 )
@@ -30,17 +31,8 @@ def split(tree: Any, reading: Reading) -> dict[str, Any]:
     """
     if not isinstance(tree, dict) or not all(isinstance(key, str) for key in tree):
         raise failure("CC960", f"{reading.path}: not a dictionary of state dictionaries")
-    parts: dict[str, Any] = {}
-    for part, names in keys.PARTS.items():
-        present = [name for name in names if name in tree]
-        if len(present) > 1:
-            reading.problem("CC961", [f"{listed(present)} are both {part}"])
-        if present:
-            parts[part] = _single(tree[present[0]], part, reading)
-    if "weights" not in parts or "optimizer" not in parts:
-        lacks = "weights" if "weights" not in parts else "the state of an optimizer"
-        hint = f"known keys: {', '.join(keys.MODEL)}; {', '.join(keys.OPTIMIZER)}"
-        raise failure("CC960", f"{reading.path}: lacks {lacks}", hint)
+    parts = parts_of(tree, keys.PARTS, reading)
+    parts = {part: _single(value, part, reading) for part, value in parts.items()}
     inside = [name for name in keys.WITHIN_WINDOW if _counts(tree.get(name))]
     weights = parts["weights"]
     entries = [str(name) for name in weights] if isinstance(weights, dict) else []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.diagnostics import Diagnostic, Severity, failure
 from crosscast.state.problems import listed, several
 from crosscast.state.saved_file import SavedTensor
 from crosscast.state.training_state import Account, TrainingState
@@ -121,6 +121,33 @@ def report_rounded(tensors: Mapping[str, SavedTensor], part: str, reading: Readi
     if double:
         texts.append(f"{len(double)} {part} were float64 and are rounded to float32")
     reading.problem("CC965", texts, Severity.WARNING)
+
+
+def parts_of(
+    tree: Mapping[str, Any], names: Mapping[str, Sequence[str]], reading: Reading
+) -> dict[str, Any]:
+    """Return the parts of a file by kind.
+
+    Args:
+        tree: Its contents.
+        names: Kind to the keys that it may stand under; among them `weights` and `optimizer`.
+        reading: Receives the problem of a part that stands there twice.
+
+    Raises:
+        DiagnosticError: CC960 for a file without weights or without an optimizer.
+    """
+    parts: dict[str, Any] = {}
+    for part, known in names.items():
+        present = [name for name in known if name in tree]
+        if len(present) > 1:
+            reading.problem("CC961", [f"{listed(present)} are both {part}"])
+        if present:
+            parts[part] = tree[present[0]]
+    if "weights" not in parts or "optimizer" not in parts:
+        lacks = "weights" if "weights" not in parts else "the state of an optimizer"
+        hint = f"known keys: {', '.join(names['weights'])}; {', '.join(names['optimizer'])}"
+        raise failure("CC960", f"{reading.path}: lacks {lacks}", hint)
+    return parts
 
 
 def begin_window_again(inside: Sequence[str], moving: Sequence[str], reading: Reading) -> None:
