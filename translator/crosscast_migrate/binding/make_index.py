@@ -68,6 +68,9 @@ class Index:
             for name, value in self._members(path, module):
                 if not isinstance(value, types.ModuleType):
                     names[name] = self._number(value)
+                    hidden = sys.modules.get(f"{_name_of(module)}.{name}")
+                    if value is not None and hidden and self._is_of_packages(hidden):
+                        waiting.append((f"{path}.{name}", hidden))
                 elif not self._is_of_packages(value):
                     names[name] = None
                 else:
