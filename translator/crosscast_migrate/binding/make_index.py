@@ -85,8 +85,9 @@ class Index:
 
     def _members(self, path: str, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
         names: set[str] = set()
-        with contextlib.suppress(BaseException):
-            names |= {name for name in dir(module) if _is_public(name)}
+        for part in (module, type(module), *_replaced_by(module)):
+            with contextlib.suppress(BaseException):
+                names |= {name for name in dir(part) if _is_public(name)}
         places = vars(module).get("__path__", ())
         for place in pkgutil.iter_modules(places if isinstance(places, list) else ()):
             if _is_public(place.name) and not _is_test(place.name):
@@ -152,6 +153,14 @@ class Index:
 
 
 _MISSING = object()
+
+
+def _replaced_by(module: types.ModuleType) -> list[types.ModuleType]:
+    """The modules of the same name that a module holds and stands for: `torch.backends.cudnn`."""
+    with contextlib.suppress(BaseException):
+        held = [each for each in vars(module).values() if isinstance(each, types.ModuleType)]
+        return [each for each in held if _name_of(each) == _name_of(module) != ""]
+    return []
 
 
 def _is_public(name: str) -> bool:
