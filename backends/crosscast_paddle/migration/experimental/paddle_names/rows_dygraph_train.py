@@ -7,55 +7,14 @@ import ast
 from crosscast_paddle.migration.experimental.paddle_fluid import CannotError
 from crosscast_paddle.migration.experimental.paddle_names.call_forms import given, is_constant
 from crosscast_paddle.migration.experimental.paddle_names.row import NameRow, Variant
-from crosscast_paddle.migration.experimental.paddle_names.rows_train import EPSILON
+from crosscast_paddle.migration.experimental.paddle_names.rows_static import EPSILON
 from crosscast_paddle.migration.experimental.paddle_names.schedule_steps import stepped_schedule
 from crosscast_reading.pysource.programs.module import Module
 
-_NEW = {"parameter_list": "parameters", "regularization": "weight_decay"}
-_OPTIMIZERS = (
-    (
-        "Adam",
-        "learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip name lazy_mode",
-        "learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip lazy_mode",
-    ),
-    ("SGD", "learning_rate parameter_list regularization grad_clip name", ""),
-    (
-        "Momentum",
-        "learning_rate momentum parameter_list use_nesterov regularization grad_clip name",
-        "",
-    ),
-    (
-        "Adagrad",
-        "learning_rate epsilon parameter_list regularization grad_clip name "
-        "initial_accumulator_value",
-        "",
-    ),
-    (
-        "Adamax",
-        "learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip name",
-        "",
-    ),
-    (
-        "RMSProp",
-        "learning_rate rho epsilon momentum centered parameter_list regularization grad_clip name",
-        "",
-    ),
-)
 _FANS = "uniform fan_in fan_out seed"
 _SEED = {"seed": ("0",)}
-_DECAY = "learning_rate decay_steps decay_rate staircase begin step dtype"
 _COUNTED = {"begin": ("0",), "step": ("1",), "dtype": ("'float32'", '"float32"')}
 _FROM_ONE = {**_COUNTED, "begin": ("1",)}
-
-
-def _initializer(old: str, new: str, order: str, **fields: object) -> NameRow:
-    return NameRow(
-        old=(f"initializer.{old}",),
-        mode="dynamic",
-        new=f"paddle.nn.initializer.{new}",
-        order=order,
-        **fields,  # type: ignore[arg-type]
-    )
 
 
 def _by_shape(name: str) -> Variant:
@@ -77,17 +36,16 @@ def _by_shape(name: str) -> Variant:
 
 
 ROWS = (
-    *(
-        NameRow(
-            old=(f"optimizer.{name}",),
-            mode="dynamic",
-            new=f"paddle.optimizer.{name}",
-            order=order,
-            new_order=new_order,
-            renamed=_NEW,
-            note=EPSILON if name == "Adam" else "",
-        )
-        for name, order, new_order in _OPTIMIZERS
+    NameRow(
+        old=("optimizer.Adam",),
+        mode="dynamic",
+        new="paddle.optimizer.Adam",
+        order="learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip name "
+        "lazy_mode",
+        new_order="learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip "
+        "lazy_mode",
+        renamed={"parameter_list": "parameters", "regularization": "weight_decay"},
+        note=EPSILON,
     ),
     NameRow(
         old=("optimizer.Lamb",),
@@ -100,67 +58,6 @@ ROWS = (
         refused="fluid ignored its learning rate; write paddle.optimizer.Adadelta("
         "learning_rate=1.0, parameters=...) to keep the steps",
     ),
-    NameRow(
-        old=("regularizer.L2Decay",),
-        mode="dynamic",
-        new="paddle.regularizer.L2Decay",
-        order="regularization_coeff",
-        renamed={"regularization_coeff": "coeff"},
-    ),
-    NameRow(
-        old=("regularizer.L1Decay",),
-        mode="dynamic",
-        new="paddle.regularizer.L1Decay",
-        order="regularization_coeff",
-        renamed={"regularization_coeff": "coeff"},
-    ),
-    NameRow(
-        old=(
-            "clip.GradientClipByGlobalNorm",
-            "dygraph_grad_clip.GradClipByGlobalNorm",
-        ),
-        mode="dynamic",
-        new="paddle.nn.ClipGradByGlobalNorm",
-        order="clip_norm group_name need_clip",
-        dropped={"need_clip": ("None",)},
-    ),
-    NameRow(
-        old=("clip.GradientClipByNorm", "dygraph_grad_clip.GradClipByNorm"),
-        mode="dynamic",
-        new="paddle.nn.ClipGradByNorm",
-        order="clip_norm need_clip",
-        dropped={"need_clip": ("None",)},
-    ),
-    NameRow(
-        old=("clip.GradientClipByValue",),
-        mode="dynamic",
-        new="paddle.nn.ClipGradByValue",
-        order="max min need_clip",
-        dropped={"need_clip": ("None",)},
-    ),
-    _initializer("Constant", "Constant", "value force_cpu", dropped={"force_cpu": ("*",)}),
-    _initializer(
-        "Uniform",
-        "Uniform",
-        "low high seed diag_num diag_step diag_val",
-        dropped=_SEED | {"diag_num": ("0",), "diag_step": ("0",), "diag_val": ("1.0",)},
-    ),
-    _initializer(
-        "Normal",
-        "Normal",
-        "loc scale seed",
-        renamed={"loc": "mean", "scale": "std"},
-        dropped=_SEED,
-    ),
-    _initializer(
-        "TruncatedNormal",
-        "TruncatedNormal",
-        "loc scale seed",
-        renamed={"loc": "mean", "scale": "std"},
-        dropped=_SEED,
-    ),
-    _initializer("NumpyArray", "Assign", "value"),
-    _initializer("Bilinear", "Bilinear", ""),
     NameRow(
         old=("initializer.Xavier",),
         mode="dynamic",

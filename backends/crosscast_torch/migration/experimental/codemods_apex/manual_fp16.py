@@ -29,12 +29,6 @@ _HINT = (
     'torch.amp.autocast("cuda", dtype=torch.float16), and use a GradScaler for the '
     "loss and the step"
 )
-_COPIES_HINT = (
-    "remove model.half(), the copies, and the loops that fill and read them; pass "
-    "{model}.parameters() to the optimizer, wrap the forward pass in "
-    'torch.amp.autocast("cuda", dtype=torch.float16), and let '
-    'torch.amp.GradScaler("cuda", init_scale=...) scale the loss, unscale before clipping, and step'
-)
 
 
 def run(subject: Subject) -> Iterator[Outcome]:
@@ -76,7 +70,11 @@ def _copies(module: Module) -> Iterator[Refusal]:
                 yield Refusal(
                     span=module.span(statement),
                     message=f"half precision by hand: {name} has float32 copies of half weights",
-                    hint=_COPIES_HINT.replace("{model}", module.text(model)),
+                    hint="remove model.half(), the copies, and the loops that fill and read them; "
+                    f"pass {module.text(model)}.parameters() to the optimizer, wrap the forward "
+                    'pass in torch.amp.autocast("cuda", dtype=torch.float16), and let '
+                    'torch.amp.GradScaler("cuda", init_scale=...) scale the loss, unscale before '
+                    "clipping, and step",
                 )
 
 
