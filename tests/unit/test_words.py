@@ -24,7 +24,7 @@ DOCSTRINGS: dict[str, int] = {
 }
 """Room to docstrings that begin with "Return what" or "Yield what"."""
 FOUND: dict[str, int] = {
-    "backends/crosscast_paddle/migration": 26,
+    "backends/crosscast_paddle/migration": 23,
     "backends/crosscast_tensorflow/migration": 25,
     "backends/crosscast_torch/migration": 35,
     "translator/crosscast/api": 1,
