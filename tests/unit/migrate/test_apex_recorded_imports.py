@@ -35,6 +35,26 @@ def test_the_flag_is_true_without_apex() -> None:
     assert "apex" not in text.replace("has_apex", "")
 
 
+def test_two_imports_of_amp_go_with_one_record() -> None:
+    text = changed("CM102", program("import apex\nfrom apex import amp", "has_apex"))
+    assert text.startswith("import torch\n\nhas_apex = True\nhalf = has_apex\n")
+
+
+def test_a_function_that_asks_in_the_file_of_the_loop_says_yes() -> None:
+    asks = "def is_there():\n    try:\n        import apex\n        return True\n"
+    asks += "    except ImportError:\n        return False\n\n\n"
+    text = f"import torch\n{asks}half = is_there()\nif half:\n    from apex import amp\n"
+    new = changed("CM102", text + LOOP.format(more=""))
+    assert "def is_there():\n    try:\n        return True\n" in new
+    assert "apex" not in new
+
+
+def test_a_record_of_the_whole_package_whose_parts_are_used_keeps_the_loop() -> None:
+    more = "model = apex.parallel.convert_syncbn_model(model)\n"
+    text = program("import apex\nfrom apex import amp", "has_apex", more)
+    assert "records whether apex is installed" in refused("CM102", text)
+
+
 @pytest.mark.parametrize(
     "imports",
     [

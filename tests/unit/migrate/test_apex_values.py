@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
-from crosscast_migrate.registry import all_codemods
+from crosscast_migrate.registry import all_codemods, codemods_to
 from unit.migrate.apex_loops import HEAD, LOOP, START, WINDOW, code
 from unit.migrate.migrating import changed, migrate, refused, stays
 
@@ -26,6 +26,17 @@ def test_values_are_named(use: str, way: str) -> None:
     [refusal] = migrate("CM102", code() + f"print({use})\n").refusals
     assert "used here as a value" in refusal.message
     assert way in refusal.hint
+
+
+def test_a_value_in_a_file_without_the_loop_is_named_when_the_loop_has_moved() -> None:
+    saving = "from apex import amp\n\n\ndef save(state):\n    return hasattr(amp, 'state_dict')\n"
+    train = code().replace("import torch\n", "import torch\nimport saving\n")
+    sources = [Source("train.py", train), Source("saving.py", saving)]
+    found = migrate_in_place(sources, codemods_to("torch.amp"))
+    assert "apex" not in found.texts["train.py"]
+    [refusal] = found.refusals
+    assert (refusal.file, refusal.span and refusal.span.line) == ("saving.py", 5)
+    assert "apex.amp is used here as a value" in refusal.message
 
 
 # casts to half

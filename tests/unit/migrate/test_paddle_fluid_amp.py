@@ -104,6 +104,11 @@ def test_other_names_of_imports_go() -> None:
     assert changed(text) == "import paddle\nwith paddle.amp.auto_cast():\n    pass\n"
 
 
+def test_an_import_that_nothing_uses_goes() -> None:
+    text = "import paddle\nfrom paddle.fluid.dygraph.amp import AmpScaler\n"
+    assert changed(text) == "import paddle\n"
+
+
 def test_classes_and_methods() -> None:
     text = (
         "import paddle\nimport paddle.fluid as fluid  # old\n\nclass Trainer:\n"

@@ -67,6 +67,22 @@ def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
     ]
 
 
+def value_of_amp(module: Module) -> ast.AST | None:
+    """Return the first use of apex.amp where a module certainly imports it."""
+    for statement in module.nodes:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        for alias in statement.names if _is_plain(module, statement) else ():
+            local = alias.asname or alias.name.partition(".")[0]
+            whole = isinstance(statement, ast.Import) and not alias.asname
+            for node in module.every(ast.Name) if _is_amp(statement, alias) else ():
+                used = module.parent(node) if whole else node
+                is_amp = not whole or (isinstance(used, ast.Attribute) and used.attr == "amp")
+                if node.id == local and isinstance(node.ctx, ast.Load) and is_amp:
+                    return used
+    return None
+
+
 def _is_plain(module: Module, statement: ast.stmt) -> bool:
     """Whether an import is at the top of a module, or in a `try` there that only stops or tells."""
     around = module.parent(statement)
@@ -177,11 +193,11 @@ def _remove_tests(
                 module,
                 node,
                 f"`{module.text(used) if used else local}` is used here as a value",
-                _instead_of(module, used),
+                value_hint(module, used),
             )
 
 
-def _instead_of(module: Module, used: ast.AST | None) -> str:
+def value_hint(module: Module, used: ast.AST | None) -> str:
     """Return what to write in place of a use of apex.amp as a value."""
     above = module.parent(used) if used is not None else None
     if isinstance(above, ast.Attribute) and above.attr == "_amp_state":
@@ -276,6 +292,8 @@ def remove_aliases(
         return
     flags = [module.text(other) for other in (*others, *around.orelse)]
     if flags:
+        for part in around.body:
+            draft.gone.pop(part, None)  # it goes with the whole
         draft.replace(around, f"\n{indent_of(module, around)}".join(flags))
     else:
         draft.remove(around)

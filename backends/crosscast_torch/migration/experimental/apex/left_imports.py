@@ -14,6 +14,8 @@ from crosscast_torch.migration.experimental.apex.imports import (
     is_of_fp16_utils,
     remove_aliases,
     unused,
+    value_hint,
+    value_of_amp,
 )
 from crosscast_torch.migration.experimental.apex.uses import Stops
 
@@ -28,6 +30,12 @@ def beside_loops(subject: Subject) -> Iterator[Outcome]:
         if change := _floats(module):
             yield change
             continue
+        if used := value_of_amp(module):
+            yield Refusal(
+                span=module.span(used),
+                message="apex.amp is used here as a value, without a loop of apex",
+                hint=value_hint(module, used),
+            )
         stem = PurePath(module.source.name).stem
         may_be_taken = any(f"{stem} import" in source.text for source in subject.beside)
         draft, idle, removed = Draft(module), unused(module), []

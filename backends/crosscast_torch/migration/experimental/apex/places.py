@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from crosscast_reading.pysource.syntax.nodes import identifier
+from crosscast_reading.pysource.syntax.nodes import dotted_text, identifier
 from crosscast_torch.migration.experimental.apex.imports import is_reexported
 from crosscast_torch.migration.experimental.apex.uses import Stops, Uses
 
@@ -36,8 +36,8 @@ def check_records(program: Program, uses: Uses, stops: Stops) -> None:
                     node,
                     f"`{module.text(record)}` records whether apex is installed, beside other "
                     "imports of apex or for other files",
-                    "import amp of apex where losses are scaled, without a `try`; write here what "
-                    "is recorded if apex is installed, and run again",
+                    hint="import amp of apex where losses are scaled, without a `try`; write here "
+                    "what is recorded if apex is installed, and run again",
                 )
         for call in module.calls:
             asks = call.name in _ASKING and call.node.args and _is_apex(call.node.args[0])
@@ -48,7 +48,7 @@ def check_records(program: Program, uses: Uses, stops: Stops) -> None:
                     call.node,
                     f"{module.text(call.node)} asks whether apex is installed, which the migrated "
                     "program does not need",
-                    "replace the question by True first",
+                    hint="replace the question by True first",
                 )
 
 
@@ -63,7 +63,12 @@ def _stays(module: Module, node: ast.Try, uses: Uses) -> bool:
     homes = [(part, home) for part in imports for home in _homes(part)]
     if not any(home == "apex" or f"{home}.".startswith("apex.amp.") for _, home in homes):
         return False
-    others = any(home.startswith("apex.") and home[5:8] != "amp" for _, home in homes)
+    names = [home for _, home in homes]
+    if "apex" in names:  # and what the module uses of it
+        names += [dotted_text(part) for part in module.every(ast.Attribute)]
+    others = any(
+        name.startswith("apex.") and not f"{name}.".startswith("apex.amp.") for name in names
+    )
     return (
         others
         or module not in uses.modules()
@@ -117,5 +122,5 @@ def check_registered_elsewhere(subject: Subject, uses: Uses, stops: Stops) -> No
                 starts[0].module,
                 starts[0].node,
                 f"{source.name} calls {registered.group()}, which works only with the loop of apex",
-                "first replace it there: torch.amp has no lists of functions",
+                hint="first replace it there: torch.amp has no lists of functions",
             )

@@ -104,8 +104,8 @@ def start_of(uses: Uses, stops: Stops, beside: Sequence[Source] = ()) -> Start |
             call.module,
             call.node,
             "amp.initialize is called in several places",
-            "keep one call whose arguments do not depend on a branch; a loop of its own goes into "
-            "a file of its own",
+            hint="keep one call whose arguments do not depend on a branch; a loop of its own goes "
+            "into a file of its own",
         )
     return _of_call(calls[0], stops)
 

@@ -55,7 +55,7 @@ _HINT = (
     'torch.amp.autocast("cuda", dtype=torch.float16), and use a GradScaler for the loss and the '
     "step"
 )
-_VARIANT = (
+_VARIANT_HINT = (
     "write torch.optim.AdamW in place of FusedAdam, clip with torch.nn.utils.clip_grad_norm_ in "
     "place of max_grad_norm, import FP16_Optimizer from apex.fp16_utils, and run again"
 )
@@ -105,14 +105,15 @@ def wrapped_in(program: Program, stops: Stops) -> Wrapped | None:
     made = _made(program)
     if not made:
         return None
-    first, *others = made
-    for call in others if not first.name.startswith(FUSED) else ():
-        message = f"{WRAPPER} is created in several places"
-        hint = "keep one place, with static_loss_scale=NUMBER, dynamic_loss_scale=CONDITION"
-        stops.add(call.module, call.node, message, hint)
-    if first.name.startswith(FUSED):
-        message = f"{WRAPPER} is the variant for the old FusedAdam, which clips by itself"
-        stops.add(first.module, first.node, message, _VARIANT)
+    first = made[0]
+    for call in made:
+        if call.name.startswith(FUSED):
+            message = f"{WRAPPER} is the variant for the old FusedAdam, which clips by itself"
+            stops.add(call.module, call.node, message, _VARIANT_HINT)
+        elif call is not first:
+            message = f"{WRAPPER} is created in several places"
+            hint = "keep one place, with static_loss_scale=NUMBER, dynamic_loss_scale=CONDITION"
+            stops.add(call.module, call.node, message, hint)
     found = _created(program, first, stops) if not stops.refusals else None
     if found is None:
         return None
