@@ -25,13 +25,13 @@ _FUNCTIONAL = "paddle.nn.functional."
 _LINE = re.compile(
     r"(?P<old>[^=|]+?)(?: = (?P<new>\S+))?(?: \| (?P<helper>\S+))?(?:  (?P<more>.*))?"
 )
-_NAMES = re.compile(r"(?P<before>[\w.]*)\{(?P<names>[^}]*)\}")
+_NAMES = re.compile(r"(?P<before>[\w.]*+)\{(?P<names>[^{}]*+)\}")
 _MORE = re.compile(
-    r"\((?P<order>[^/)]*?)(?: / (?P<new_order>[^)]*))?\)"
-    r"|(?P<renamed>\w+):(?P<to>\w+)"
-    r"|(?P<written>\w+)=(?P<text>\S+)"
-    r"|-(?P<dropped>\w+)(?:\[(?P<at>[^]]*)\])?"
-    r"|(?P<valued>\w+)\{(?P<values>[^}]*)\}"
+    r"\((?P<order>[^/()]*+)(?:/ (?P<new_order>[^()]*+))?\)"
+    r"|(?<!\w)(?P<renamed>\w++):(?P<to>\w++)"
+    r"|(?<!\w)(?P<written>\w++)=(?P<text>\S++)"
+    r"|-(?P<dropped>\w++)(?:\[(?P<at>[^][]*+)\])?"
+    r"|(?<!\w)(?P<valued>\w++)\{(?P<values>[^{}]*+)\}"
 )
 
 
@@ -78,5 +78,5 @@ def _fields(text: str) -> dict[str, Any]:
             pairs = (pair.split(">") for pair in match["values"].split(","))
             fields["values"][match["valued"]] = dict(pairs)
         else:
-            fields |= {"order": match["order"], "new_order": match["new_order"] or ""}
+            fields |= {"order": match["order"].strip(), "new_order": match["new_order"] or ""}
     return fields
