@@ -24,7 +24,6 @@ _OF_ERA = {
     "cuda_amp": ("crosscast_torch/migration/experimental/codemods_cuda_amp",),
     "apex": (
         "crosscast_torch/migration/experimental/apex",
-        "crosscast_torch/migration/experimental/manual",
         "crosscast_torch/migration/experimental/codemods_apex",
     ),
     "keras2": (

@@ -54,12 +54,6 @@ SUPPORT = SourceSupport(
             before="FusedAdam(bias_correction=False) takes larger first steps",
             after="torch.optim.AdamW corrects the bias of its moments",
         ),
-        AllowedChange(
-            name="clip-once",
-            api="torch.amp",
-            before="gradients are clipped after the backward pass of every micro-batch",
-            after="the sum of the gradients is clipped once, right before the optimizer step",
-        ),
     ),
     words="crosscast_torch.words:WORDS",
     models="crosscast_torch.models:MODELS",

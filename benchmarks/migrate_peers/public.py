@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosscast_migrate.paddle_names.present import absent_part
-from crosscast_migrate.paddle_names.uses import whole_names
 from means import HERE, Means, call, crosscast, last_line
 
 from crosscast.messages.source import Source
+from crosscast_paddle.migration.experimental.paddle_names.present import absent_part
+from crosscast_paddle.migration.experimental.paddle_names.uses import whole_names
 from crosscast_reading.pysource.programs.module import Module
 
 sys.path.append(str(HERE.with_name("migrate_programs")))

@@ -141,18 +141,3 @@ def test_only_the_first_pass_of_a_window_overflows(bench: Bench) -> None:
     assert found.outcome == "same", found.wording
     assert found.shown["loss_scaling.backoff_factor"].startswith("the scale falls from 65536 to 32")
     assert not [note for note in found.notes if "overflow" in note]
-
-
-@exhaustive("the original with a stand-in for apex")
-@pytest.mark.parametrize("clip", ["True", "False"])
-def test_larc_written_into_the_program_makes_the_same_updates(bench: Bench, clip: str) -> None:
-    with_larc = APEX.replace("momentum=0.9)", "momentum=0.9, weight_decay=0.1)").replace(
-        "model, optimizer =", f"optimizer = LARC(optimizer, clip={clip})\nmodel, optimizer ="
-    )
-    text = f"from apex.parallel.LARC import LARC\n{with_larc}"
-    new = migrated(text)
-    assert "class LARC:" in new
-    found = bench.prove(text, new)
-    assert found.outcome == "same", found.wording
-    assert found.exact
-    assert found.wording.endswith("an injected overflow is skipped by both")

@@ -78,7 +78,7 @@ exe = paddle.static.Executor(paddle.CPUPlace())
 exe.run(paddle.static.default_startup_program())
 rows = {"x": np.ones((3, 4), "float32")}
 first = exe.run(feed=rows, fetch_list=[loss])[0][0]
-cost, shares = exe.run(feed=rows, fetch_list=[loss.name, x])
+cost, shares = exe.run(feed=rows, fetch_list=[loss, x])
 print(json.dumps([float(first), float(cost[0]), shares[0].tolist()]))
 """
 

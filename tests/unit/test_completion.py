@@ -123,7 +123,7 @@ def test_fields_are_those_of_the_schema() -> None:
 def test_rules_changes_devices_and_packages() -> None:
     assert completion.complete_rules("") == [rule.code for rule in own_rules()]
     assert completion.complete_rules("CL101,CL10")[0] == "CL101,CL102"
-    assert completion.complete_changes("clip") == ["clip-once"]
+    assert completion.complete_changes("adam") == ["adam-bias-correction"]
     assert all(find_device(name) for name in completion.complete_devices(""))
     assert completion.complete_packages("t") == ["tensorflow", "torch"]
 

@@ -115,12 +115,7 @@ BACKEND = {
     "answers": "reading",
     "rules": "reading answers",
     "migration": "reading answers rules",
-    "models": "",
-    "names": "",
-    "states": "",
-    "target": "",
-    "inside": "",
-    "stand_ins": "",
+    **dict.fromkeys(("models", "names", "states", "target", "inside", "stand_ins"), ""),
 }
 """Rooms of a framework's package; PyTorch's stand-ins are for packages of others."""
 CORE_FOR_BACKEND = {

@@ -35,18 +35,6 @@ def as_bool(node: ast.expr, module: Module) -> str:
     return f"bool({text})"
 
 
-def is_pure(node: ast.expr) -> bool:
-    """Whether an expression can be evaluated twice: names, operators, comparisons, choices."""
-    return not any(
-        isinstance(
-            part,
-            ast.Call | ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr | ast.Lambda
-            | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp,
-        )
-        for part in walk(node)
-    )  # fmt: skip
-
-
 def as_atom(node: ast.expr, module: Module) -> str:
     """Return the text of an expression, in parentheses unless it needs none anywhere."""
     text = module.text(node)

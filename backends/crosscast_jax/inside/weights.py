@@ -232,7 +232,7 @@ def _path_of_module(path: Any, modules: Mapping[Any, Any]) -> Any:
 
 
 def _held(module: Any, path: Any) -> Any:
-    """Return what a module holds at a path; None if nothing is there."""
+    """Return the value at a path of a module; None if there is none."""
     value = vars(module).get(path[0])
     for key in path[1:]:
         try:

@@ -56,7 +56,7 @@ class JaxStates:
         return TrainingState(digest, weights, moments, averages, windows, updates, scale)
 
     def meaning_of(self, key: Any) -> str:
-        """Return what a key is taken for."""
+        """Return the kind of part that a key is taken for; empty if it is ignored."""
         if key in keys.WRAPPERS:
             return "a state, if it is the only key"
         return next((part for part, names in keys.PARTS.items() if key in names), "")

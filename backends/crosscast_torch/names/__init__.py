@@ -9,6 +9,7 @@ from crosscast_migrate.binding.index import PublicNames
 NAMES = PublicNames(
     file=Path(__file__).with_name("index.json.xz"),
     added=frozenset(
-        f"torch.{device}" for device in ("hpu", "mlu", "musa", "neuron", "npu", "sdaa")
+        f"torch.{name}"
+        for name in ("hpu", "mlu", "musa", "neuron", "npu", "sdaa", "ops", "classes")
     ),
 )

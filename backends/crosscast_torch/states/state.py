@@ -48,7 +48,7 @@ class TorchStates:
         return TrainingState(digest, weights, moments, averages, windows, updates, scale)
 
     def meaning_of(self, key: Any) -> str:
-        """Return what a key of a file is taken for."""
+        """Return the kind of part that a key is taken for; empty if it is ignored."""
         if key in ("windows", "updates"):
             return "position"
         if key in keys.WITHIN_WINDOW:

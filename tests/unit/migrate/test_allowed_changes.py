@@ -39,11 +39,11 @@ def test_every_change_has_an_api_and_two_sides() -> None:
 
 
 def test_names_are_checked() -> None:
-    assert allowed(["clip-once"], "torch.amp") == {"clip-once"}
+    assert allowed(["adam-bias-correction"], "torch.amp") == {"adam-bias-correction"}
     with pytest.raises(DiagnosticError, match="unknown change"):
-        allowed(["clip-twice"], "torch.amp")
+        allowed(["adam-bias"], "torch.amp")
     with pytest.raises(DiagnosticError, match="applies to --to"):
-        allowed(["clip-once"], "keras3")
+        allowed(["adam-bias-correction"], "keras3")
 
 
 def test_bias_correction_is_added_only_if_allowed() -> None:
@@ -80,7 +80,8 @@ def test_the_command_passes_what_is_allowed(tmp_path: Path) -> None:
 def test_an_unknown_name_and_another_framework_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(ADAM)
-    found = run(path, "--to", "torch.amp", "--allow", "clip-onc")
+    found = run(path, "--to", "torch.amp", "--allow", "adam-bias-corection")
     assert found.exit_code == 2
-    assert "did you mean clip-once?" in found.stderr
-    assert run(path, "--to", "paddle", "-o", tmp_path, "--allow", "clip-once").exit_code == 2
+    assert "did you mean adam-bias-correction?" in found.stderr
+    name = "adam-bias-correction"
+    assert run(path, "--to", "paddle", "-o", tmp_path, "--allow", name).exit_code == 2

@@ -6,74 +6,37 @@ import pytest
 
 from crosscast.messages.source import Source
 from crosscast_migrate.in_place import migrate_in_place
-from crosscast_migrate.registry import all_codemods
+from crosscast_migrate.registry import all_codemods, codemods_to
 from unit.migrate.apex_loops import HEAD, LOOP, START, WINDOW, code
 from unit.migrate.migrating import changed, migrate, refused, stays
 
-# tests of parts of apex.amp, and its scale
+# apex.amp as a value
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("use", "way"),
     [
-        ('if "amp" in saved and "load_state_dict" in amp.__dict__:', 'if "amp" in saved:'),
-        ('if "state_dict" in amp.__dict__:', "if True:"),
-        ('if hasattr(amp, "load_state_dict") and saved:', "if saved:"),
+        ("amp._amp_state.loss_scalers[0].loss_scale()", "read get_scale() of the GradScaler"),
+        ("restore(path, amp=amp)", "pass the GradScaler"),
+        ('"lists" in amp.__dict__', "by hand"),
+        ("vars(amp)", "pass the GradScaler"),
     ],
 )
-def test_tests_of_parts_that_are_there_go(line: str, expected: str) -> None:
-    text = changed("CM102", code() + f'{line}\n    amp.load_state_dict(saved["amp"])\n')
-    assert f'{expected}\n    scaler.load_state_dict(saved["amp"])\n' in text
+def test_values_are_named(use: str, way: str) -> None:
+    [refusal] = migrate("CM102", code() + f"print({use})\n").refusals
+    assert "used here as a value" in refusal.message
+    assert way in refusal.hint
 
 
-@pytest.mark.parametrize("read", ["loss_scale()", "_loss_scale"])
-def test_the_scale_of_now(read: str) -> None:
-    text = changed("CM102", code() + f"    print(amp._amp_state.loss_scalers[0].{read})\n")
-    assert "    print(scaler.get_scale())\n" in text
-
-
-@pytest.mark.parametrize(
-    "use",
-    ["amp._amp_state.loss_scalers[1].loss_scale()", '"lists" in amp.__dict__', "vars(amp)", "amp"],
-)
-def test_other_values_stay(use: str) -> None:
-    assert "used here as a value" in refused("CM102", code() + f"print({use})\n")
-
-
-HELPER = """\
-def restore(path, **parts):
-    saved = torch.load(path)
-    for key, value in parts.items():
-        if value is not None:
-            value.load_state_dict(saved[key])
-
-
-"""
-
-
-@pytest.mark.parametrize(
-    "helper",
-    [
-        HELPER,
-        HELPER.replace("**parts", "model, optimizer, amp").replace(
-            "    for key, value in parts.items():\n        if value is not None:\n"
-            "            value.load_state_dict(saved[key])\n",
-            "    amp.load_state_dict(saved['amp'])\n",
-        ),
-    ],
-)
-def test_a_helper_that_loads_the_state_gets_the_scaler(helper: str) -> None:
-    text = HEAD.replace("model =", f"{helper}model =", 1) + START + LOOP
-    text += "restore(path, model=model, optimizer=optimizer, amp=amp)\n"
-    after = changed("CM102", text)
-    assert "amp=scaler)" in after
-
-
-def test_a_helper_that_does_more_stays() -> None:
-    helper = HELPER.replace("value.load_state_dict(saved[key])", "value.initialize(saved[key])")
-    text = HEAD.replace("model =", f"{helper}model =", 1) + START + LOOP
-    text += "restore(path, model=model, amp=amp)\n"
-    assert "used here as a value" in refused("CM102", text)
+def test_a_value_in_a_file_without_the_loop_is_named_when_the_loop_has_moved() -> None:
+    saving = "from apex import amp\n\n\ndef save(state):\n    return hasattr(amp, 'state_dict')\n"
+    train = code().replace("import torch\n", "import torch\nimport saving\n")
+    sources = [Source("train.py", train), Source("saving.py", saving)]
+    found = migrate_in_place(sources, codemods_to("torch.amp"))
+    assert "apex" not in found.texts["train.py"]
+    [refusal] = found.refusals
+    assert (refusal.file, refusal.span and refusal.span.line) == ("saving.py", 5)
+    assert "apex.amp is used here as a value" in refusal.message
 
 
 # casts to half
@@ -106,42 +69,12 @@ def test_casts_of_the_model_or_of_inputs_of_an_evaluation_do(function: str) -> N
 
 # gradients of micro-batches
 
-WEIGHTS = '[p for group in optimizer.param_groups for p in group["params"]]'
-EARLY = WINDOW.format(
-    early="torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)", late="pass"
-)
 
-
-def allowed(text: str) -> str:
-    sources = [Source("train.py", text)]
-    found = migrate_in_place(sources, [all_codemods()["CM102"]], allowed=frozenset({"clip-once"}))
-    assert not found.refusals
-    assert "clip-once" in found.changes[0].hint
-    return found.texts["train.py"]
-
-
-def test_clips_of_micro_batches_stay_and_the_hint_says_how_to_allow_it() -> None:
-    [refusal] = migrate("CM102", HEAD + START + EARLY).refusals
-    assert refusal.hint.endswith("or allow it: --allow clip-once")
-
-
-def test_clips_of_micro_batches_move_to_the_step_if_allowed() -> None:
-    text = allowed(HEAD + START + EARLY)
-    assert """\
-    scaler.scale(loss).backward()
-    if (step + 1) % 4 == 0:
-        pass
-        scaler.unscale_(optimizer)
-        torch.nn.utils.clip_grad_norm_(WEIGHTS, 1.0)
-        scaler.step(optimizer)
-        scaler.update()
-""" in text.replace(WEIGHTS, "WEIGHTS")
-
-
-def test_a_norm_that_is_used_afterwards_is_not_moved() -> None:
-    text = HEAD + START + EARLY.replace("torch.nn.utils.clip", "norm = torch.nn.utils.clip")
-    [refusal] = migrate("CM102", text).refusals
-    assert "--allow" not in refusal.hint
+def test_clips_of_micro_batches_are_named() -> None:
+    early = "torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)"
+    [refusal] = migrate("CM102", HEAD + START + WINDOW.format(early=early, late="pass")).refusals
+    assert "after every backward pass, not once before the step" in refusal.message
+    assert "next to the step" in refusal.hint
 
 
 DELAYED = """\

@@ -11,6 +11,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast_migrate.binding.binder import Bound, bind
 from crosscast_migrate.binding.index import Index, PublicNames
+from crosscast_migrate.binding.make_index import constructor
 from crosscast_reading.sources.subject_builder import subject_of
 
 DOCUMENT: dict[str, Any] = {
@@ -23,8 +24,10 @@ DOCUMENT: dict[str, Any] = {
             "sqrt": 4,
             "log2": 4,
             "again": "lib",
+            "math": 3,
         },
         "lib.layers": {"Dense": 0, "Base": 1, "Free": 2, "log": 3},
+        "lib.math": {"log": 3},
     },
     "objects": [
         {"call": "units activation= * name=", "members": {"call": "x"}, "bases": [1]},
@@ -42,6 +45,7 @@ NAMES: Any = PublicNames(
 )
 FITS = {
     "import": "import lib.layers\nimport lib.layers as l\nfrom lib.layers import Dense as D",
+    "module that a function hides": "from lib.math import log\nimport lib\nlib.math(3)",
     "alias": "import lib\nlib.again.layers.Dense(3)",
     "what is not known": "import lib\nlib.open.anything.at_all(1)\nfrom lib.open import x",
     "what could not be read": "from lib.broken import x\nimport lib.broken.more",
@@ -109,6 +113,7 @@ REFUSED = {
     "import": ("import lib.gone", [(1, "lib 3.1 has no lib.gone")]),
     "import of a module": ("from lib.gone import x, y", [(1, "lib 3.1 has no lib.gone")]),
     "import of a name": ("from lib.layers import Gone", [(1, "lib 3.1 has no lib.layers.Gone")]),
+    "import of a hidden module": ("from lib.math import x", [(1, "lib 3.1 has no lib.math.x")]),
     "name": ("import lib as l\nl.layers.Gone", [(2, "lib 3.1 has no lib.layers.Gone")]),
     "once for a chain": ("import lib\nlib.gone.more.still()", [(2, "lib 3.1 has no lib.gone")]),
     "keyword": (
@@ -211,6 +216,29 @@ def test_what_a_refused_call_takes_is_told() -> None:
     (place,) = bound("from lib.layers import Dense\nDense(act=1)").unbound
     assert place.accepted == "units, activation, name"
     assert place.is_call
+
+
+class Cell:
+    """Refuses keywords but one of a loop over them."""
+
+    def __init__(self, cell: object, size: int = 1, **kwargs: object) -> None:
+        for name in kwargs:
+            if name not in {"seed"}:
+                raise TypeError(name)
+        self.cell = cell
+
+
+class Wide(Cell):
+    """Hands over a cell, and has a choice of words that are no keywords."""
+
+    def __init__(self, units: int, mode: str = "one", **kwargs: object) -> None:
+        if mode not in {"one", "other"}:
+            raise ValueError(mode)
+        super().__init__(units, **kwargs)  # type: ignore[arg-type]
+
+
+def test_the_keywords_of_a_constructor_are_those_that_it_hands_on() -> None:
+    assert constructor(Wide) == "units mode= * seed= size="
 
 
 def test_what_was_bound_is_counted() -> None:

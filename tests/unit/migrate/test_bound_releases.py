@@ -56,6 +56,16 @@ def test_the_index_is_of_the_releases_that_are_pinned(framework: str) -> None:
         assert version.partition("+")[0] == pins[package].partition("+")[0]
 
 
+def test_modules_that_are_replaced_by_objects_are_not_accused() -> None:
+    text = "import torch\nprint(torch.backends.cudnn.version(), torch.backends.cudnn.enabled)\n"
+    more = "torch.ops.ours.sampled(3)\ntorch.classes.ours.Table()\n"
+    assert bind_sources([Source("train.py", text + more)], "torch.amp").places == ()
+    [place] = bind_sources(
+        [Source("train.py", text + "torch.backends.cudnn.gone()\n")], "torch.amp"
+    ).places
+    assert "torch.backends.cudnn.gone" in place.message
+
+
 @pytest.mark.parametrize("framework", APIS)
 def test_programs_that_run_are_not_accused(framework: str) -> None:
     assert len(PROGRAMS[framework]) >= 10

@@ -82,11 +82,6 @@ def migrated(api: str, text: str) -> InPlaceMigration:
         ("torch.amp", APEX, ["update(self.model, x, self.optimizer, scaler=self.scaler)"]),
         (
             "paddle3",
-            "import paddle\nfrom paddle.fluid.dygraph.amp import AmpScaler\n",
-            ["from paddle.amp import GradScaler"],
-        ),
-        (
-            "paddle3",
             f"{FLUID}with fluid.dygraph.guard():\n"
             "    fluid.default_main_program().random_seed = 90\n"
             "    x = fluid.dygraph.to_variable(rows)\n",

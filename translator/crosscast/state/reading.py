@@ -82,7 +82,7 @@ class SavedStates(Protocol):
         """
 
     def meaning_of(self, key: Any) -> str:
-        """Return what a key of the file is taken for."""
+        """Return the kind of part that a key is taken for; empty if it is ignored."""
 
 
 def number(value: Any) -> float | None:

@@ -45,7 +45,7 @@ class AllowedChange:
     """A change of meaning that a person may allow a codemod by its name."""
 
     name: str
-    """In kebab case: `clip-once`."""
+    """In kebab case: `adam-bias-correction`."""
     api: str
     before: str
     """What the old program does."""

@@ -4,7 +4,8 @@
 
 - `releases`: package to version;
 - `modules`: the name of a module to its names, and each of these to the name of another module, the
-  number of an object, or null for something of which no more is known;
+  number of an object, or null for something of which no more is known. A module that an object of
+  the same name hides (`paddle.tensor`) is listed, too: imports reach it;
 - `objects`: classes and functions. `call` is the signature as text, null if it is not known. Of a
   class: `members`, its own public attributes with the signatures of methods; `set`, the attributes
   that its methods set; `bases`, numbers of classes; `open`, whether instances may have others;
@@ -95,12 +96,30 @@ class Index:
         if parts[0] not in self._modules:
             return OPAQUE
         place = Entry("module", parts[0])
-        for part in parts[1:]:
+        for count, part in enumerate(parts[1:], 1):
+            hidden = ".".join(parts[:count])
+            if place.kind == "function" and hidden in self._modules:
+                place = Entry("module", hidden)
             inner = self.attribute(place, part)
             if inner is None:
                 return None
             place = inner
         return place
+
+    def names_in(self, name: str) -> frozenset[str] | None:
+        """Return the public names in a module; None if the name is not one of a module."""
+        place = self.entry(name)
+        path = name if name in self._modules else place.path if place else ""
+        return frozenset(self._modules[path]) if path else None
+
+    def members(self, name: str) -> frozenset[str]:
+        """Return the public attributes of the instances of a class, as far as they are listed."""
+        place = self.entry(name)
+        line = self._line(place.number) if place is not None and place.kind == "class" else ()
+        listed = {
+            name for held in line for name in (*held.get("members", ()), *held.get("set", ()))
+        }
+        return frozenset(name for name in listed if not name.startswith("_"))
 
     def attribute(self, place: Entry, name: str) -> Entry | None:
         """Return an attribute of a module or class; None if it has none of that name."""

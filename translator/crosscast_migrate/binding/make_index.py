@@ -68,6 +68,9 @@ class Index:
             for name, value in self._members(path, module):
                 if not isinstance(value, types.ModuleType):
                     names[name] = self._number(value)
+                    hidden = sys.modules.get(f"{_name_of(module)}.{name}")
+                    if value is not None and hidden and self._is_of_packages(hidden):
+                        waiting.append((f"{path}.{name}", hidden))
                 elif not self._is_of_packages(value):
                     names[name] = None
                 else:
@@ -82,8 +85,9 @@ class Index:
 
     def _members(self, path: str, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
         names: set[str] = set()
-        with contextlib.suppress(BaseException):
-            names |= {name for name in dir(module) if _is_public(name)}
+        for part in (module, type(module), *_replaced_by(module)):
+            with contextlib.suppress(BaseException):
+                names |= {name for name in dir(part) if _is_public(name)}
         places = vars(module).get("__path__", ())
         for place in pkgutil.iter_modules(places if isinstance(places, list) else ()):
             if _is_public(place.name) and not _is_test(place.name):
@@ -149,6 +153,14 @@ class Index:
 
 
 _MISSING = object()
+
+
+def _replaced_by(module: types.ModuleType) -> list[types.ModuleType]:
+    """The modules of the same name that a module holds and stands for: `torch.backends.cudnn`."""
+    with contextlib.suppress(BaseException):
+        held = [each for each in vars(module).values() if isinstance(each, types.ModuleType)]
+        return [each for each in held if _name_of(each) == _name_of(module) != ""]
+    return []
 
 
 def _is_public(name: str) -> bool:

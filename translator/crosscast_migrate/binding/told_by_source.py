@@ -29,7 +29,8 @@ def kept_keywords(function: Any, owner: type | None, name: str) -> set[str] | No
     above = _method_above(owner, function, name)
     if above is None:
         return None
-    for parameter in list(inspect.signature(above).parameters.values())[1:]:
+    parameters = list(inspect.signature(above).parameters.values())[1:]
+    for parameter in parameters:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             more = kept_keywords(above, owner, name)
             if more is None:
@@ -37,8 +38,14 @@ def kept_keywords(function: Any, owner: type | None, name: str) -> set[str] | No
             names |= more
         elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
             names.add(parameter.name)
-    given = {keyword.arg for node in handed for keyword in node.keywords if keyword.arg}
-    return names - given
+    return names - {name for node in handed for name in _handed_names(node, parameters)}
+
+
+def _handed_names(node: ast.Call, parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """Yield the parameters that a call fills itself; with another value they are given twice."""
+    yield from (keyword.arg for keyword in node.keywords if keyword.arg)
+    if not any(isinstance(argument, ast.Starred) for argument in node.args):
+        yield from (parameter.name for parameter in parameters[: len(node.args)])
 
 
 def _method_above(owner: type, function: Any, name: str) -> Any:
@@ -61,6 +68,7 @@ def _tree(function: Any) -> ast.FunctionDef | None:
 
 
 def _taken(tree: ast.AST, kept: str) -> Iterator[str]:
+    each_name = {target for node in ast.walk(tree) for target in _loop_targets(node, kept)}
     for node in ast.walk(tree):
         key: ast.expr | None = None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
@@ -70,10 +78,27 @@ def _taken(tree: ast.AST, kept: str) -> Iterator[str]:
             key = node.slice
         elif isinstance(node, ast.Compare) and _is(node.comparators[0], kept):
             key = node.left
-        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn):
+        elif (
+            isinstance(node, ast.Compare)
+            and isinstance(node.ops[0], ast.NotIn)
+            and _name(node.left) in each_name
+        ):
             yield from _constants(node.comparators[0])  # `name not in {"one", "other"}`
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             yield key.value
+
+
+def _loop_targets(node: ast.AST, kept: str) -> Iterator[str]:
+    """Yield the names that stand for each keyword in a loop over all of them."""
+    if isinstance(node, ast.For | ast.comprehension) and any(
+        _is(part, kept) for part in ast.walk(node.iter)
+    ):
+        target = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+        yield from filter(None, [_name(target)])
+
+
+def _name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _constants(node: ast.expr) -> Iterator[str]:
@@ -119,18 +144,18 @@ def _raises_if_any(node: ast.If, kept: str) -> bool:
 
 def _raises_for_each(node: ast.For, kept: str) -> bool:
     """`for name in kwargs: raise`, or the same after the names that are taken are passed over."""
-    if not any(_is(each, kept) for each in ast.walk(node.iter)):
-        return False
-    target = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
-    name = target.id if isinstance(target, ast.Name) else ""
-    return _raises(node.body) or any(
-        isinstance(part, ast.If)
-        and isinstance(part.test, ast.Compare)
-        and _is(part.test.left, name)
-        and isinstance(part.test.ops[0], ast.NotIn)
-        and isinstance(part.test.comparators[0], ast.Set | ast.Tuple | ast.List | ast.Dict)
-        and _raises(part.body)
-        for part in node.body
+    names = list(_loop_targets(node, kept))
+    return bool(names) and (
+        _raises(node.body)
+        or any(
+            isinstance(part, ast.If)
+            and isinstance(part.test, ast.Compare)
+            and _is(part.test.left, names[0])
+            and isinstance(part.test.ops[0], ast.NotIn)
+            and isinstance(part.test.comparators[0], ast.Set | ast.Tuple | ast.List | ast.Dict)
+            and _raises(part.body)
+            for part in node.body
+        )
     )
 
 

@@ -32,10 +32,7 @@ from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.sources.subject import Subject
 
-_AMP = re.compile(
-    r"paddle\.fluid\.(?:contrib\.mixed_precision\b|incubate\.fleet\b|"
-    r"dygraph\.(?:amp\.)?(?:(?:auto_cast|loss_scaler)\.)?(?:AmpScaler|amp_guard|amp_decorate)\b)"
-)
+_AMP = re.compile(r"paddle\.fluid\.(?:contrib\.mixed_precision\b|incubate\.fleet\b)")
 _GRAPH = (
     "the program builds graphs with names, which Paddle 3 keeps behind FLAGS_enable_pir_api=0; "
     "the flag is set before paddle is imported"

@@ -1,6 +1,6 @@
 """What to write in place of names that Paddle 3 does not have or that came back in it, as data.
 
-Which names are gone is not listed: they are those that `present_names.json` does not have.
+Which names are gone is not listed: they are those that the index of Paddle does not have.
 """
 
 from __future__ import annotations

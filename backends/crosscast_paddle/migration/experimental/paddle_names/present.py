@@ -1,24 +1,10 @@
-"""The public names of the present Paddle, as data.
-
-`present_names.json` lists what the public modules of Paddle 3.3.1 hold; a test compares it with the
-installed Paddle.
-"""
+"""Which names the present Paddle has, by the index of its public names."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from crosscast_migrate.binding.index import Index
 
 _INTERNAL = ("paddle.fluid", "paddle.base", "paddle.libs", "paddle.proto")
-
-
-@cache
-def present_names() -> Mapping[str, frozenset[str]]:
-    """Return module to the public names in it."""
-    text = Path(__file__).with_name("present_names.json").read_text(encoding="utf-8")
-    return {module: frozenset(names.split()) for module, names in json.loads(text).items()}
 
 
 def absent_part(name: str) -> str:
@@ -27,8 +13,9 @@ def absent_part(name: str) -> str:
     parts = name.split(".")
     if ".".join(parts[:2]) in _INTERNAL:
         return ""
+    index = Index.load("crosscast_paddle.names:NAMES")
     for count in range(1, len(parts)):
-        known = present_names().get(".".join(parts[:count]))
+        known = index.names_in(".".join(parts[:count]))
         if known is None or parts[count].startswith("_"):
             return ""
         if parts[count] not in known:

@@ -189,16 +189,6 @@ ROWS = (
         variant=_enable,
     ),
     NameRow(
-        old=("disable_dygraph", "dygraph.disable_dygraph", "disable_imperative"),
-        mode="dynamic",
-        new="paddle.enable_static",
-    ),
-    NameRow(
-        old=("in_dygraph_mode", "dygraph.enabled"),
-        mode="dynamic",
-        new="paddle.in_dynamic_mode",
-    ),
-    NameRow(
         old=("dygraph.to_variable", "imperative.to_variable"),
         mode="dynamic",
         variant=_tensor,
@@ -209,14 +199,6 @@ ROWS = (
         variant=_no_grad,
     ),
     NameRow(
-        old=("dygraph.grad",),
-        mode="dynamic",
-        new="paddle.grad",
-        order="outputs inputs grad_outputs retain_graph create_graph only_inputs allow_unused "
-        "no_grad_vars backward_strategy",
-        dropped={"backward_strategy": ("*",)},
-    ),
-    NameRow(
         old=("dygraph.BackwardStrategy",),
         mode="dynamic",
         refused="Paddle 3 orders sums of gradients itself; remove it, and call backward() without "
@@ -224,28 +206,11 @@ ROWS = (
     ),
     NameRow(old=("save_dygraph", "dygraph.save_dygraph"), mode="dynamic", variant=_saved),
     NameRow(
-        old=("load_dygraph", "dygraph.load_dygraph"),
-        mode="dynamic",
-        helper="load_dygraph_state",
-    ),
-    NameRow(
         old=("default_startup_program", "default_main_program"),
         mode="dynamic",
         new="paddle.seed",
         order="",
         rewrite=_seeded,
-    ),
-    NameRow(
-        old=("contrib.reader.distributed_batch_reader",),
-        mode="dynamic",
-        helper="batches_of_process",
-    ),
-    NameRow(
-        old=("dygraph.prepare_context",),
-        mode="dynamic",
-        new="paddle.distributed.init_parallel_env",
-        order="strategy",
-        dropped={"strategy": ("None",)},
     ),
     NameRow(
         old=("dygraph.DataParallel",),
@@ -255,32 +220,6 @@ ROWS = (
         dropped={"strategy": ("*",)},
         note="paddle.DataParallel averages the gradients in backward(); scale_loss() and "
         "apply_collective_grads() do nothing any more",
-    ),
-    NameRow(
-        old=("dygraph.ParallelEnv", "dygraph.Env"),
-        mode="dynamic",
-        new="paddle.distributed.ParallelEnv",
-    ),
-    NameRow(
-        old=("dygraph.declarative", "dygraph.dygraph_to_static_func"),
-        mode="dynamic",
-        new="paddle.jit.to_static",
-    ),
-    NameRow(
-        old=("dygraph.save", "dygraph.jit.save"),
-        mode="dynamic",
-        new="paddle.jit.save",
-        order="layer model_path input_spec configs",
-        renamed={"model_path": "path"},
-        dropped={"configs": ("None",)},
-    ),
-    NameRow(
-        old=("dygraph.load", "dygraph.jit.load"),
-        mode="dynamic",
-        new="paddle.jit.load",
-        order="model_path configs",
-        renamed={"model_path": "path"},
-        dropped={"configs": ("None",)},
     ),
     NameRow(
         old=("dygraph.TracedLayer",),
@@ -298,40 +237,4 @@ ROWS = (
         helper="GeneratorLoader",
         note="the loader reads in this process, without a queue",
     ),
-    NameRow(
-        old=("io.DataLoader.from_generator", "paddle.io.DataLoader.from_generator"),
-        mode="static",
-        new="paddle.base.reader.DataLoader.from_generator",
-    ),
-    NameRow(old=("io.DataLoader",), mode="dynamic", new="paddle.io.DataLoader"),
-    NameRow(old=("io.Dataset",), mode="dynamic", new="paddle.io.Dataset"),
-    NameRow(
-        old=("io.BatchSampler",),
-        mode="dynamic",
-        new="paddle.io.BatchSampler",
-        order="dataset indices shuffle batch_size drop_last",
-        new_order="dataset sampler shuffle batch_size drop_last",
-        dropped={"indices": ("None",)},
-    ),
-    *(
-        NameRow(old=(name,), mode="dynamic", new=f"paddle.{name}")
-        for name in ("CPUPlace", "CUDAPlace", "CUDAPinnedPlace", "ParamAttr")
-    ),
-    NameRow(
-        old=("is_compiled_with_cuda", "core.is_compiled_with_cuda"),
-        mode="dynamic",
-        new="paddle.is_compiled_with_cuda",
-    ),
-    *(
-        NameRow(old=(name,), mode="dynamic", new=f"paddle.static.{name}")
-        for name in (
-            *("Program", "program_guard", "Executor", "global_scope", "scope_guard", "name_scope"),
-            *("CompiledProgram", "BuildStrategy", "Variable"),
-        )
-    ),
-    NameRow(old=("core.VarBase",), mode="dynamic", new="paddle.Tensor"),
-    NameRow(old=("set_flags",), mode="dynamic", new="paddle.set_flags"),
-    NameRow(old=("get_flags",), mode="dynamic", new="paddle.get_flags"),
-    NameRow(old=("cuda_places",), mode="dynamic", new="paddle.static.cuda_places"),
-    NameRow(old=("unique_name",), mode="dynamic", new="paddle.utils.unique_name"),
 )

@@ -171,7 +171,6 @@ ROWS = (
         rewrite=both(layer_with_activation(_TRANSPOSED), one_group(_TRANSPOSED)),
     ),
     NameRow(old=("dygraph.Pool2D",), mode="dynamic", variant=_pool_row),
-    NameRow(old=("dygraph.BatchNorm",), mode="dynamic", new="paddle.nn.BatchNorm"),
     NameRow(
         old=("dygraph.Embedding",),
         mode="dynamic",
@@ -208,15 +207,6 @@ ROWS = (
         rewrite=layer_with_activation(_GROUP_NORM),
     ),
     NameRow(
-        old=("dygraph.InstanceNorm",),
-        mode="dynamic",
-        new="paddle.nn.InstanceNorm2D",
-        order="num_channels epsilon param_attr bias_attr dtype",
-        new_order="num_channels epsilon",
-        renamed={"num_channels": "num_features", **_ATTRS},
-        dropped={"dtype": _FLOAT32},
-    ),
-    NameRow(
         old=("dygraph.Dropout",),
         mode="dynamic",
         new="paddle.nn.Dropout",
@@ -248,21 +238,6 @@ ROWS = (
         mode="dynamic",
         refused="Paddle 3 has no such layer; write it with paddle.nn.GRUCell, whose weights are "
         "stored and gated differently",
-    ),
-    *(
-        NameRow(old=(f"dygraph.{name}",), mode="dynamic", new=f"paddle.nn.{name}")
-        for name in ("Layer", "Sequential", "LayerList", "ParameterList")
-    ),
-    *(
-        NameRow(old=(f"dygraph.{name}",), mode="dynamic", new=f"paddle.nn.{name}")
-        for name in ("BCELoss", "L1Loss", "MSELoss")
-    ),
-    NameRow(
-        old=("dygraph.NLLLoss",),
-        mode="dynamic",
-        new="paddle.nn.NLLLoss",
-        order="weight reduction ignore_index",
-        new_order="weight ignore_index reduction",
     ),
     *(
         NameRow(

@@ -3,59 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from crosscast_paddle.migration.experimental.paddle_fluid import CannotError
 from crosscast_paddle.migration.experimental.paddle_names.call_forms import given, is_constant
 from crosscast_paddle.migration.experimental.paddle_names.row import NameRow, Variant
-from crosscast_paddle.migration.experimental.paddle_names.rows_train import EPSILON
+from crosscast_paddle.migration.experimental.paddle_names.rows_static import EPSILON
 from crosscast_paddle.migration.experimental.paddle_names.schedule_steps import stepped_schedule
+from crosscast_reading.edits.edit import Edit
 from crosscast_reading.pysource.programs.module import Module
 
-_NEW = {"parameter_list": "parameters", "regularization": "weight_decay"}
-_OPTIMIZERS = (
-    (
-        "Adam",
-        "learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip name lazy_mode",
-        "learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip lazy_mode",
-    ),
-    ("SGD", "learning_rate parameter_list regularization grad_clip name", ""),
-    (
-        "Momentum",
-        "learning_rate momentum parameter_list use_nesterov regularization grad_clip name",
-        "",
-    ),
-    (
-        "Adagrad",
-        "learning_rate epsilon parameter_list regularization grad_clip name "
-        "initial_accumulator_value",
-        "",
-    ),
-    (
-        "Adamax",
-        "learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip name",
-        "",
-    ),
-    (
-        "RMSProp",
-        "learning_rate rho epsilon momentum centered parameter_list regularization grad_clip name",
-        "",
-    ),
+_SCALER = (
+    "enable init_loss_scaling incr_ratio decr_ratio incr_every_n_steps decr_every_n_nan_or_inf "
+    "use_dynamic_loss_scaling"
 )
+_GUARD = "enable custom_white_list custom_black_list level dtype"
 _FANS = "uniform fan_in fan_out seed"
 _SEED = {"seed": ("0",)}
-_DECAY = "learning_rate decay_steps decay_rate staircase begin step dtype"
 _COUNTED = {"begin": ("0",), "step": ("1",), "dtype": ("'float32'", '"float32"')}
 _FROM_ONE = {**_COUNTED, "begin": ("1",)}
-
-
-def _initializer(old: str, new: str, order: str, **fields: object) -> NameRow:
-    return NameRow(
-        old=(f"initializer.{old}",),
-        mode="dynamic",
-        new=f"paddle.nn.initializer.{new}",
-        order=order,
-        **fields,  # type: ignore[arg-type]
-    )
 
 
 def _by_shape(name: str) -> Variant:
@@ -76,18 +42,85 @@ def _by_shape(name: str) -> Variant:
     return choose
 
 
-ROWS = (
-    *(
-        NameRow(
-            old=(f"optimizer.{name}",),
-            mode="dynamic",
-            new=f"paddle.optimizer.{name}",
-            order=order,
-            new_order=new_order,
-            renamed=_NEW,
-            note=EPSILON if name == "Adam" else "",
+_AUTOCASTS = re.compile(
+    r"paddle\.amp\.(auto_cast|amp_guard|autocast)|paddle\.fluid\.dygraph\.(amp\.)?(auto_cast\.)?amp_guard"
+)
+
+
+def _entered(module: Module, call: ast.Call) -> list[Edit]:
+    """Refuse a scaler that turns itself off, because nothing is computed in half precision.
+
+    Raises:
+        CannotError: no region of mixed precision is entered in the program.
+    """
+    dynamic = given(call, _SCALER, "use_dynamic_loss_scaling")
+    enters = (
+        _AUTOCASTS.fullmatch(name)
+        for other in module.program.modules
+        for each in other.calls
+        for name in each.names
+    )
+    if not is_constant(dynamic, False) and not any(enters):
+        raise CannotError(
+            call,
+            "auto_cast is never entered here, and GradScaler of Paddle 3 turns itself off when "
+            "scale() is called outside of it; enter paddle.amp.auto_cast around the forward pass",
         )
-        for name, order, new_order in _OPTIMIZERS
+    return []
+
+
+def _first_level(module: Module, call: ast.Call) -> list[Edit]:
+    """Refuse levels other than O1.
+
+    Raises:
+        CannotError: it is another level, or not a literal.
+    """
+    level = given(call, _GUARD, "level")
+    if level is None or is_constant(level, "O1"):
+        return []
+    raise CannotError(
+        level,
+        "levels other than O1 compute differently since Paddle 2.5; write paddle.amp.auto_cast, "
+        "and compare the types that it computes in",
+    )
+
+
+def _amp(places: tuple[str, ...], name: str) -> tuple[str, ...]:
+    return tuple(f"dygraph.{place}{name}" for place in ("", "amp.", *places))
+
+
+ROWS = (
+    NameRow(
+        old=_amp(("amp.loss_scaler.",), "AmpScaler"),
+        new="paddle.amp.GradScaler",
+        order=_SCALER,
+        written={"init_loss_scaling": "2.0**15", "incr_every_n_steps": "1000"},
+        rewrite=_entered,
+        note="AmpScaler is GradScaler, whose other defaults are written out",
+    ),
+    NameRow(
+        old=_amp(("amp.auto_cast.",), "amp_guard"),
+        new="paddle.amp.auto_cast",
+        order=_GUARD,
+        rewrite=_first_level,
+        note="the lists of the installed Paddle determine the operations in half; they are longer "
+        "than in paddle.fluid, whose operation names are still accepted in custom lists",
+    ),
+    NameRow(
+        old=_amp((), "amp_decorate"),
+        refused="at level O2, newer releases select half-precision weights differently; write "
+        "paddle.amp.decorate, and compare the types of the weights",
+    ),
+    NameRow(
+        old=("optimizer.Adam",),
+        mode="dynamic",
+        new="paddle.optimizer.Adam",
+        order="learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip name "
+        "lazy_mode",
+        new_order="learning_rate beta1 beta2 epsilon parameter_list regularization grad_clip "
+        "lazy_mode",
+        renamed={"parameter_list": "parameters", "regularization": "weight_decay"},
+        note=EPSILON,
     ),
     NameRow(
         old=("optimizer.Lamb",),
@@ -100,67 +133,6 @@ ROWS = (
         refused="fluid ignored its learning rate; write paddle.optimizer.Adadelta("
         "learning_rate=1.0, parameters=...) to keep the steps",
     ),
-    NameRow(
-        old=("regularizer.L2Decay",),
-        mode="dynamic",
-        new="paddle.regularizer.L2Decay",
-        order="regularization_coeff",
-        renamed={"regularization_coeff": "coeff"},
-    ),
-    NameRow(
-        old=("regularizer.L1Decay",),
-        mode="dynamic",
-        new="paddle.regularizer.L1Decay",
-        order="regularization_coeff",
-        renamed={"regularization_coeff": "coeff"},
-    ),
-    NameRow(
-        old=(
-            "clip.GradientClipByGlobalNorm",
-            "dygraph_grad_clip.GradClipByGlobalNorm",
-        ),
-        mode="dynamic",
-        new="paddle.nn.ClipGradByGlobalNorm",
-        order="clip_norm group_name need_clip",
-        dropped={"need_clip": ("None",)},
-    ),
-    NameRow(
-        old=("clip.GradientClipByNorm", "dygraph_grad_clip.GradClipByNorm"),
-        mode="dynamic",
-        new="paddle.nn.ClipGradByNorm",
-        order="clip_norm need_clip",
-        dropped={"need_clip": ("None",)},
-    ),
-    NameRow(
-        old=("clip.GradientClipByValue",),
-        mode="dynamic",
-        new="paddle.nn.ClipGradByValue",
-        order="max min need_clip",
-        dropped={"need_clip": ("None",)},
-    ),
-    _initializer("Constant", "Constant", "value force_cpu", dropped={"force_cpu": ("*",)}),
-    _initializer(
-        "Uniform",
-        "Uniform",
-        "low high seed diag_num diag_step diag_val",
-        dropped=_SEED | {"diag_num": ("0",), "diag_step": ("0",), "diag_val": ("1.0",)},
-    ),
-    _initializer(
-        "Normal",
-        "Normal",
-        "loc scale seed",
-        renamed={"loc": "mean", "scale": "std"},
-        dropped=_SEED,
-    ),
-    _initializer(
-        "TruncatedNormal",
-        "TruncatedNormal",
-        "loc scale seed",
-        renamed={"loc": "mean", "scale": "std"},
-        dropped=_SEED,
-    ),
-    _initializer("NumpyArray", "Assign", "value"),
-    _initializer("Bilinear", "Bilinear", ""),
     NameRow(
         old=("initializer.Xavier",),
         mode="dynamic",

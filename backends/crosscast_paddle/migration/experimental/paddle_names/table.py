@@ -1,4 +1,4 @@
-"""The table: the rows of all modules `rows_*`."""
+"""The table: the rows of `rows.txt` and of all modules `rows_*`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from types import ModuleType
 from crosscast_paddle.migration.experimental import paddle_names as package
 from crosscast_paddle.migration.experimental.paddle_names.names import by_name
 from crosscast_paddle.migration.experimental.paddle_names.row import Mode, NameRow
+from crosscast_paddle.migration.experimental.paddle_names.row_table import written_rows
 
 
 @cache
 def all_rows() -> tuple[NameRow, ...]:
-    """Return the rows of every module `rows_*` of the package."""
-    return tuple(row for module in _modules() for row in module.ROWS)
+    """Return the rows of the file and of every module `rows_*` of the package."""
+    return (*written_rows(), *(row for module in _modules() for row in module.ROWS))
 
 
 @cache

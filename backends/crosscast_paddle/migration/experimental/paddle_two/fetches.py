@@ -82,21 +82,6 @@ def fetch_list(call: ast.Call, module: Module) -> ast.expr | None:
     return found[0].assigned if len(found) == 1 else None
 
 
-def only_fetches(name: str, module: Module) -> bool:
-    """Whether a name is nowhere used but as an argument of `executor.run`."""
-    return all(_is_passed(node, module) for node in module.every(ast.Name) if node.id == name)
-
-
-def _is_passed(node: ast.Name, module: Module) -> bool:
-    """Whether a name is assigned, or what `run` is given."""
-    call = module.parent(node)
-    if isinstance(call, ast.keyword):
-        call = module.parent(call)
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return isinstance(node.ctx, ast.Store)
-    return call.func.attr == "run"
-
-
 def _is_minimized(variable: ast.expr, module: Module) -> bool:
     """Whether an optimizer minimizes exactly this variable, which must have one element."""
     if not isinstance(variable, ast.Name):

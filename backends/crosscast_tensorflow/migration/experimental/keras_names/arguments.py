@@ -15,8 +15,8 @@ from crosscast_tensorflow.migration.experimental.edits import (
     renamed,
     with_attribute,
 )
+from crosscast_tensorflow.migration.experimental.keras_names import present
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
-from crosscast_tensorflow.migration.experimental.keras_names.present import present
 from crosscast_tensorflow.migration.experimental.keras_names.receivers import (
     is_model,
     is_optimizer,
@@ -95,11 +95,11 @@ def _fits(row: Argument, call: Call, program: Program) -> bool:
 def _unknown(call: Call, program: Program) -> list[str]:
     """Return the arguments that a function of Keras 3, or a method of a model, does not take."""
     names = {canonical(name) for name in call.names}
-    known = present().arguments.get(names.pop()) if len(names) == 1 else None
+    known = present.arguments(names.pop()) if len(names) == 1 else None
     others = any(canonical(name).startswith("tensorflow.") for name in call.names)
-    if known is None and call.method in present().methods and call.receiver and not others:
-        ours = program.function(call) is None and is_model(call.receiver, call.module, program)
-        known = present().methods[call.method] if ours else None
+    if known is None and call.receiver and not others and program.function(call) is None:
+        taken = present.of_method(call.method)
+        known = taken if taken and is_model(call.receiver, call.module, program) else None
     if known is None:
         return []
     return [k.arg for k in call.node.keywords if k.arg and k.arg not in known]

@@ -11,8 +11,8 @@ from crosscast_tensorflow.migration.experimental.keras.program import (
     imported_as,
     own_choice,
 )
+from crosscast_tensorflow.migration.experimental.keras_names import present
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
-from crosscast_tensorflow.migration.experimental.keras_names.present import present
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
@@ -31,7 +31,7 @@ def backend(module: Module, out: Outcomes) -> None:
         if source is None or module.is_dead(node) or own_choice(module, node, "keras"):
             continue
         home, (name, *_) = source[0], (*source[1], "")
-        if home == _PLACE and name in present().of_tensorflow[_PLACE]:
+        if home == _PLACE and name in present.of_tensorflow(_PLACE):
             old.add(chain_of(node)[0])
     for statement in module.nodes:
         if isinstance(statement, ast.Import | ast.ImportFrom):

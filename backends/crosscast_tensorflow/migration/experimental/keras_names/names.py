@@ -13,8 +13,8 @@ from crosscast_tensorflow.migration.experimental.keras.program import (
     imported_as,
     own_choice,
 )
+from crosscast_tensorflow.migration.experimental.keras_names import present
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
-from crosscast_tensorflow.migration.experimental.keras_names.present import present
 from crosscast_tensorflow.migration.experimental.keras_names.table import GONE, MOVED, PACKAGES
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ def moved_name(name: str) -> str:
     if row is not None or short.count(".") < 3:
         return row.new if row is not None else ""
     home, sub, last = ".".join(short.split(".")[:2]), short.split(".")[2], short.rpartition(".")[2]
-    there = present().public.get(home, frozenset())
+    there = present.public(home) or frozenset()
     if sub in there or last not in there or home == "keras.backend" or short in _GONE:
         return ""
-    absent = library == "keras" and last in present().of_tensorflow[home]
+    absent = library == "keras" and last in present.of_tensorflow(home)
     return "" if absent else f"{home}.{last}"
 
 

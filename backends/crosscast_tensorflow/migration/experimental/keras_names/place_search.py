@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast_reading.pysource.names.lookup import bindings_of
 from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_tensorflow.migration.experimental.keras.program import own_choice
+from crosscast_tensorflow.migration.experimental.keras_names import present
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
 from crosscast_tensorflow.migration.experimental.keras_names.places import (
     ALSO_GONE,
@@ -21,7 +22,6 @@ from crosscast_tensorflow.migration.experimental.keras_names.places import (
     TEXTS,
     CallPlace,
 )
-from crosscast_tensorflow.migration.experimental.keras_names.present import present
 from crosscast_tensorflow.migration.experimental.keras_names.receivers import (
     is_layer,
     is_model,
@@ -118,7 +118,7 @@ def _is_frozen(node: ast.Attribute, module: Module) -> bool:
 
 
 def _gone(kind: str) -> frozenset[str]:
-    return present().gone[kind] | ALSO_GONE.get(kind, _EMPTY)
+    return present.gone(kind) | ALSO_GONE.get(kind, _EMPTY)
 
 
 def _gone_member(node: ast.Attribute, module: Module, program: Program, out: Outcomes) -> None:

@@ -296,7 +296,7 @@ ALSO_GONE: Mapping[str, frozenset[str]] = {
          "uses_learning_phase")
     ),
     "layer": frozenset(("get_updates_for", "get_losses_for")),
-    "optimizer": frozenset(("_decayed_lr", "_set_hyper", "_get_hyper")),
+    "optimizer": frozenset(("decay", "_decayed_lr", "_set_hyper", "_get_hyper")),
 }  # fmt: skip
 """Members that went before tf_keras, or that mean something else in Keras 3."""
 PRIVATE: Mapping[str, str] = {

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.edits.node_edits import replace_node
 from crosscast_tensorflow.migration.experimental.keras.program import own_choice
+from crosscast_tensorflow.migration.experimental.keras_names import present
 from crosscast_tensorflow.migration.experimental.keras_names.names import moved_name
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
-from crosscast_tensorflow.migration.experimental.keras_names.present import present
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
@@ -54,7 +54,7 @@ def _import(alias: ast.alias, source: str) -> str:
     short = f"keras{name.removeprefix(_OLD)}"
     short = moved_name(f"tensorflow.{short}") or short
     home, _, last = short.rpartition(".")
-    if not local or last not in present().public.get(home, ()):
+    if not local or last not in (present.public(home) or ()):
         return ""
     return f"from tensorflow.{home} import {last}" + (f" as {local}" if local != last else "")
 

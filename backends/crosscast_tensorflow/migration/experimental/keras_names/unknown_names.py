@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.readers.python.library_calls import canonical
 from crosscast_tensorflow.migration.experimental.keras.program import imported_as, own_choice
+from crosscast_tensorflow.migration.experimental.keras_names import present
 from crosscast_tensorflow.migration.experimental.keras_names.outcomes import Outcomes
-from crosscast_tensorflow.migration.experimental.keras_names.present import present
 from crosscast_tensorflow.migration.experimental.keras_names.table import GONE, MOVED, PACKAGES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def unknown_names(module: Module, out: Outcomes) -> None:
                 seen.add(lost)
                 home, _, part = lost.rpartition(".")
                 hint = _GONE.get(lost) or _HINTS.get(lost.split(".")[1], _HINT)
-                hint = _ELSEWHERE if part in present().public.get(home, ()) else hint
+                hint = _ELSEWHERE if part in (present.public(home) or ()) else hint
                 out.refuse(module, place, f"{lost} is not in Keras 3", hint)
 
 
@@ -73,10 +73,10 @@ def _lost(name: str, *, whole: bool) -> str:
         return ""
     home = parts[0]
     for part in parts[1:]:
-        known = present().public.get(home)
+        known = present.public(home)
         if known is None or part.startswith("_"):
             return ""
-        absent = name.startswith("keras.") and part in present().of_tensorflow.get(home, ())
+        absent = name.startswith("keras.") and part in present.of_tensorflow(home)
         if part not in known or absent:
             return f"{home}.{part}"
         home = f"{home}.{part}"

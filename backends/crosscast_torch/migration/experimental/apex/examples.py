@@ -134,30 +134,12 @@ _BRANCHES = _PLAIN.replace(
     'model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
     """\
 if teacher is None:
-    model, optimizer = amp.initialize(model, optimizer, opt_level="O1", max_loss_scale=2.0**20)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
 else:
-    [model, teacher], optimizer = amp.initialize(
-        [model, teacher], optimizer, opt_level="O1", max_loss_scale=2.0**20
-    )
+    [model, teacher], optimizer = amp.initialize([model, teacher], optimizer, opt_level="O1")
 """,
 )
-_BRANCHES_NEW = _PLAIN_NEW.replace(
-    'scaler = torch.amp.GradScaler("cuda")\n',
-    """\
-if teacher is None:
-    scaler = torch.amp.GradScaler("cuda")
-else:
-    scaler = torch.amp.GradScaler("cuda")
-""",
-).replace(
-    "    scaler.update()\n",
-    """\
-    scaler.update()
-    if scaler.get_scale() > 1048576.0:
-        scaler.update(1048576.0)
-""",
-)
-_LEVELS = _BRANCHES.replace('"O1"', '"O2"', 1)
+_LIMITED = _PLAIN.replace('"O1"', '"O1", max_loss_scale=2.0**20')
 _PURE = _PLAIN.replace('"O1"', '"O3"')
 _OTHER = """\
 from apex_of_ours import amp
@@ -170,8 +152,8 @@ optimizer.step()
 AMP = (
     Example(before=_PLAIN, after=_PLAIN_NEW),
     Example(before=_FLAG, after=_FLAG_NEW),
-    Example(before=_BRANCHES, after=_BRANCHES_NEW),
-    Example(before=_LEVELS, after=_LEVELS, refused="other arguments in another branch"),
+    Example(before=_BRANCHES, after=_BRANCHES, refused="called in several places"),
+    Example(before=_LIMITED, after=_LIMITED, refused="no upper limit"),
     Example(before=_PLAIN_NEW, after=_PLAIN_NEW),
     Example(before=_OTHER, after=_OTHER),
     Example(before=_TYPO, after=_TYPO, refused="apex.amp has no scaled_loss"),

@@ -40,87 +40,7 @@ for inputs, targets in loader:
     scaler.step(optimizer)
     scaler.update()
 """
-_FLAGS = """\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--fp16", action="store_true")
-parser.add_argument("--loss_scale", type=float, default=0)
-args = parser.parse_args()
-
-model = torch.nn.Linear(4, 2).cuda()
-if args.fp16:
-    model.half()
-if args.fp16:
-    try:
-        from apex.optimizers import FP16_Optimizer
-        from apex.optimizers import FusedAdam
-    except ImportError:
-        raise ImportError("Please install apex")
-    optimizer = FusedAdam(model.parameters(), bias_correction=False, max_grad_norm=1.0)
-    if args.loss_scale == 0:
-        optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
-    else:
-        optimizer = FP16_Optimizer(optimizer, static_loss_scale=args.loss_scale)
-else:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-for inputs, targets in loader:
-    outputs = model(inputs)
-    loss = torch.nn.functional.cross_entropy(outputs, targets)
-    if args.fp16:
-        optimizer.backward(loss)
-    else:
-        loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-"""
-_FLAGS_NEW = """\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--fp16", action="store_true")
-parser.add_argument("--loss_scale", type=float, default=0)
-args = parser.parse_args()
-
-model = torch.nn.Linear(4, 2).cuda()
-if args.fp16:
-    try:
-        from apex.optimizers import FusedAdam
-    except ImportError:
-        raise ImportError("Please install apex")
-    optimizer = FusedAdam(model.parameters(), bias_correction=False)
-    if args.loss_scale == 0:
-        scaler = torch.amp.GradScaler("cuda", growth_interval=1000)
-    else:
-        scaler = torch.amp.GradScaler(
-            "cuda",
-            init_scale=float(args.loss_scale),
-            growth_interval=2**31 - 1,
-        )
-else:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-for inputs, targets in loader:
-    with torch.amp.autocast("cuda", dtype=torch.float16, enabled=args.fp16):
-        outputs = model(inputs)
-        loss = torch.nn.functional.cross_entropy(outputs, targets)
-    if args.fp16:
-        scaler.scale(loss).backward()
-    else:
-        loss.backward()
-    if args.fp16:
-        scaler.unscale_(optimizer)
-        for group in optimizer.param_groups:
-            torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
-        scaler.step(optimizer)
-        scaler.update()
-    else:
-        optimizer.step()
-    optimizer.zero_grad()
-"""
+_VARIANT = _PLAIN.replace("apex.fp16_utils", "apex.optimizers")
 _CHOSEN = _PLAIN.replace(
     "static_loss_scale=128.0",
     "static_loss_scale=args.scale, dynamic_loss_scale=args.dynamic, "
@@ -141,7 +61,7 @@ _FLOAT = _PLAIN.replace(".half()", "")
 _OWN = _PLAIN.replace("apex.fp16_utils", "fp16")
 WRAPPED = (
     Example(before=_PLAIN, after=_PLAIN_NEW),
-    Example(before=_FLAGS, after=_FLAGS_NEW),
+    Example(before=_VARIANT, after=_VARIANT, refused="the variant for the old FusedAdam"),
     Example(before=_CHOSEN, after=_CHOSEN_NEW),
     Example(before=_OVERFLOW, after=_OVERFLOW, refused="optimizer.overflow is a part of"),
     Example(before=_FLOAT, after=_FLOAT, refused="no model is made half in these files"),

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from crosscast_reading.edits.layout import Draft, indent_of, is_alone
 from crosscast_torch.migration.experimental.apex.uses import Stops
 
 if TYPE_CHECKING:
-    from crosscast.messages.source import Source
     from crosscast_reading.pysource.programs.module import Module
 
 
@@ -53,50 +49,38 @@ def remove_imports(draft: Draft, consumed: set[int], stops: Stops) -> None:
         remove_aliases(draft, statement, taken, stops)
 
 
-def unused(module: Module, beside: Sequence[Source]) -> list[ast.Import | ast.ImportFrom]:
-    """Return unused imports of apex; without apex they would fail.
+def unused(module: Module) -> list[ast.Import | ast.ImportFrom]:
+    """Return unused imports of apex, which fail without it.
 
     Imports under a condition, in a `try` that does more than to stop, and names imported by other
     modules are excluded.
-
-    Args:
-        module: the module.
-        beside: all sources, also those that are not read together with the module.
     """
     named = {node.id for node in module.every(ast.Name)}
     if "__all__" in named or module.source.name.endswith("__init__.py"):
         return []
-    idle = [
+    return [
         statement
         for statement in module.nodes
         if isinstance(statement, ast.Import | ast.ImportFrom)
-        and is_alone(module, statement)
         and _is_plain(module, statement)
-        and (_is_idle_star if _has_star(statement) else _is_idle)(module, statement, named)
-        and not any(_may_take(source, module, statement) for source in beside)
-    ]
-    # The others of a `try` may be migrated at the same time: it must not become empty.
-    return [
-        statement
-        for statement in idle
-        if not isinstance(around := module.parent(statement), ast.Try)
-        or all(other in idle for other in around.body)
+        and _is_idle(module, statement, named)
     ]
 
 
-def _may_take(source: Source, module: Module, statement: ast.Import | ast.ImportFrom) -> bool:
-    """Whether a source may take a name of an import from a module, by its words."""
-    stem = PurePath(module.source.name).stem
-    if source.name == module.source.name or f"{stem} import" not in source.text:
-        return False
-    for found in re.finditer(rf"from[ \t]+[.\w]*\b{stem} import (\([^)]*\)|[^\n]*)", source.text):
-        for alias in statement.names:
-            name = alias.asname or alias.name
-            rest = source.text[: found.start()] + source.text[found.end() :]
-            used = re.search(rf"(?<![.\w]){re.escape(name)}\b", rest)
-            if name in re.findall(r"\w+", found[1]) or ("*" in found[1] and used):
-                return True
-    return False
+def value_of_amp(module: Module) -> ast.AST | None:
+    """Return the first use of apex.amp where a module certainly imports it."""
+    for statement in module.nodes:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        for alias in statement.names if _is_plain(module, statement) else ():
+            local = alias.asname or alias.name.partition(".")[0]
+            whole = isinstance(statement, ast.Import) and not alias.asname
+            for node in module.every(ast.Name) if _is_amp(statement, alias) else ():
+                used = module.parent(node) if whole else node
+                is_amp = not whole or (isinstance(used, ast.Attribute) and used.attr == "amp")
+                if node.id == local and isinstance(node.ctx, ast.Load) and is_amp:
+                    return used
+    return None
 
 
 def _is_plain(module: Module, statement: ast.stmt) -> bool:
@@ -116,11 +100,9 @@ def _is_plain(module: Module, statement: ast.stmt) -> bool:
     )
 
 
-def _has_star(statement: ast.Import | ast.ImportFrom) -> bool:
-    return any(alias.name == "*" for alias in statement.names)
-
-
 def _is_idle(module: Module, statement: ast.Import | ast.ImportFrom, named: set[str]) -> bool:
+    if isinstance(statement, ast.ImportFrom) and any(a.name == "*" for a in statement.names):
+        return statement.module == "apex.fp16_utils" and not named & FP16_UTILS
     return (
         all(
             _is_of_apex(statement, alias) and (alias.asname or alias.name) not in named
@@ -128,25 +110,6 @@ def _is_idle(module: Module, statement: ast.Import | ast.ImportFrom, named: set[
         )
         and not ("apex" in named and isinstance(statement, ast.Import))
         and not is_reexported(module, statement)
-    )
-
-
-def _is_idle_star(module: Module, statement: ast.Import | ast.ImportFrom, named: set[str]) -> bool:
-    """Whether nothing in a module uses a name of `from apex.fp16_utils import *`."""
-    if not isinstance(statement, ast.ImportFrom) or statement.module != "apex.fp16_utils":
-        return False
-    return not named & FP16_UTILS and not _is_imported(module)
-
-
-def _is_imported(module: Module) -> bool:
-    """Whether another module of the program imports names of fp16_utils from a module."""
-    return any(
-        alias.name == "*" or alias.name in FP16_UTILS
-        for importer in module.program.modules
-        if importer is not module
-        for other in importer.every(ast.ImportFrom)
-        if module.program.find_module(other.module or "", importer) is module
-        for alias in other.names
     )
 
 
@@ -230,8 +193,18 @@ def _remove_tests(
                 module,
                 node,
                 f"`{module.text(used) if used else local}` is used here as a value",
-                "migrate this use to torch.amp by hand",
+                value_hint(module, used),
             )
+
+
+def value_hint(module: Module, used: ast.AST | None) -> str:
+    """Return what to write in place of a use of apex.amp as a value."""
+    above = module.parent(used) if used is not None else None
+    if isinstance(above, ast.Attribute) and above.attr == "_amp_state":
+        return "read get_scale() of the GradScaler, which the loop then has, in its place"
+    if isinstance(above, ast.keyword | ast.Call):
+        return "pass the GradScaler, which the loop then has, in its place"
+    return "migrate this use to torch.amp by hand"
 
 
 def _fallback(module: Module, node: ast.Name) -> ast.stmt | None:
@@ -319,6 +292,8 @@ def remove_aliases(
         return
     flags = [module.text(other) for other in (*others, *around.orelse)]
     if flags:
+        for part in around.body:
+            draft.gone.pop(part, None)  # it goes with the whole
         draft.replace(around, f"\n{indent_of(module, around)}".join(flags))
     else:
         draft.remove(around)

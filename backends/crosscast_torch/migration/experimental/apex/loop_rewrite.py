@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from crosscast_migrate.conditions import as_bool
 from crosscast_reading.edits.layout import Draft, indent_of, unit_of
 from crosscast_reading.pysource.syntax.nodes import walk
-from crosscast_torch.migration.experimental.apex.amp_values import AmpValue
 from crosscast_torch.migration.experimental.apex.forward import Region
 from crosscast_torch.migration.experimental.apex.imports import remove_imports
-from crosscast_torch.migration.experimental.apex.recorded_imports import move_recorded, records_in
 from crosscast_torch.migration.experimental.apex.scaled_steps import Step, branch_of
 from crosscast_torch.migration.experimental.apex.scaler_creation import Start
 from crosscast_torch.migration.experimental.apex.scaler_paths import ScalerPaths
@@ -46,23 +44,13 @@ class Loop:
     steps: Sequence[Step]
     paths: ScalerPaths
     stops: Stops
-    values: Sequence[AmpValue] = ()
-    whole: bool = True
-    """Whether nothing else uses apex.amp, so that its imports go."""
-    allowed: frozenset[str] = frozenset()
-    """Changes of meaning that may be made."""
     drafts: dict[Module, Draft] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    """About what moves beside the loop."""
 
     @property
     def states(self) -> list[tuple[Module, ast.AST]]:
-        """The nodes that read, save or load the state of the scaler."""
+        """The calls that save or load the state of the scaler."""
         calls = [*self.uses.of("state_dict"), *self.uses.of("load_state_dict")]
-        return [
-            *((call.module, call.node) for call in calls),
-            *((value.module, value.node) for value in self.values if value.kind != "is there"),
-        ]
+        return [(call.module, call.node) for call in calls]
 
     def draft(self, module: Module) -> Draft:
         """Return the draft of a module."""
@@ -76,31 +64,16 @@ class Loop:
 def write(loop: Loop) -> dict[Module, Draft]:
     """Return the drafts of all modules of a loop with apex.amp."""
     write_loop(loop)
-    for word in ("master_params", "state_dict", "load_state_dict", "disable_casts"):
+    for word in ("master_params", "state_dict", "load_state_dict"):
         for call in loop.uses.of(word):
             _call(loop, call, word)
     for call in loop.uses.of(REGISTERED):
         loop.draft(call.module).remove(cast(ast.stmt, call.module.statement_of(call.node)))
-    for value in loop.values:
-        _value(loop, value)
-    if loop.whole:
-        _imports(loop)
-    return loop.drafts
-
-
-def _imports(loop: Loop) -> None:
-    """Remove the imports of apex.amp from all modules, and what records their success."""
-    modules = loop.uses.modules()
-    program = loop.paths.program
-    for module in dict.fromkeys((*modules, *filter(records_in, program.modules))):
-        calls = (call for found in loop.uses.calls.values() for call in found)
+    for module in loop.uses.modules():
+        calls = (call for calls in loop.uses.calls.values() for call in calls)
         consumed = {id(call.node.func) for call in calls if call.module is module}
-        consumed |= {id(value.home) for value in loop.values}
-        replaced, note = move_recorded(loop.draft(module), loop.allowed, loop.stops)
-        consumed |= replaced
-        loop.notes += [note] if note else []
-        if module in modules:
-            remove_imports(loop.draft(module), consumed, loop.stops)
+        remove_imports(loop.draft(module), consumed, loop.stops)
+    return loop.drafts
 
 
 def write_loop(loop: Loop) -> None:
@@ -111,14 +84,11 @@ def write_loop(loop: Loop) -> None:
     for site in loop.uses.sites:
         _backward(loop, site)
     for step in loop.steps:
-        if step.moved:
-            _move_clips(loop, step)
         _step(loop, step)
 
 
 def _start(loop: Loop) -> None:
-    for start in loop.start.places:
-        _create_scaler(loop, start)
+    _create_scaler(loop, loop.start)
     for edit in loop.paths.edits:
         module = next(m for m in loop.paths.program.modules if m.source.name == edit.file)
         loop.draft(module).edits.append(edit)
@@ -131,7 +101,7 @@ def _create_scaler(loop: Loop, start: Start) -> None:
     if not start.off:
         if start.refuses and start.by_flag:
             unit = unit_of(start.module, start.statement)
-            lines.append(f"if {start.at_level(3)}:")
+            lines.append(f'if {start.level} == "O3":')
             lines.append(f'{unit}raise ValueError("torch.amp has no level O3")')
         torch = torch_in(draft)
         given = ('"cuda"', *start.scaler)
@@ -244,10 +214,9 @@ def _step(loop: Loop, step: Step) -> None:
     module, draft = step.module, loop.draft(step.module)
     scaler = loop.scaler(module, step.node)
     unit = unit_of(module, step.node)
-    before = [line.replace("\t", unit) for line in step.before]
-    lines = [*before, f"{scaler}.step({step.optimizer})"]
+    lines = [f"{scaler}.step({step.optimizer})"]
     if step.last:
-        lines += [f"{scaler}.update()", *_bounds(loop.start, scaler, unit)]
+        lines.append(f"{scaler}.update()")
     if step.test is None:
         draft.replace(step.node, lines[0])
         if len(lines) > 1:
@@ -267,35 +236,10 @@ def _step(loop: Loop, step: Step) -> None:
             )
 
 
-def _move_clips(loop: Loop, step: Step) -> None:
-    """Move clips of every micro-batch next to the step."""
-    module, draft = step.module, loop.draft(step.module)
-    texts = []
-    for statement in step.moved:
-        text = module.text(statement)
-        for call in loop.uses.of("master_params"):
-            if call.node in walk(statement):
-                text = text.replace(module.text(call.node), _weights(module, call))
-        texts.append(text)
-        draft.remove(statement)
-    unscale = (
-        () if step.unscale else (f"{loop.scaler(module, step.node)}.unscale_({step.optimizer})",)
-    )
-    step.before = (*unscale, *texts)
-
-
 def _weights(module: Module, call: Call) -> str:
     """Return the weights of the optimizer in `amp.master_params(optimizer)`, as text."""
     optimizer = module.text(call.node.args[0] if call.node.args else call.bound()["optimizer"])
     return f'[p for group in {optimizer}.param_groups for p in group["params"]]'
-
-
-def _bounds(start: Start, scaler: str, unit: str) -> Iterator[str]:
-    """Yield the lines that keep the scale within the limits passed to apex."""
-    for sign, value in (("<", start.lowest), (">", start.highest)):
-        if value is not None:
-            yield f"if {scaler}.get_scale() {sign} {value!r}:"
-            yield f"{unit}{scaler}.update({value!r})"
 
 
 def _test_of(loop: Loop, step: Step) -> Test | None:
@@ -313,26 +257,6 @@ def _plain(test: Test, module: Module) -> str:
 def _call(loop: Loop, call: Call, word: str) -> None:
     module, draft = call.module, loop.draft(call.module)
     if word == "master_params":
-        moved = [statement for step in loop.steps for statement in step.moved]
-        if module.statement_of(call.node) not in moved:
-            draft.replace(call.node, _weights(module, call))
-    elif word == "disable_casts":
-        torch = torch_in(draft)
-        draft.replace(call.node, f'{torch}.amp.autocast("cuda", enabled=False)')
+        draft.replace(call.node, _weights(module, call))
     else:
         draft.replace(call.node.func, f"{loop.scaler(module, call.node)}.{word}")
-
-
-def _value(loop: Loop, value: AmpValue) -> None:
-    """Replace a use of apex.amp as a value."""
-    module, draft = value.module, loop.draft(value.module)
-    scaler = loop.scaler(module, value.node)
-    if value.kind != "is there":
-        draft.replace(value.node, scaler if value.kind == "state" else f"{scaler}.get_scale()")
-        return
-    parent = module.parent(value.node)
-    if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
-        rest = [module.text(part) for part in parent.values if part is not value.node]
-        draft.replace(parent, " and ".join(rest))
-    else:
-        draft.replace(value.node, "True")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,7 +51,7 @@ class Name:
         return [use for use in self.uses if id(use) not in called]
 
 
-def names_of(module: Module, family: str, moved: Collection[ast.Try] = ()) -> list[Name]:
+def names_of(module: Module, family: str) -> list[Name]:
     """Return the names of a package of apex that a module certainly imports.
 
     Names with a fallback for a missing apex, or with a second import, are excluded.
@@ -59,7 +59,6 @@ def names_of(module: Module, family: str, moved: Collection[ast.Try] = ()) -> li
     Args:
         module: the module.
         family: the package.
-        moved: `try` statements that stay without their handlers.
     """
     found: dict[tuple[str, str], Name] = {}
     for statement in module.every(ast.ImportFrom):
@@ -68,7 +67,7 @@ def names_of(module: Module, family: str, moved: Collection[ast.Try] = ()) -> li
             continue
         for alias in statement.names:
             local = alias.asname or alias.name
-            if alias.name == "*" or _is_chosen(module, statement, local, moved):
+            if alias.name == "*" or _is_chosen(module, statement, local):
                 continue
             key = (alias.name, local)
             entry = found.setdefault(key, Name(module, family, alias.name))
@@ -87,16 +86,13 @@ def names_of(module: Module, family: str, moved: Collection[ast.Try] = ()) -> li
     return [entry for entry in (*found.values(), *dotted.values()) if entry.uses]
 
 
-def _is_chosen(
-    module: Module, statement: ast.ImportFrom, local: str, moved: Collection[ast.Try]
-) -> bool:
+def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:
     """Whether a name has another meaning if apex is not installed."""
     around = module.parent(statement)
     tried = isinstance(around, ast.Try) and statement in around.body
     if (
         isinstance(around, ast.Try)
         and tried
-        and around not in moved
         and not all(
             _stops(handler.body) or _only_tells(handler.body) for handler in around.handlers
         )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from crosscast_torch.migration.experimental.apex.recorded_imports import sets_flag
-from crosscast_torch.migration.experimental.apex.scaled_steps import Step
 from crosscast_torch.migration.experimental.apex.scaler_creation import Start
 from crosscast_torch.migration.experimental.apex.uses import REGISTERED, Uses
 
@@ -14,25 +12,17 @@ if TYPE_CHECKING:
     from crosscast_reading.trainstep.events import TrainingStep
 
 
-def notes_of(uses: Uses, start: Start, steps: Iterable[Step], read: Iterable[TrainingStep]) -> str:
+def notes_of(uses: Uses, start: Start, read: Iterable[TrainingStep]) -> str:
     """Return the notes as text; empty for level O0.
 
     Args:
         uses: of apex.amp.
         start: the replacement of `amp.initialize`.
-        steps: the optimizer steps of scaled losses.
         read: the training steps of the program.
     """
     if start.off:
         return ""
-    moved = any(step.moved for step in steps)
-    return " ".join((*_notes(uses, start, list(read)), *((_MOVED,) if moved else ())))
-
-
-_MOVED = (
-    "Gradients are clipped once per step, as --allow clip-once says; without half precision the "
-    "program clips as before."
-)
+    return " ".join(_notes(uses, start, list(read)))
 
 
 def _notes(uses: Uses, start: Start, steps: list[TrainingStep]) -> Iterator[str]:
@@ -48,14 +38,12 @@ def _notes(uses: Uses, start: Start, steps: list[TrainingStep]) -> Iterator[str]
             "O2 stored half weights and float32 copies; now the weights are float32 and are cast "
             "when used: the updates are the same, memory use is higher. Inputs need not be cast."
         )
-    if any(map(sets_flag, start.module.program.modules)):
-        yield "The flag for an installed apex is now always true: torch.amp is always available."
     if start.scale:
         yield (
             "With a constant scale apex applied gradients that overflowed; GradScaler skips "
             "that step and halves the scale permanently."
         )
-    if (start.dynamic or not start.scale) and start.highest is None:
+    if start.dynamic or not start.scale:
         yield "GradScaler has no upper limit for the scale; apex stopped at 2**24."
     if uses.of(REGISTERED):
         yield "Functions registered as half functions run in half under autocast anyway."

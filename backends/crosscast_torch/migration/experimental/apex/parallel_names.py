@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from crosscast_migrate.codemod import Refusal
 from crosscast_migrate.conditions import is_plain
 from crosscast_reading.edits.layout import Draft
-from crosscast_torch.migration.experimental.apex import larc
 from crosscast_torch.migration.experimental.apex.moved_names import (
     Name,
     change_arguments,
@@ -21,21 +20,22 @@ from crosscast_torch.migration.experimental.torch_name import torch_in
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
 
-_GROUPS = "create_syncbn_process_group"
 _NEW = {
     "DistributedDataParallel": ".nn.parallel.DistributedDataParallel",
     "convert_syncbn_model": ".nn.SyncBatchNorm.convert_sync_batchnorm",
     "SyncBatchNorm": ".nn.SyncBatchNorm",
-    _GROUPS: ".distributed.new_subgroups",
 }
 _HINTS = {
     "Reducer": "use torch.distributed.all_reduce on the gradients",
+    "LARC": "copy the class from apex/parallel/LARC.py into the program: it needs nothing of apex, "
+    "and GradScaler.step calls its step",
+    "create_syncbn_process_group": "write torch.distributed.new_subgroups(SIZE)[0], or None for a "
+    "size of 0",
 }
 _DROPPED = {"delay_allreduce": (True, False), "gradient_average": (True,)}
 _KEPT = {
     "DistributedDataParallel": {"module"},
     "convert_syncbn_model": {"module", "process_group"},
-    _GROUPS: {"group_size"},
     "SyncBatchNorm": {
         *("num_features", "eps", "momentum", "affine", "track_running_stats", "process_group"),
     },
@@ -47,7 +47,6 @@ NOTES = {
         "broadcast_buffers=False preserves the behavior of apex: every process keeps its own batch "
         "norm statistics."
     ),
-    larc.NAME: larc.NOTE,
 }
 
 
@@ -61,13 +60,13 @@ def move(name: Name, draft: Draft) -> Refusal | None:
 
 def new_name(name: Name) -> str:
     """Return what replaces a name, for a message."""
-    return f"torch{_NEW[name.what]}" if name.what in _NEW else "a class of this module"
+    return f"torch{_NEW[name.what]}"
 
 
 def wrong(name: Name) -> Refusal | None:
     """Return why a name of apex.parallel cannot be replaced."""
     module = name.module
-    if name.what not in (*_NEW, larc.NAME):
+    if name.what not in _NEW:
         hint = _HINTS.get(name.what, "migrate it to torch by hand")
         message = f"apex.parallel.{name.what} has no equivalent in torch"
         return Refusal(span=module.span(name.uses[0]), message=message, hint=hint)
@@ -79,13 +78,6 @@ def wrong(name: Name) -> Refusal | None:
         message = f"another file imports {name.what} from this file"
         return Refusal(
             span=module.span(handed), message=message, hint="first import it from torch there"
-        )
-    if name.what == larc.NAME:
-        return larc.wrong(name)
-    if name.what == _GROUPS and not all(map(_is_group, name.calls())):
-        message = "the group of create_syncbn_process_group is used in an expression"
-        return Refusal(
-            span=module.span(name.uses[0]), message=message, hint="assign it to a variable first"
         )
     for call in name.calls():
         given = keywords_of(call)
@@ -108,23 +100,9 @@ def wrong(name: Name) -> Refusal | None:
     return None
 
 
-def _is_group(call: ast.Call) -> bool:
-    """Whether a call has one plain argument, so that it can be evaluated twice."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return len(given) == 1 and (is_plain(given[0]) or isinstance(given[0], ast.Constant))
-
-
 def _replace(name: Name, draft: Draft) -> None:
     torch = torch_in(draft)
-    if name.what == larc.NAME:
-        larc.write(name, draft, torch)
-        return
     new = torch + _NEW[name.what]
-    if name.what == _GROUPS:
-        for call in name.calls():
-            size = name.module.text([*call.args, *(k.value for k in call.keywords)][0])
-            draft.replace(call, f"{new}({size})[0] if {size} else None")
-        return
     for use in name.uses:
         draft.replace(use, new)
     if name.what != "DistributedDataParallel":

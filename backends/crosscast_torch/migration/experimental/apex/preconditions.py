@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_torch.migration.experimental.apex.halves import casts_in, is_apart, is_guarded
-from crosscast_torch.migration.experimental.apex.recorded_imports import check_questions
+from crosscast_torch.migration.experimental.apex.places import check_records
 from crosscast_torch.migration.experimental.apex.scaled_steps import Step, branch_of, loop_of
 from crosscast_torch.migration.experimental.apex.scaler_creation import Start
 from crosscast_torch.migration.experimental.apex.uses import Site, Stops, Uses, starting_ifs
@@ -32,7 +32,7 @@ def check_calls(
     if not uses.sites and not uses.of("scale_loss"):
         message, hint = _unscaled(subject)
         stops.add(start.module, start.call.node, message, hint)
-    check_questions(program, stops)
+    check_records(program, uses, stops)
     for site in uses.sites:
         check_site(site, uses, start, stops)
     for call in uses.of("master_params"):
@@ -168,7 +168,7 @@ def _masters(call: Call, uses: Uses, steps: Sequence[Step], stops: Stops) -> Non
     if call.has_star or "optimizer" not in call.bound():
         stops.add(module, call.node, "amp.master_params without an optimizer", "pass the optimizer")
         return
-    if any(statement in (*step.readers, *step.moved) for step in steps):
+    if any(statement in step.readers for step in steps):
         return
     own = [site for site in uses.sites if site.module is module]
     if any(branch_of(module, call.node, site.test) is False for site in own):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.allowed_changes import or_allow
 from crosscast_reading.edits.layout import block_of
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_torch.migration.experimental.apex.gradient_readers import droppers, readers_in
@@ -16,7 +15,6 @@ from crosscast_torch.migration.experimental.apex.uses import Site, Stops, Test
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
 
-_ONCE = "clip-once"
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
@@ -35,21 +33,14 @@ class Step:
     """Statements that need unscaled gradients, each with whether it is inside the condition."""
     readers: list[ast.stmt] = field(default_factory=list)
     """Statements between the backward pass and the step that read gradients."""
-    moved: list[ast.stmt] = field(default_factory=list)
-    """Clips of every micro-batch that move next to the step."""
-    before: tuple[str, ...] = ()
-    """Lines to write before the step, with a tab for one level of indentation."""
 
 
-def steps_of(
-    sites: Sequence[Site], stops: Stops, allowed: frozenset[str] = frozenset()
-) -> list[Step]:
+def steps_of(sites: Sequence[Site], stops: Stops) -> list[Step]:
     """Return the steps of the optimizers of scaled losses.
 
     Args:
         sites: the scaled losses.
         stops: receives the reasons why the loop cannot be migrated.
-        allowed: changes of meaning that may be made.
     """
     found: list[Step] = []
     homes = dict.fromkeys((site.module, site.function) for site in sites)
@@ -59,7 +50,7 @@ def steps_of(
         steps = list(_of_home(module, home, own, stops))
         _order(steps, own, stops)
         for step in steps:
-            _reads(step, steps, home, own, stops, allowed)
+            _reads(step, steps, home, own, stops)
         found += steps
     return found
 
@@ -198,7 +189,6 @@ def _reads(
     home: ast.AST,
     sites: Sequence[Site],
     stops: Stops,
-    allowed: frozenset[str],
 ) -> None:
     module = step.module
     own = [site for site in sites if step.optimizer in site.optimizers]
@@ -222,16 +212,11 @@ def _reads(
         if any(statement in walk(earlier) for earlier in block[:place]):
             readers.append(statement)
         elif statement not in dropping:
-            movable = _is_movable(statement, step, steps, test)
-            if movable and _ONCE in allowed:
-                step.moved.append(statement)
-                continue
-            hint = "move this next to the step: torch.amp unscales gradients once per step"
             stops.add(
                 module,
                 statement,
                 "gradients are read or clipped after every backward pass, not once before the step",
-                or_allow(_ONCE, hint) if movable else hint,
+                "move this next to the step: torch.amp unscales gradients once per step",
             )
     step.readers = readers
     if readers:
@@ -241,19 +226,6 @@ def _reads(
 
 def _end(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
-
-
-def _is_movable(statement: ast.stmt, step: Step, steps: Sequence[Step], test: Test | None) -> bool:
-    """Whether a statement only clips, in half precision, before the one step of its optimizer."""
-    module = step.module
-    match statement:
-        case ast.Expr(value=ast.Call() as call):
-            name = module.call(call).name
-        case _:
-            return False
-    alone = sum(other.optimizer == step.optimizer for other in steps) == 1
-    half = test is None or branch_of(module, statement, test) is True
-    return name.startswith("torch.nn.utils.clip_grad_") and alone and half
 
 
 def _window(step: Step, sites: Sequence[Site]) -> tuple[list[ast.stmt], int]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crosscast_migrate.conditions import as_bool
+from crosscast_migrate.conditions import as_atom, as_bool, is_plain
+from crosscast_reading.pysource.flags.reading import flag_read
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.values.value import Known
-from crosscast_torch.migration.experimental.apex.run_time_choices import choose_level, choose_scale
-from crosscast_torch.migration.experimental.apex.uses import Stops, Uses, ifs_around, separating_if
+from crosscast_torch.migration.experimental.apex.uses import Stops, Uses, ifs_around
 
 if TYPE_CHECKING:
     from crosscast.messages.source import Source
@@ -23,9 +23,9 @@ _TAKEN = frozenset(
 )
 _O2 = frozenset({"keep_batchnorm_fp32", "master_weights"})
 """Arguments that only configure the copies of O2."""
+_LEVELS = ("O0", "O1", "O2")
+_DYNAMIC = (None, "dynamic")
 NEVER = "2**31 - 1"
-_FIRST = 2.0**16
-"""The dynamic scale that apex and GradScaler begin with."""
 
 
 @dataclass(slots=True)
@@ -39,31 +39,17 @@ class Start:
     level: str = "O1"
     """A level, or the expression of the level, as text."""
     by_flag: bool = False
-    number: str = ""
-    """The expression of the number in the level, if the program adds the letter to it."""
-    switch: str = ""
-    """Condition for that level; otherwise the level is O0."""
     refuses: bool = False
     """Whether O3 can be selected at run time."""
     scale: str = ""
-    """A constant loss scale, a number; empty if dynamic."""
+    """A constant loss scale, as text; empty if dynamic."""
     dynamic: str = ""
     """Condition for a dynamic scale, if it is known only at run time."""
-    lowest: float | None = None
-    highest: float | None = None
-    """Limits of a dynamic scale, if the source sets them."""
     enabled: str = ""
     given: tuple[str, ...] | None = None
     """The arguments of GradScaler, if they do not follow from the fields above."""
     losses: bool = False
     """Whether several losses had separate scales."""
-    others: list[Start] = field(default_factory=list)
-    """The same call in other branches, of which only one runs."""
-
-    @property
-    def places(self) -> list[Start]:
-        """All branches, this one first."""
-        return [self, *self.others]
 
     @property
     def module(self) -> Module:
@@ -72,56 +58,30 @@ class Start:
 
     @property
     def models(self) -> list[str]:
-        """Expressions of the models in `amp.initialize`, including other branches."""
-        given = [(place.module, place.call.bound().get("models")) for place in self.places]
-        return [
-            module.text(node)
-            for module, whole in given
-            for node in (whole.elts if isinstance(whole, ast.List | ast.Tuple) else [whole])
-            if node is not None
-        ]
+        """Expressions of the models in `amp.initialize`."""
+        whole = self.call.bound().get("models")
+        parts = whole.elts if isinstance(whole, ast.List | ast.Tuple) else [whole]
+        return [self.module.text(node) for node in parts if node is not None]
 
     @property
     def off(self) -> bool:
         """Whether the level is O0, which has no effect."""
         return self.level == "O0" and not self.by_flag
 
-    def at_level(self, number: int, how: str = "==") -> str:
-        """Return the comparison of a level that is known at run time."""
-        return f"{self.number} {how} {number}" if self.number else f'{self.level} {how} "O{number}"'
-
     @property
     def scaler(self) -> tuple[str, ...]:
         """The arguments of GradScaler after the device."""
-        found: tuple[str, ...] = ()
+        arguments: tuple[str, ...] = ()
         if self.given is not None:
-            found = self.given
+            arguments = self.given
         elif self.dynamic:
-            found = (
+            arguments = (
                 f"init_scale=2.0**16 if {self.dynamic} else {self.scale}",
                 f"growth_interval=2000 if {self.dynamic} else {NEVER}",
             )
         elif self.scale:
-            found = (f"init_scale={self.scale}", f"growth_interval={NEVER}")
-        elif self.highest is not None and self.highest < _FIRST:
-            found = (f"init_scale={self.highest!r}",)
-        return (*found, f"enabled={self.enabled}") if self.enabled else found
-
-    @property
-    def arguments(self) -> tuple[object, ...]:
-        """All values that determine the scaler and the level."""
-        return (
-            *(
-                self.level,
-                self.by_flag,
-                self.number,
-                self.switch,
-                self.refuses,
-                self.scale,
-                self.dynamic,
-            ),
-            *(self.lowest, self.highest, self.enabled, self.losses),
-        )
+            arguments = (f"init_scale={self.scale}", f"growth_interval={NEVER}")
+        return (*arguments, f"enabled={self.enabled}") if self.enabled else arguments
 
 
 def start_of(uses: Uses, stops: Stops, beside: Sequence[Source] = ()) -> Start | None:
@@ -139,34 +99,15 @@ def start_of(uses: Uses, stops: Stops, beside: Sequence[Source] = ()) -> Start |
             message, hint = _elsewhere(beside)
             stops.add(first.module, first.node, message, hint)
         return None
-    starts = [_one(call, stops) for call in calls]
-    if len(starts) > 1 and not all(
-        separating_if(call, other) is not None
-        for call in calls
-        for other in calls
-        if call is not other
-    ):
+    for call in calls[1:]:
         stops.add(
-            calls[1].module,
-            calls[1].node,
+            call.module,
+            call.node,
             "amp.initialize is called in several places",
-            "keep one call whose arguments do not depend on a branch",
+            hint="keep one call whose arguments do not depend on a branch; a loop of its own goes "
+            "into a file of its own",
         )
-        return None
-    found = [found for found in starts if found is not None]
-    if len(found) < len(starts):
-        return None
-    start = found[0]
-    start.others = found[1:]
-    for other in start.others:
-        if other.arguments != start.arguments:
-            stops.add(
-                other.module,
-                other.call.node,
-                "amp.initialize has other arguments in another branch",
-                "keep one call whose arguments do not depend on a branch",
-            )
-    return start
+    return _of_call(calls[0], stops)
 
 
 def _elsewhere(beside: Sequence[Source]) -> tuple[str, str]:
@@ -181,7 +122,7 @@ def _elsewhere(beside: Sequence[Source]) -> tuple[str, str]:
     return message, "pass the file that calls it, too"
 
 
-def _one(call: Call, stops: Stops) -> Start | None:
+def _of_call(call: Call, stops: Stops) -> Start | None:
     statement = call.module.statement_of(call.node)
     if statement is None or call.has_star:
         message = "not all arguments of amp.initialize are visible here"
@@ -231,8 +172,8 @@ def _shape(node: ast.expr, module: Module) -> object:
 
 def _arguments(start: Start, stops: Stops) -> None:
     module, bound = start.module, start.call.bound()
-    choose_level(start, bound.get("opt_level"), stops)
-    choose_scale(start, bound.get("loss_scale"), stops)
+    _level(start, bound.get("opt_level"), stops)
+    _scale(start, bound.get("loss_scale"), stops)
     _enabled(start, bound.get("enabled"))
     start.losses = "num_losses" in bound
     for name, node in bound.items():
@@ -242,46 +183,84 @@ def _arguments(start: Start, stops: Stops) -> None:
         if name in _O2 and (start.level != "O1" or start.by_flag):
             continue
         if name in ("min_loss_scale", "max_loss_scale"):
-            _bound(start, name, node, stops)
-            continue
+            sign = "lower" if name.startswith("min") else "upper"
+            message = f"{name}: GradScaler of torch has no {sign} limit"
+            hint = f"remove {name}, or set the scale with scaler.update(...) after every step"
+        else:
+            message = f"{name} changes the meaning of a level of apex; torch.amp has no such option"
+            hint = "remove it, or write the casts by hand"
+        stops.add(module, node, message, hint)
+
+
+def _level(start: Start, node: ast.expr | None, stops: Stops) -> None:
+    """Store the level, which is a literal, or a name that has it at run time."""
+    module = start.module
+    if isinstance(node, ast.Constant):
+        start.level = str(node.value)
+        if start.level not in _LEVELS:
+            stops.add(
+                module,
+                node,
+                f"opt_level {start.level}: all weights and computations are half; torch.amp has "
+                "no such level",
+                "choose O1, or call model.half() and remove amp",
+            )
+    elif node is not None and not is_plain(node):
+        message = f"the level is computed: {module.text(node)}"
+        stops.add(module, node, message, "choose a fixed level, or set it with a flag")
+    elif node is not None:
+        start.level, start.by_flag = as_atom(node, module), True
+        flag = flag_read(node, module)
+        start.refuses = flag is None or not flag.choices or "O3" in flag.choices
+
+
+def _scale(start: Start, node: ast.expr | None, stops: Stops) -> None:
+    """Store the loss scale: dynamic, a number, or a name that has either at run time."""
+    if node is None or (isinstance(node, ast.Constant) and node.value in _DYNAMIC):
+        return
+    module = start.module
+    if number := _number(node):
+        start.scale = repr(number)
+    elif is_plain(node) and not _may_be_zero(node, module):
+        text = module.text(node)
+        start.scale, start.dynamic = f"float({text})", f'{text} in (None, "dynamic")'
+    else:
         stops.add(
             module,
             node,
-            f"{name} changes the meaning of a level of apex; torch.amp has no such option",
-            "remove it, or write the casts by hand",
+            f"whether the loss scale {module.text(node)} is constant or dynamic is known "
+            "only at run time",
+            "write loss_scale='dynamic', or a number",
         )
 
 
-def _bound(start: Start, name: str, node: ast.expr, stops: Stops) -> None:
-    """Store a limit of the scale, which must be a literal number."""
-    if start.scale and not start.dynamic:
-        return  # a constant scale has no limits in apex either
-    value = evaluate(node, start.module)
-    number = value.value if isinstance(value, Known) and value.origin == "literal" else None
-    lowest = name.startswith("min")
-    plain = isinstance(number, int | float) and not isinstance(number, bool) and number > 0
-    if not plain or start.dynamic:
-        stops.add(
-            start.module,
-            node,
-            f"{name}: GradScaler of torch has no {'lower' if lowest else 'upper'} limit",
-            f"remove {name}, or set the scale with scaler.update(...) after every step",
-        )
-    elif isinstance(number, int | float):
-        if lowest:
-            start.lowest = float(number)
-        else:
-            start.highest = float(number)
+def _number(node: ast.expr) -> float:
+    """Return the positive number of a literal; else 0."""
+    value = node.value if isinstance(node, ast.Constant) else 0
+    try:
+        return max(float(value), 0.0) if isinstance(value, int | float | str) else 0.0
+    except ValueError:
+        return 0.0
+
+
+def _may_be_zero(node: ast.expr, module: Module) -> bool:
+    """Whether a flag defaults to 0, which has a different meaning in every script."""
+    flag = flag_read(node, module)
+    value = evaluate(node, module)
+    known = value.value if isinstance(value, Known) else None
+    defaults = [known, flag.default.value if flag and isinstance(flag.default, Known) else None]
+    return any(isinstance(default, int | float) and default <= 0 for default in defaults)
 
 
 def _enabled(start: Start, node: ast.expr | None) -> None:
     module = start.module
-    parts: list[str] = [start.switch] if start.switch else []
+    parts: list[str] = []
     if node is not None and not (isinstance(node, ast.Constant) and node.value is True):
         parts.append(as_bool(node, module))
+    on = f'{start.level} != "O0"'
     if start.by_flag and not any(
-        module.text(branch.test).replace("'", '"') == start.at_level(0, "!=")
+        module.text(branch.test).replace("'", '"') == on
         for branch in ifs_around(module, start.call.node)
     ):
-        parts.append(start.at_level(0, "!="))
+        parts.append(on)
     start.enabled = " and ".join(parts)

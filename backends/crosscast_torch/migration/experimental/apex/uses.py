@@ -25,16 +25,8 @@ _PATCHES = frozenset(
     }
 )
 REGISTERED = "register_half_function"
-HALF_ANYWAY = {
-    "torch": frozenset(
-        {
-            *("einsum", "matmul", "bmm", "mm", "addmm", "addbmm", "baddbmm"),
-            *("chain_matmul", "conv1d", "conv2d", "conv3d", "prelu"),
-        }
-    ),
-    "torch.nn.functional": frozenset({"linear", "conv1d", "conv2d", "conv3d", "prelu"}),
-}
-"""Functions that autocast runs in half anyway; einsum if it multiplies matrices."""
+HALF_ANYWAY = frozenset({"einsum", "matmul", "bmm", "mm"})
+"""Functions of torch that autocast runs in half anyway; einsum if it multiplies matrices."""
 _WITH = ("loss", "optimizers", "loss_id", "delay_unscale")
 
 
@@ -122,19 +114,19 @@ def uses_of(program: Program, stops: Stops) -> Uses:
                     f"{module.text(call.node.func)} is {others} unless apex is installed",
                     "keep the branch with torch.amp and remove the one with apex",
                 )
-            elif word not in (*KNOWN, "disable_casts") and not is_half_anyway(call, word):
+            elif word not in KNOWN and not _is_half_anyway(call, word):
                 _unknown(module, call, word, stops)
     uses.sites = [site for call in uses.of("scale_loss") for site in _site(call, uses, stops)]
     return uses
 
 
-def is_half_anyway(call: Call, word: str) -> bool:
-    """Whether a call requests half precision that autocast uses anyway."""
+def _is_half_anyway(call: Call, word: str) -> bool:
+    """Whether a statement only registers a function that autocast runs in half anyway."""
     match call.node:
         case ast.Call(args=[home, ast.Constant(value=str(name))], keywords=[]):
-            known = HALF_ANYWAY.get(call.module.resolve(home), frozenset())
             alone = isinstance(call.module.parent(call.node), ast.Expr)
-            return word == REGISTERED and name in known and alone
+            known = name in HALF_ANYWAY and call.module.resolve(home) == "torch"
+            return word == REGISTERED and known and alone
     return False
 
 
@@ -147,6 +139,11 @@ def _unknown(module: Module, call: Call, word: str, stops: Stops) -> None:
             "decorate the function with torch.amp.custom_fwd(cast_inputs=...), "
             "or cast the arguments in the function",
         )
+        return
+    if word == "disable_casts":
+        message = "amp.disable_casts is a block without half precision"
+        hint = 'write with torch.amp.autocast("cuda", enabled=False), and run again'
+        stops.add(module, call.node, message, hint)
         return
     near = difflib.get_close_matches(word, KNOWN, n=1)
     hint = f"did you mean amp.{near[0]}?" if near else "migrate it to torch.amp by hand"
@@ -316,35 +313,12 @@ def _is_scaled(module: Module, node: ast.Attribute) -> bool:
 
 
 def starting_ifs(uses: Uses) -> list[tuple[Module, ast.If]]:
-    """Return the conditions under which apex is initialized, except a choice between two calls."""
-    calls = uses.of("initialize")
-    choosing = {
-        id(found)
-        for call in calls
-        for other in calls
-        if (found := separating_if(call, other)) is not None
-    }
+    """Return the conditions under which apex is initialized."""
     return [
         (call.module, branch)
-        for call in calls
+        for call in uses.of("initialize")
         for branch in ifs_around(call.module, call.node)
-        if id(branch) not in choosing
     ]
-
-
-def separating_if(first: Call, second: Call) -> ast.If | None:
-    """Return the `if` statement that has one call in its body and the other in its `else`."""
-    for test in ifs_around(first.module, first.node):
-        body, orelse = (
-            [
-                any(node is call.node for part in branch for node in walk(part))
-                for call in (first, second)
-            ]
-            for branch in (test.body, test.orelse)
-        )
-        if body[0] != body[1] and orelse[0] != orelse[1] and body != orelse:
-            return test
-    return None
 
 
 def ifs_around(module: Module, node: ast.AST) -> Iterator[ast.If]:

@@ -25,7 +25,6 @@ from crosscast_torch.migration.experimental.apex.uses import (
     test_of,
 )
 from crosscast_torch.migration.experimental.apex.wrapped_scale import (
-    FUSED,
     WrappedScale,
     given_to,
     scale_of,
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
     from crosscast_reading.pysource.programs.program import Program
 
+FUSED = ("apex.optimizers.", "apex.contrib.optimizers.")
+"""Homes of the variant for the old FusedAdam."""
 _HOMES = ("apex.fp16_utils.", "apex.fp16_optimizer.", *FUSED)
 WRAPPER = "FP16_Optimizer"
 """Name of the class."""
@@ -54,6 +55,10 @@ _HINT = (
     'torch.amp.autocast("cuda", dtype=torch.float16), and use a GradScaler for the loss and the '
     "step"
 )
+_VARIANT_HINT = (
+    "write torch.optim.AdamW in place of FusedAdam, clip with torch.nn.utils.clip_grad_norm_ in "
+    "place of max_grad_norm, import FP16_Optimizer from apex.fp16_utils, and run again"
+)
 
 
 @dataclass(slots=True)
@@ -62,10 +67,8 @@ class Wrapped:
 
     program: Program
     uses: Uses
-    places: list[Start] = field(default_factory=list)
-    scales: list[WrappedScale] = field(default_factory=list)
-    fused: bool = False
-    """Whether it is the variant for the old FusedAdam."""
+    start: Start
+    scale: WrappedScale
     clips: list[Call] = field(default_factory=list)
     """The calls of `clip_master_grads`."""
     updates: list[Call] = field(default_factory=list)
@@ -76,15 +79,6 @@ class Wrapped:
     """Casts that go: those of the model and of its inputs."""
     networks: list[Call] = field(default_factory=list)
     """Calls of `network_to_half` and the like."""
-    largest: str = ""
-    """The norm to which the old FusedAdam clips each group; empty without a limit."""
-    limit: tuple[Module, ast.Call, ast.keyword] | None = None
-    """The argument with that norm."""
-
-    @property
-    def start(self) -> Start:
-        """The first place that creates the wrapper, with the others."""
-        return self.places[0]
 
     @property
     def names(self) -> set[str]:
@@ -107,17 +101,24 @@ def _made(program: Program) -> list[Call]:
 
 
 def wrapped_in(program: Program, stops: Stops) -> Wrapped | None:
-    """Return the uses of FP16_Optimizer; None without any."""
+    """Return the uses of FP16_Optimizer; None without any, or if one must be decided about."""
     made = _made(program)
     if not made:
         return None
-    found = Wrapped(program, Uses(calls={"initialize": made}))
-    found.fused = any(call.name.startswith(FUSED) for call in made)
+    first = made[0]
     for call in made:
-        _created(found, call, stops)
+        if call.name.startswith(FUSED):
+            message = f"{WRAPPER} is the variant for the old FusedAdam, which clips by itself"
+            stops.add(call.module, call.node, message, _VARIANT_HINT)
+        elif call is not first:
+            message = f"{WRAPPER} is created in several places"
+            hint = "keep one place, with static_loss_scale=NUMBER, dynamic_loss_scale=CONDITION"
+            stops.add(call.module, call.node, message, hint)
+    found = _created(program, first, stops) if not stops.refusals else None
+    if found is None:
+        return None
     _methods(found, stops)
     if not found.uses.sites and not stops.refusals:
-        first = made[0]
         message = f"no call of {WRAPPER}.backward in these files: the training loop is not known"
         stops.add(first.module, first.node, message, "pass the file with the loop, too")
     if not stops.refusals:
@@ -185,13 +186,13 @@ def _is_method(name: str) -> bool:
     return _is_class(owner)
 
 
-def _created(found: Wrapped, call: Call, stops: Stops) -> None:
+def _created(program: Program, call: Call, stops: Stops) -> Wrapped | None:
     module, statement = call.module, call.module.statement_of(call.node)
     given = given_to(call.node)
     if given is None or len(call.names) > 1:
         message = f"not all arguments of {WRAPPER} are visible here"
         stops.add(module, call.node, message, _HINT)
-        return
+        return None
     match statement:
         case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value) if (
             value is call.node
@@ -200,52 +201,14 @@ def _created(found: Wrapped, call: Call, stops: Stops) -> None:
         case _:
             message = f"the result of {WRAPPER} is not assigned to one name"
             stops.add(module, call.node, message, f"write `optimizer = {WRAPPER}(optimizer, ...)`")
-            return
+            return None
     inner = module.text(given["init_optimizer"])
     start = Start(call, statement, level="O2")
     if module.text(target) != inner:
         start.kept.append(f"{module.text(target)} = {inner}")
-    scale = scale_of(given, module, fused=call.name.startswith(FUSED), stops=stops)
+    scale = scale_of(given, module, stops)
     start.given = scale.arguments
-    found.places.append(start)
-    found.scales.append(scale)
-    if len(found.places) > 1:
-        found.places[0].others.append(start)
-        if _tests(start) == [] or _home(start) is not _home(found.places[0]):
-            message = f"{WRAPPER} is created in several places"
-            stops.add(module, call.node, message, "keep one place")
-    _fused_limit(found, given["init_optimizer"], module, stops)
-
-
-def _home(start: Start) -> ast.AST | None:
-    return start.module.function_of(start.statement)
-
-
-def _tests(start: Start) -> list[str]:
-    return [start.module.text(node.test) for node in ifs_around(start.module, start.statement)]
-
-
-def _fused_limit(found: Wrapped, inner: ast.expr, module: Module, stops: Stops) -> None:
-    """Find the norm that the old FusedAdam clips to while FP16_Optimizer steps."""
-    home = module.function_of(inner) or module.tree
-    made = inner
-    if isinstance(inner, ast.Name | ast.Attribute):
-        for node in walk(home):
-            match node:
-                case ast.Assign(targets=[target], value=ast.Call() as value) if module.text(
-                    target
-                ) == module.text(inner) and module.call(value).name.endswith(".FusedAdam"):
-                    made = value
-    if not isinstance(made, ast.Call) or not module.call(made).name.startswith(FUSED):
-        return
-    for keyword in made.keywords:
-        if keyword.arg != "max_grad_norm":
-            continue
-        if not isinstance(keyword.value, ast.Constant | ast.Name | ast.Attribute):
-            message = "the norm that FusedAdam clips to is computed"
-            stops.add(module, keyword.value, message, "assign it to a variable first")
-        found.largest = module.text(keyword.value)
-        found.limit = (module, made, keyword)
+    return Wrapped(program, Uses(calls={"initialize": [call]}), start, scale)
 
 
 def _methods(found: Wrapped, stops: Stops) -> None:
@@ -346,7 +309,7 @@ def _halves(found: Wrapped, stops: Stops) -> None:
         message = f"no model is made half in these files, although {WRAPPER} expects one"
         stops.add(start.module, start.call.node, message, "pass the file that makes it half, too")
         return
-    wanted = set().union(*(_words(place.module, place.statement) for place in found.places))
+    wanted = _words(start.module, start.statement)
     for call in makers:
         words = _words(call.module, call.node)
         if bool(words) != bool(wanted) or (words and not words & wanted):

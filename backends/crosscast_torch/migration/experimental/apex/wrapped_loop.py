@@ -27,7 +27,7 @@ def outcomes(subject: Subject) -> list[Outcome]:
     program, stops = subject.program, Stops()
     found = wrapped_in(program, stops)
     if found is None:
-        return list(never_made(program))
+        return list(stops.refusals) or list(never_made(program))
     if stops.refusals:
         return list(stops.refusals)
     sites, start = found.uses.sites, found.start
@@ -66,10 +66,6 @@ def _clips(found: Wrapped, steps: list[Step], stops: Stops) -> None:
             message = "clip_master_grads is not between the backward pass and the step"
             hint = "call it right before the optimizer step, within the same function"
             stops.add(call.module, call.node, message, hint)
-    if found.largest and any(step.readers for step in steps):
-        call = found.start.call
-        message = "gradients are read before the step, and FusedAdam clips them, too"
-        stops.add(call.module, call.node, message, "clip by one of them only")
 
 
 def _notes(found: Wrapped) -> Iterator[str]:
@@ -82,14 +78,14 @@ def _notes(found: Wrapped) -> Iterator[str]:
         "The state of the optimizer has another format and no longer contains the loss scale: "
         "older checkpoints cannot be loaded; save scaler.state_dict() to keep the scale."
     )
-    if any(scale.may_be_constant for scale in found.scales):
+    if found.scale.may_be_constant:
         yield (
             "With a constant scale, a gradient that overflows skips the step and halves the scale "
             "permanently; FP16_Optimizer kept the scale."
         )
-    if any(scale.may_be_dynamic for scale in found.scales):
+    if found.scale.may_be_dynamic:
         yield "GradScaler has no lower limit for a dynamic scale; FP16_Optimizer stopped at 1."
-    if any(scale.by_release for scale in found.scales):
+    if found.scale.by_release:
         # Read in the history of apex: fp16_utils/loss_scaler.py, then amp/scaler.py.
         yield (
             "A dynamic scale begins with 2**16 and grows after 2000 steps, as in apex since "
@@ -101,8 +97,3 @@ def _notes(found: Wrapped) -> Iterator[str]:
         yield "The names of saved weights no longer begin with the module that apex put around."
     if found.clips:
         yield "After an overflow, the norm of the gradients is infinite; apex returned -1."
-    if found.fused:
-        yield (
-            "FusedAdam of that time scaled the decay with the bias correction and added eps "
-            "before it: the first steps differ slightly from those of AdamW."
-        )

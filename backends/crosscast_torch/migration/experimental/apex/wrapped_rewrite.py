@@ -10,7 +10,6 @@ from crosscast_reading.edits.layout import Draft, indent_of, unit_of
 from crosscast_torch.migration.experimental.apex.halves import WRAPPERS, remove_around, remove_cast
 from crosscast_torch.migration.experimental.apex.imports import remove_aliases
 from crosscast_torch.migration.experimental.apex.loop_rewrite import WIDTH, Loop, write_loop
-from crosscast_torch.migration.experimental.apex.moved_names import change_arguments
 from crosscast_torch.migration.experimental.apex.wrapped import Wrapped
 from crosscast_torch.migration.experimental.torch_name import torch_in
 
@@ -22,15 +21,6 @@ _NAMES = ("FP16_Optimizer", *WRAPPERS)
 
 def write_wrapped(loop: Loop, found: Wrapped) -> dict[Module, Draft]:
     """Return the drafts of all modules."""
-    for step in loop.steps:
-        if found.largest:
-            draft = loop.draft(step.module)
-            torch = torch_in(draft)
-            step.before = (
-                f"{loop.scaler(step.module, step.node)}.unscale_({step.optimizer})",
-                f"for group in {step.optimizer}.param_groups:",
-                f'\t{torch}.nn.utils.clip_grad_norm_(group["params"], {found.largest})',
-            )
     write_loop(loop)
     for call in found.clips:
         draft = loop.draft(call.module)
@@ -52,9 +42,6 @@ def write_wrapped(loop: Loop, found: Wrapped) -> dict[Module, Draft]:
         remove_cast(loop.draft(call.module), call.node)
     for call in found.networks:
         remove_around(loop.draft(call.module), call.node, call.node.args[0])
-    if found.limit is not None:
-        module, made, keyword = found.limit
-        change_arguments(loop.draft(module), made, [cast(str, keyword.arg)])
     for module in found.program.modules:
         for statement, taken in _imports(module):
             remove_aliases(loop.draft(module), statement, taken, loop.stops)

@@ -17,8 +17,6 @@ PARAMETERS = (
     *("init_optimizer", "static_loss_scale", "dynamic_loss_scale", "dynamic_loss_args"),
     "verbose",
 )
-FUSED = ("apex.optimizers.", "apex.contrib.optimizers.")
-"""Homes of the variant for the old FusedAdam."""
 _DYNAMIC_ARGUMENTS = ("init_scale", "scale_factor", "scale_window")
 _USUAL = ("init_scale=2.0**16", "growth_interval=2000")
 _HINT = "write static_loss_scale=NUMBER or dynamic_loss_scale=True"
@@ -47,14 +45,12 @@ def given_to(node: ast.Call) -> dict[str, ast.expr] | None:
     return given if "init_optimizer" in given else None
 
 
-def scale_of(
-    given: dict[str, ast.expr], module: Module, *, fused: bool, stops: Stops
-) -> WrappedScale:
+def scale_of(given: dict[str, ast.expr], module: Module, stops: Stops) -> WrappedScale:
     """Return the loss scale; reasons why it is not certain are added to `stops`."""
-    first, every, more = _dynamic(given.get("dynamic_loss_args"), module, fused, stops)
+    first, every, more = _dynamic(given.get("dynamic_loss_args"), module, stops)
     constant = _constant(given.get("static_loss_scale"), module, stops)
     choice = given.get("dynamic_loss_scale")
-    by_release = not fused and not _sets_start(given.get("dynamic_loss_args"))
+    by_release = not _sets_start(given.get("dynamic_loss_args"))
     arguments: tuple[str, ...]
     match choice:
         case None | ast.Constant(value=False | None):
@@ -99,10 +95,10 @@ def _constant(node: ast.expr | None, module: Module, stops: Stops) -> str:
 
 
 def _dynamic(
-    node: ast.expr | None, module: Module, fused: bool, stops: Stops
+    node: ast.expr | None, module: Module, stops: Stops
 ) -> tuple[str, str, tuple[str, ...]]:
     """Return first scale, growth interval and further arguments of a dynamic scale."""
-    first, every = "2.0**16", "1000" if fused else "2000"
+    first, every = "2.0**16", "2000"
     more: tuple[str, ...] = ()
     match node:
         case None | ast.Constant(value=None):
