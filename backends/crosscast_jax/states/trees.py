@@ -24,7 +24,7 @@ def branches(tree: Any) -> Iterator[tuple[str, Any]]:
 
 
 def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield what is neither dictionary, list nor None, by its path."""
+    """Yield the leaves, which are neither dictionaries, lists nor None, by their paths."""
     if isinstance(tree, dict | list):
         for name, value in branches(tree):
             yield from leaves(value, (*path, name))
