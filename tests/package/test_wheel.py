@@ -61,7 +61,7 @@ def test_wheel_has_licence_types_and_no_large_file(wheel: Path) -> None:
     assert "Description-Content-Type: text/markdown" in metadata
     assert "](docs/" not in metadata
     kinds = {PurePosixPath(name).suffix for name in files if not name.startswith(info)}
-    assert kinds <= {".css", ".j2", ".js", ".json", ".py", ".typed", ".xz", ".yaml"}
+    assert kinds <= {".css", ".j2", ".js", ".json", ".py", ".txt", ".typed", ".xz", ".yaml"}
     assert max(len(text) for text in files.values()) < 250_000
     assert wheel.stat().st_size < 5_000_000
 
