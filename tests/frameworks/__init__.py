@@ -22,7 +22,7 @@ Scripts and data:
     scaling_bugs            bugs of data-parallel scripts, and what the scaling law makes of them
     example_problems        copies of the example problems, small
     example_weights         their weights, from PyTorch to the others
-    user_loop_torch         a training loop of a user
+    user_loop_jax, user_loop_torch  a training loop of a user
 
 Tables of cases:
 

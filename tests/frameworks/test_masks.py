@@ -175,8 +175,9 @@ def test_every_call_has_a_mask_and_the_same_one_when_it_is_repeated(
     text = (run.output / "masks.json").read_text()
     micro_batches = 4 + 4 + 3 + 4
     assert f'"masks": {len(calls) * micro_batches}, ' in text
-    # In the backward pass the layer's three calls come again.
-    assert f'"drawn": {(len(calls) + 3) * micro_batches}}}' in text
+    # In the backward pass the layer's three calls come again; JAX trains a watched window twice.
+    times = 2 if framework == "jax" else 1
+    assert f'"drawn": {times * (len(calls) + 3) * micro_batches}}}' in text
 
 
 @pytest.mark.parametrize("framework", OTHERS)

@@ -40,16 +40,13 @@ def imported(framework: str, folder: Path) -> None:
         assert defined <= set(found[name.removesuffix(".py")]), name
 
 
-@pytest.mark.torch
-def test_code_for_torch_is_imported(tmp_path: Path) -> None:
-    imported("torch", tmp_path)
-
-
-@pytest.mark.tensorflow
-def test_code_for_tensorflow_is_imported(tmp_path: Path) -> None:
-    imported("tensorflow", tmp_path)
-
-
-@pytest.mark.paddle
-def test_code_for_paddle_is_imported(tmp_path: Path) -> None:
-    imported("paddle", tmp_path)
+@pytest.mark.parametrize(
+    "framework",
+    [
+        pytest.param(folder.name, marks=getattr(pytest.mark, folder.name))
+        for folder in sorted(FILES.iterdir())
+        if folder.is_dir()
+    ],
+)
+def test_code_for_a_framework_is_imported(tmp_path: Path, framework: str) -> None:
+    imported(framework, tmp_path)
