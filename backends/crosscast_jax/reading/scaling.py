@@ -38,7 +38,7 @@ _Chosen = tuple[ast.AST, "Module", str, bool]
 _HALF_NAMES = frozenset(f"jax.numpy.{name}" for name in HALVES)
 _ARRAYS = re.compile(r"(jax|numpy|tensorflow|torch)\.|optax\.")
 """Functions whose `dtype` is that of one array, or of an optimizer's state."""
-_CHOOSES = re.compile(r"(get|parse|to|str\w*)_\w*dtype\w*|\w*dtype_(by|of|from)_\w+", re.I)
+_CHOOSES = re.compile(r"(get_|parse_|to_|str)\w*dtype\w*|\w*dtype_(by|of|from)_\w+", re.I)
 """Functions of other files that return the type that a word names."""
 _JMP = re.compile(r"(p|params|c|compute|o|output)=(\w+)")
 _JMP_DEFAULTS = (
