@@ -249,6 +249,19 @@ REFUSED: dict[str, tuple[Callable[[], Tree], str, str]] = {
         "CC967",
         "different numbers",
     ),
+    "windows that differ": (
+        lambda: (
+            tree_of()
+            | {
+                "opt_state": {
+                    str(n): {"mini_step": number(0), "gradient_step": number(n), "inner": {}}
+                    for n in (6, 7)
+                }
+            }
+        ),
+        "CC967",
+        "different numbers of windows",
+    ),
     "settings that differ": (
         lambda: (
             tree_of()

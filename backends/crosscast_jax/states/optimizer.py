@@ -96,6 +96,8 @@ def read_optimizer(part: Any, weights: Arrays, reading: Reading) -> tuple[Moment
     reading.problem("CC961", twice)
     if len(state.updates) > 1:
         reading.problem("CC967", ["its transformations have counted different numbers of updates"])
+    if len(state.windows) > 1:
+        reading.problem("CC967", ["its MultiSteps have ended different numbers of windows"])
     unknown = {_field(path, weights) for path in state.others}
     known = slot_names(canonical_plan(reading.recipe))
     moments: Moments = {}

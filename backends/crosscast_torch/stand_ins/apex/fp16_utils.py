@@ -131,7 +131,7 @@ def to_python_float(value: Any) -> Any:
 def prep_param_lists(model: Any, flat_master: bool = False) -> Any:
     """Return the weights that are trained, and copies of them."""
     if flat_master:
-        raise NotImplementedError("flat copies")
+        raise NotImplementedError("the stand-in for apex makes no flat copies: flat_master=False")
     weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return weights, [weight.detach().clone().requires_grad_() for weight in weights]
 

@@ -114,25 +114,18 @@ ROWS = (
         dropped=_SEEDED | _DIAGONAL,
         note=_SEED,
     ),
-    NameRow(
-        old=("initializer.Normal",),
-        mode="static",
-        new="paddle.nn.initializer.Normal",
-        order="loc scale seed",
-        new_order="loc scale",
-        renamed={"loc": "mean", "scale": "std"},
-        dropped=_SEEDED,
-        note=_SEED,
-    ),
-    NameRow(
-        old=("initializer.TruncatedNormal",),
-        mode="static",
-        new="paddle.nn.initializer.TruncatedNormal",
-        order="loc scale seed",
-        new_order="loc scale",
-        renamed={"loc": "mean", "scale": "std"},
-        dropped=_SEEDED,
-        note=_SEED,
+    *(
+        NameRow(
+            old=(f"initializer.{kind}",),
+            mode="static",
+            new=f"paddle.nn.initializer.{kind}",
+            order="loc scale seed",
+            new_order="loc scale",
+            renamed={"loc": "mean", "scale": "std"},
+            dropped=_SEEDED,
+            note=_SEED,
+        )
+        for kind in ("Normal", "TruncatedNormal")
     ),
     *(
         NameRow(

@@ -139,7 +139,7 @@ def added_losses(uses: KerasUses) -> None:
                 node,
                 "Keras 3 forgets a loss that is added outside of the call of a layer",
                 "set the regularizer of a weight: layer.kernel.regularizer = ...; or add the loss "
-                "in the call of your own layer",
+                "in your layer's call",
             )
             continue
         uses.edits.append(replace_node(module, node, form))
