@@ -11,6 +11,7 @@ import numpy as np
 from crosscast.messages.source import Source
 from crosscast_migrate.models.network import Layer, Network
 from crosscast_migrate.models.reading import network_of
+from crosscast_migrate.models.recurrence import GATES
 from crosscast_reading.lift.analysis import analyse
 
 BACKENDS = ("torch", "tensorflow", "paddle", "jax")
@@ -155,6 +156,14 @@ def _shapes(layer: Layer) -> dict[str, tuple[int, ...]]:
         case "layer_norm":
             has = {"weight": settings["affine"], "bias": settings["shift"]}
             return {name: tuple(settings["shape"]) for name in has if has[name]}
+        case "recurrent":
+            rows = GATES[settings["cell"]] * settings["units"]
+            found: dict[str, tuple[int, ...]] = {
+                "weight": (rows, settings["inputs"]),
+                "state": (rows, settings["units"]),
+            }
+            has = {"bias": settings["bias"], "state_bias": settings["state_bias"]}
+            return found | {name: (rows,) for name in has if has[name]}
         case "embedding":
             return {"weight": (settings["count"], settings["width"])}
         case _:

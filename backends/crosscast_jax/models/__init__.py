@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast_jax.models.initial_values import DEFAULTS, INITIALIZERS, NAMES
 from crosscast_jax.models.layers import FUNCTIONS, LAYERS, METHODS
+from crosscast_jax.models.sequences import ATTENDS
 from crosscast_jax.models.writing import WRITING
 from crosscast_migrate.models.tables import ModelReading, ModelTables, ScriptReading
 
@@ -25,6 +26,7 @@ MODELS = ModelTables(
         dicts=frozenset({"flax.nnx.Dict"}),
         forward="__call__",
         random_numbers=frozenset({"rngs"}),
+        attends=ATTENDS,
         selects=frozenset({"jax.numpy.where"}),
         differentiates=frozenset(
             {"jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from crosscast_jax.models.sequences import SEQUENCES
 from crosscast_migrate.models.rows import Argument, Reading, ignored, must
 
 
@@ -118,6 +119,7 @@ LAYERS: Mapping[str, Reading] = {
             *_MADE,
         ),
     ),
+    **SEQUENCES,
 }
 """By the name in flax.nnx."""
 
@@ -173,6 +175,21 @@ _NUMPY: Mapping[str, Reading] = {
     "multiply": Reading("multiply", inputs=2),
     "divide": Reading("divide", inputs=2),
     "matmul": Reading("matmul", ignored("precision", "preferred_element_type"), inputs=2),
+    **{
+        word: Reading("compare", (Argument("y", "value"),), {"operator": operator})
+        for word, operator in (
+            *(("equal", "=="), ("not_equal", "!="), ("less", "<"), ("less_equal", "<=")),
+            *(("greater", ">"), ("greater_equal", ">=")),
+        )
+    },
+    "logical_not": Reading("not"),
+    "logical_and": Reading("and", inputs=2),
+    "logical_or": Reading("or", inputs=2),
+    "power": Reading("power", (Argument("x2", "exponent"),)),
+    "square": Reading("power", fixed={"exponent": 2}),
+    "sin": Reading("sin"),
+    "cos": Reading("cos"),
+    "log": Reading("log"),
     "exp": Reading("exp"),
     "sign": Reading("sign"),
     "pad": Reading(

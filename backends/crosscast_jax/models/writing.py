@@ -69,9 +69,45 @@ _UNIFORM = '''def uniform(bound: float) -> jax.nn.initializers.Initializer:
 
     return draw'''
 
+_CELL = '''def {name}(gates: jax.Array, state: nnx.Linear, *, backward: bool) -> jax.Array:
+    """Return the outputs of {article} for its projected inputs; `state` projects its state."""
+
+{step}
+
+    start = jnp.zeros((gates.shape[0], gates.shape[-1] // {count}), gates.dtype)
+    begun = {begun}
+    _, outputs = jax.lax.scan(step, begun, gates.swapaxes(0, 1), reverse=backward)
+    return outputs.swapaxes(0, 1)'''
+_LSTM = """    def step(carry: tuple[jax.Array, jax.Array], x: jax.Array):
+        hidden, cell = carry
+        enter, forget, new, leave = jnp.split(x + state(hidden), 4, -1)
+        cell = nnx.sigmoid(forget) * cell + nnx.sigmoid(enter) * jnp.tanh(new)
+        hidden = nnx.sigmoid(leave) * jnp.tanh(cell)
+        return (hidden, cell), hidden"""
+_GRU = """    def step(hidden: jax.Array, x: jax.Array):
+        x_reset, x_update, x_new = jnp.split(x, 3, -1)
+        reset, update, new = jnp.split(state(hidden), 3, -1)
+        update = nnx.sigmoid(x_update + update)
+        new = jnp.tanh(x_new + nnx.sigmoid(x_reset + reset) * new)
+        hidden = (1 - update) * new + update * hidden
+        return hidden, hidden"""
+_RNN = """    def step(hidden: jax.Array, x: jax.Array):
+        hidden = jnp.tanh(x + state(hidden))
+        return hidden, hidden"""
+_CELLS = {
+    name: _CELL.format(name=name, article=article, step=step, count=count, begun=begun)
+    for name, article, step, count, begun in (
+        ("lstm", "an LSTM", _LSTM, 4, "(start, start)"),
+        ("gru", "a GRU", _GRU, 3, "start"),
+        ("recurrence", "a recurrent layer", _RNN, 1, "start"),
+    )
+}
+
 WRITING = ModelWriting(
     imports=("import jax", "import jax.numpy as jnp", "from flax import nnx"),
-    helpers={"uniform": _UNIFORM},
+    helpers={"uniform": _UNIFORM, **_CELLS},
+    cells={"lstm": "lstm", "gru": "gru", "rnn": "recurrence"},
+    several="tuple[jax.Array, ...]",
     base="nnx.Module",
     constructor=("def __init__(self, rngs: nnx.Rngs) -> None:",),
     factory="rngs: nnx.Rngs",
@@ -151,6 +187,17 @@ WRITING = ModelWriting(
         "softmax": "nnx.softmax({0}, {axis})",
         "log_softmax": "nnx.log_softmax({0}, {axis})",
         "exp": "jnp.exp({0})",
+        "sin": "jnp.sin({0})",
+        "cos": "jnp.cos({0})",
+        "log": "jnp.log({0})",
+        "number": "{0}.astype(jnp.float32)",
+        "fill": "jnp.where({1}, {value}, {0})",
+        "choose": "jnp.where({0}, {1}, {2})",
+        "swap": "{0}.swapaxes({first}, {second})",
+        "causal": "jnp.tril(jnp.ones(({0}.shape[-2], {1}.shape[-2]), bool))",
+        "positions": "jnp.arange({0}.shape[{axis}])",
+        "constant": "jnp.asarray({numbers})",
+        "expand_rows": "jnp.broadcast_to({0}, ({1}.shape[0], *{0}.shape[1:]))",
         "abs": "{0} * jnp.sign({0})",
         "sign": "jnp.sign({0})",
         "sqrt": "jnp.sqrt({0})",

@@ -6,6 +6,7 @@ from crosscast_migrate.models.tables import EncoderLibrary, ModelReading, ModelT
 from crosscast_paddle.models.initial_values import CLASSES, DEFAULTS, FILLS
 from crosscast_paddle.models.layers import FUNCTIONS, LAYERS, METHODS
 from crosscast_paddle.models.library import LIBRARY
+from crosscast_paddle.models.sequences import ACTIVATIONS, ATTENDS
 from crosscast_paddle.models.writing import WRITING
 
 _SEGMENTS = frozenset({"type_vocab_size"})
@@ -34,6 +35,8 @@ MODELS = ModelTables(
                 "paddle.distributed.fleet.distributed_model",
             }
         ),
+        attends=ATTENDS,
+        activations=ACTIVATIONS,
         pairs=frozenset({"paddle.amp.decorate"}),
         initializers=CLASSES,
         fills=FILLS,

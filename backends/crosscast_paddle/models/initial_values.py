@@ -20,6 +20,9 @@ DEFAULTS: Mapping[str, Mapping[str, Drawn]] = {
     "linear": {"weight": GLOROT, "bias": constant(0.0)},
     "conv": {"weight": variance_scaling(2.0, "fan_in", "normal"), "bias": constant(0.0)},
     "embedding": {"weight": GLOROT},
+    "recurrent": dict.fromkeys(
+        ("weight", "bias", "state", "state_bias"), variance_scaling(1 / 3, "fan_in", "uniform")
+    ),
 }
 
 

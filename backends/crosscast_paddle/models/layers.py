@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crosscast_migrate.models.rows import Argument, Reading, ignored, must
+from crosscast_paddle.models.sequences import SEQUENCES
 
 _NAME = ignored("name")
 _WEIGHTS = (
@@ -161,6 +162,7 @@ LAYERS: Mapping[str, Reading] = {
     "Tanh": Reading("tanh", _NAME),
     "Softmax": Reading("softmax", (_AXIS, *_NAME)),
     "LogSoftmax": Reading("log_softmax", (_AXIS, *_NAME)),
+    **SEQUENCES,
 }
 """By the name in paddle.nn."""
 
@@ -200,6 +202,24 @@ _TENSOR: Mapping[str, Reading] = {
     "matmul": Reading(
         "matmul", (must("transpose_x", False), must("transpose_y", False), *_NAME), inputs=2
     ),
+    **{
+        word: Reading("compare", (Argument("y", "value"), *_NAME), {"operator": operator})
+        for word, operator in (
+            *(("equal", "=="), ("not_equal", "!="), ("less_than", "<"), ("less_equal", "<=")),
+            *(("greater_than", ">"), ("greater_equal", ">=")),
+        )
+    },
+    "logical_not": Reading("not", (must("out", None), *_NAME)),
+    "logical_and": Reading("and", (must("out", None), *_NAME), inputs=2),
+    "logical_or": Reading("or", (must("out", None), *_NAME), inputs=2),
+    "masked_fill": Reading("fill", (Argument("value", "value"), *_NAME), inputs=2),
+    "pow": Reading("power", (Argument("y", "exponent"), *_NAME)),
+    "square": Reading("power", _NAME, {"exponent": 2}),
+    "swapaxes": Reading("swap", (Argument("axis0", "first"), Argument("axis1", "second"))),
+    "chunk": Reading("pieces", (Argument("chunks", "count"), Argument("axis", "axis", 0), *_NAME)),
+    "sin": Reading("sin", _NAME),
+    "cos": Reading("cos", _NAME),
+    "log": Reading("log", _NAME),
     "exp": Reading("exp", _NAME),
     "abs": Reading("abs", _NAME),
     "sign": Reading("sign", _NAME),
@@ -212,12 +232,13 @@ _JOINS: Mapping[str, Reading] = {
 }
 METHODS: Mapping[str, Reading] = {
     **_TENSOR,
-    **dict.fromkeys(("clone",), Reading("identity")),
+    **dict.fromkeys(("clone", "astype", "cast", "contiguous"), Reading("identity")),
 }
 """By the name of the method of a tensor."""
 FUNCTIONS: Mapping[str, Reading] = {
     **{f"paddle.nn.functional.{name}": row for name, row in _ACTIVATIONS.items()},
     **{f"paddle.{name}": row for name, row in {**_TENSOR, **_JOINS}.items()},
+    "paddle.where": Reading("choose"),
     **{f"paddle.nn.functional.max_pool{n}d": _max_pool(n) for n in (1, 2, 3)},
     **{f"paddle.nn.functional.avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
     **{

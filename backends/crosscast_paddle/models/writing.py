@@ -34,6 +34,14 @@ def _of_image(settings: Settings) -> Mapping[str, str]:
     return {"most": pool if keepdims else f"paddle.flatten({pool}, 1)"}
 
 
+def _recurrent(settings: Settings) -> Mapping[str, str]:
+    return {
+        "cell": {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}[settings["cell"]],
+        "input_bias": "" if settings["bias"] else "False",
+        "state_bias": "" if settings["state_bias"] else "False",
+    }
+
+
 WRITING = ModelWriting(
     imports=("import paddle", "from paddle import nn", "from paddle.nn import functional as F"),
     base="nn.Layer",
@@ -76,7 +84,17 @@ WRITING = ModelWriting(
             "weight_attr={weight}",
         ),
         "dropout": ("nn.Dropout", "{rate}"),
+        "recurrent": (
+            "nn.{cell}",
+            "{inputs}",
+            "{units}",
+            "weight_ih_attr={weight}",
+            "bias_ih_attr={input_bias}",
+            "bias_hh_attr={state_bias}",
+        ),
     },
+    constant='self.register_buffer("{name}", paddle.to_tensor({numbers}), persistable=False)',
+    several="tuple[paddle.Tensor, ...]",
     operations={
         **ARITHMETIC,
         "relu": "F.relu({0})",
@@ -92,6 +110,19 @@ WRITING = ModelWriting(
         "softmax": "F.softmax({0}, axis={axis})",
         "log_softmax": "F.log_softmax({0}, axis={axis})",
         "exp": "paddle.exp({0})",
+        "sin": "paddle.sin({0})",
+        "cos": "paddle.cos({0})",
+        "log": "paddle.log({0})",
+        "number": '{0}.astype("float32")',
+        "fill": "paddle.where({1}, paddle.full_like({0}, {value}), {0})",
+        "choose": "paddle.where({0}, {1}, {2})",
+        "swap": "{0}.swapaxes({first}, {second})",
+        "causal": 'paddle.ones([{0}.shape[-2], {1}.shape[-2]]).tril().astype("bool")',
+        "positions": "paddle.arange({0}.shape[{axis}])",
+        "constant": "self.{name}",
+        "expand_rows": "{0}.expand([{1}.shape[0], *{0}.shape[1:]])",
+        "recurrent": "self.{layer}({0})[0]",
+        "recurrent_backward": "self.{layer}({0}.flip(1))[0].flip(1)",
         "abs": "paddle.abs({0})",
         "sign": "paddle.sign({0})",
         "sqrt": "paddle.sqrt({0})",
@@ -115,7 +146,7 @@ WRITING = ModelWriting(
         "global_max": "{most}",
         "zero_pad": "F.pad({0}, {flat_pairs}, value={value})",
     },
-    values={"avg_pool": _average, "max": _maximum, "global_max": _of_image},
+    values={"recurrent": _recurrent, "avg_pool": _average, "max": _maximum, "global_max": _of_image},
     initials={
         "uniform": "nn.initializer.Uniform(-{n}, {n})",
         "normal": "nn.initializer.Normal(std={n})",

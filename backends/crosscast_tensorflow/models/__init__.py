@@ -12,6 +12,7 @@ from crosscast_migrate.models.tables import (
 from crosscast_tensorflow.models.initial_values import CLASSES, DEFAULTS, NAMES
 from crosscast_tensorflow.models.layers import FUNCTIONS, LAYERS, NAMED_ACTIVATIONS
 from crosscast_tensorflow.models.library import LIBRARY
+from crosscast_tensorflow.models.sequences import ATTENDS
 from crosscast_tensorflow.models.writing import WRITING
 
 MODELS = ModelTables(
@@ -25,7 +26,11 @@ MODELS = ModelTables(
         functions=FUNCTIONS,
         tensor_names=("x", "y", "tensor", "logits", "features", "input_tensor"),
         list_names=("values", "inputs", "xs"),
-        function_packages=frozenset({"tensorflow", "tensorflow.nn", "tensorflow.math"}),
+        function_packages=frozenset(
+            {"tensorflow", "tensorflow.nn", "tensorflow.math", "keras.ops"}
+        ),
+        attends=ATTENDS,
+        shapes=frozenset({"tensorflow.shape", "keras.ops.shape"}),
         sequential=frozenset({"keras.Sequential", "keras.models.Sequential"}),
         forward="call",
         train_selects=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crosscast_migrate.models.rows import Argument, Reading, ignored, must
+from crosscast_tensorflow.models.sequences import sequences
 
 _WEIGHTS = (
     Argument("kernel_initializer", "weight_initial", "glorot_uniform"),
@@ -158,6 +159,7 @@ LAYERS: Mapping[str, Reading] = {
     "Add": _SUM,
     "Multiply": _PRODUCT,
     "Concatenate": _JOIN,
+    **sequences(_NAMED),
 }
 """By the name in keras.layers."""
 
@@ -177,6 +179,36 @@ NAMED_ACTIVATIONS: Mapping[str, Reading] = {
     "linear": Reading("identity"),
 }
 """What `activation` takes."""
+_PACKAGES = ("tensorflow", "tensorflow.math", "keras.ops")
+_REDUCE = (
+    Argument("axis", "axis", None),
+    Argument("keepdims", "keepdims", False),
+    *ignored("name"),
+)
+_BOTH: Mapping[str, Reading] = {
+    **{
+        word: Reading("compare", (Argument("y", "value"), *ignored("name")), {"operator": operator})
+        for word, operator in (
+            *(("equal", "=="), ("not_equal", "!="), ("less", "<"), ("less_equal", "<=")),
+            *(("greater", ">"), ("greater_equal", ">=")),
+        )
+    },
+    "logical_not": Reading("not", ignored("name")),
+    "logical_and": Reading("and", ignored("name"), inputs=2),
+    "logical_or": Reading("or", ignored("name"), inputs=2),
+    **{name: Reading(name, ignored("name")) for name in ("sin", "cos", "log", "exp", "sqrt", "abs")},
+    "square": Reading("power", ignored("name"), {"exponent": 2}),
+    "matmul": Reading("matmul", (must("transpose_b", False), *ignored("name")), inputs=2),
+    "multiply": Reading("multiply", ignored("name"), inputs=2),
+    "subtract": Reading("subtract", ignored("name"), inputs=2),
+    "divide": Reading("divide", ignored("name"), inputs=2),
+    "cast": Reading("identity", ignored("dtype", "name")),
+    "where": Reading("choose"),
+    "expand_dims": Reading("unsqueeze", (Argument("axis", "axis"), *ignored("name"))),
+    "squeeze": Reading("squeeze", (Argument("axis", "axis"), *ignored("name"))),
+    "stack": Reading("stack", (Argument("axis", "axis", 0), *ignored("name")), inputs=0),
+}
+"""Functions that TensorFlow and keras.ops have under the same names."""
 _TENSORFLOW = {
     **{name: NAMED_ACTIVATIONS[name] for name in ("relu", "relu6", "selu", "elu", "silu", "swish")},
     **{name: NAMED_ACTIVATIONS[name] for name in ("softplus", "sigmoid", "tanh")},
@@ -184,6 +216,14 @@ _TENSORFLOW = {
     "log_softmax": Reading("log_softmax", (Argument("axis", "axis", -1), *ignored("name"))),
 }
 FUNCTIONS: Mapping[str, Reading] = {
+    **{f"{package}.{name}": row for name, row in _BOTH.items() for package in _PACKAGES},
+    "tensorflow.transpose": Reading("permute", (Argument("perm", "axes"), *ignored("name"))),
+    "keras.ops.transpose": Reading("permute", (Argument("axes", "axes"),)),
+    "keras.ops.swapaxes": Reading("swap", (Argument("axis1", "first"), Argument("axis2", "second"))),
+    "tensorflow.reduce_sum": Reading("sum", _REDUCE),
+    "tensorflow.reduce_max": Reading("max", _REDUCE),
+    "keras.ops.sum": Reading("sum", _REDUCE),
+    "keras.ops.max": Reading("max", _REDUCE),
     **{f"tensorflow.nn.{name}": row for name, row in _TENSORFLOW.items()},
     **{f"keras.ops.{name}": row for name, row in _TENSORFLOW.items()},
     **{

@@ -5,8 +5,45 @@ from __future__ import annotations
 from crosscast_migrate.models.rows import ARITHMETIC
 from crosscast_migrate.models.tables import LossWriting, ModelWriting
 
+_CELL = '''def {name}(gates, state, *, backward):
+    """Return the outputs of {article} for its projected inputs; `state` projects its state."""
+
+{step}
+
+    start = ops.zeros_like(gates[:, 0, : gates.shape[-1] // {count}])
+    steps = ops.transpose(gates, (1, 0, 2))
+    _, outputs = ops.scan(step, {begun}, steps, reverse=backward)
+    return ops.transpose(outputs, (1, 0, 2))'''
+_LSTM = """    def step(carry, x):
+        hidden, cell = carry
+        enter, forget, new, leave = ops.split(x + state(hidden), 4, axis=-1)
+        cell = ops.sigmoid(forget) * cell + ops.sigmoid(enter) * ops.tanh(new)
+        hidden = ops.sigmoid(leave) * ops.tanh(cell)
+        return (hidden, cell), hidden"""
+_GRU = """    def step(hidden, x):
+        x_reset, x_update, x_new = ops.split(x, 3, axis=-1)
+        reset, update, new = ops.split(state(hidden), 3, axis=-1)
+        update = ops.sigmoid(x_update + update)
+        new = ops.tanh(x_new + ops.sigmoid(x_reset + reset) * new)
+        hidden = (1 - update) * new + update * hidden
+        return hidden, hidden"""
+_RNN = """    def step(hidden, x):
+        hidden = ops.tanh(x + state(hidden))
+        return hidden, hidden"""
+_CELLS = {
+    name: _CELL.format(name=name, article=article, step=step, count=count, begun=begun)
+    for name, article, step, count, begun in (
+        ("lstm", "an LSTM", _LSTM, 4, "(start, start)"),
+        ("gru", "a GRU", _GRU, 3, "start"),
+        ("recurrence", "a recurrent layer", _RNN, 1, "start"),
+    )
+}
+
 WRITING = ModelWriting(
     imports=("import keras", "from keras import layers, ops"),
+    helpers=_CELLS,
+    cells={"lstm": "lstm", "gru": "gru", "rnn": "recurrence"},
+    size="ops.shape({value})[{axis}]",
     base="keras.Model",
     signature="def call(self, inputs{training}):",
     prepared='{name} = inputs["{name}"]',
@@ -87,6 +124,18 @@ WRITING = ModelWriting(
         "softmax": "ops.softmax({0}, axis={axis})",
         "log_softmax": "ops.log_softmax({0}, axis={axis})",
         "exp": "ops.exp({0})",
+        "sin": "ops.sin({0})",
+        "cos": "ops.cos({0})",
+        "log": "ops.log({0})",
+        "not": "ops.logical_not({0})",
+        "number": 'ops.cast({0}, "float32")',
+        "fill": "ops.where({1}, {value}, {0})",
+        "choose": "ops.where({0}, {1}, {2})",
+        "swap": "ops.swapaxes({0}, {first}, {second})",
+        "causal": "ops.tril(ops.ones((ops.shape({0})[-2], ops.shape({1})[-2]), bool))",
+        "positions": "ops.arange({size})",
+        "constant": "ops.convert_to_tensor({numbers})",
+        "expand_rows": "ops.broadcast_to({0}, (ops.shape({1})[0], *{0}.shape[1:]))",
         "abs": "ops.abs({0})",
         "sign": "ops.sign({0})",
         "sqrt": "ops.sqrt({0})",

@@ -6,6 +6,7 @@ from crosscast_migrate.models.tables import EncoderLibrary, ModelReading, ModelT
 from crosscast_torch.models.initial_values import DEFAULTS, FILLS
 from crosscast_torch.models.layers import FUNCTIONS, LAYERS, METHODS
 from crosscast_torch.models.library import LIBRARY
+from crosscast_torch.models.sequences import ACTIVATIONS, ATTENDS
 from crosscast_torch.models.writing import WRITING
 
 MODELS = ModelTables(
@@ -24,6 +25,8 @@ MODELS = ModelTables(
         sequential=frozenset({"torch.nn.Sequential"}),
         lists=frozenset({"torch.nn.ModuleList"}),
         dicts=frozenset({"torch.nn.ModuleDict"}),
+        attends=ATTENDS,
+        activations=ACTIVATIONS,
         adds_in_place=True,
         wrappers=frozenset(
             {

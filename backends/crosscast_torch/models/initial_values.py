@@ -14,6 +14,7 @@ DEFAULTS: Mapping[str, Mapping[str, Drawn]] = {
     "linear": {"weight": _ONE_OVER_FAN, "bias": _ONE_OVER_FAN},
     "conv": {"weight": _ONE_OVER_FAN, "bias": _ONE_OVER_FAN},
     "embedding": {"weight": normal(1.0)},
+    "recurrent": dict.fromkeys(("weight", "bias", "state", "state_bias"), _ONE_OVER_FAN),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crosscast_migrate.models.rows import Argument, Reading, complement, ignored, must
+from crosscast_torch.models.sequences import SEQUENCES
 
 _PLACE = ignored("device", "dtype")
 _INPLACE = (Argument("inplace", "inplace", False),)
@@ -151,6 +152,7 @@ LAYERS: Mapping[str, Reading] = {
     "Softmax": Reading("softmax", (Argument("dim", "axis", None),)),
     "LogSoftmax": Reading("log_softmax", (Argument("dim", "axis", None),)),
     "ZeroPad2d": Reading("zero_pad", (Argument("padding", "pairs"),), {"rank": 2}),
+    **SEQUENCES,
 }
 """By the name in torch.nn."""
 
@@ -187,6 +189,24 @@ _TENSOR: Mapping[str, Reading] = {
     "div": Reading("divide", (must("rounding_mode", None),), inputs=2),
     "matmul": Reading("matmul", inputs=2),
     "bmm": Reading("matmul", inputs=2),
+    **{
+        word: Reading("compare", (Argument("other", "value"),), {"operator": operator})
+        for word, operator in (
+            *(("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")),
+        )
+    },
+    "logical_not": Reading("not"),
+    "logical_and": Reading("and", inputs=2),
+    "logical_or": Reading("or", inputs=2),
+    "masked_fill": Reading("fill", (Argument("value", "value"),), inputs=2),
+    "pow": Reading("power", (Argument("exponent", "exponent"),)),
+    "square": Reading("power", fixed={"exponent": 2}),
+    "swapaxes": Reading("swap", (Argument("axis0", "first"), Argument("axis1", "second"))),
+    "chunk": Reading("pieces", (Argument("chunks", "count"), _NEW_DIM)),
+    "split": Reading("pieces", (Argument("split_size_or_sections", "sizes"), _NEW_DIM)),
+    "sin": Reading("sin"),
+    "cos": Reading("cos"),
+    "log": Reading("log"),
     "exp": Reading("exp"),
     "abs": Reading("abs"),
     "sign": Reading("sign"),
@@ -202,7 +222,7 @@ METHODS: Mapping[str, Reading] = {
     "log_softmax": _ACTIVATIONS["log_softmax"],
     **_TENSOR,
     "view": _TENSOR["reshape"],
-    **dict.fromkeys(("contiguous", "float", "clone", "cuda", "to"), Reading("identity")),
+    **dict.fromkeys(("contiguous", "float", "clone", "cuda", "to", "bool"), Reading("identity")),
 }
 """By the name of the method of a tensor."""
 FUNCTIONS: Mapping[str, Reading] = {
@@ -210,6 +230,7 @@ FUNCTIONS: Mapping[str, Reading] = {
     **{f"torch.{name}": _ACTIVATIONS[name] for name in ("relu", "sigmoid", "tanh", "softmax")},
     "torch.log_softmax": _ACTIVATIONS["log_softmax"],
     **{f"torch.{name}": row for name, row in {**_TENSOR, **_JOINS}.items()},
+    "torch.where": Reading("choose"),
     **{f"torch.nn.functional.max_pool{n}d": _max_pool_function(n) for n in (1, 2, 3)},
     **{f"torch.nn.functional.avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
     **{

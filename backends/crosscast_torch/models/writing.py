@@ -20,6 +20,18 @@ def _layer_norm(settings: Settings) -> Mapping[str, str]:
     return {} if settings["affine"] else {"shift": "True"}
 
 
+def _recurrent(settings: Settings) -> Mapping[str, str]:
+    """Return the class, and the statement that keeps the second bias at zero for a single one."""
+    both = settings["bias"], settings["state_bias"]
+    extra = "hh" if settings["bias"] else "ih"
+    bias = f"self.{{layer}}.bias_{extra}_l0"
+    return {
+        "cell": {"lstm": "LSTM", "gru": "GRU", "rnn": "RNN"}[settings["cell"]],
+        "bias": str(any(both)),
+        "frozen": f"nn.init.zeros_({bias}).requires_grad_(False)" if any(both) != all(both) else "",
+    }
+
+
 WRITING = ModelWriting(
     imports=(
         "import torch",
@@ -64,7 +76,11 @@ WRITING = ModelWriting(
             "padding_idx={padding_index}|None",
         ),
         "dropout": ("nn.Dropout", "{rate}"),
+        "recurrent": ("nn.{cell}", "{inputs}", "{units}", "bias={bias}|True", "batch_first=True"),
     },
+    built={"recurrent": "{frozen}"},
+    constant='self.register_buffer("{name}", torch.from_numpy({numbers}), persistent=False)',
+    several="tuple[torch.Tensor, ...]",
     operations={
         **ARITHMETIC,
         "relu": "F.relu({0})",
@@ -80,6 +96,20 @@ WRITING = ModelWriting(
         "softmax": "F.softmax({0}, dim={axis})",
         "log_softmax": "F.log_softmax({0}, dim={axis})",
         "exp": "torch.exp({0})",
+        "sin": "torch.sin({0})",
+        "cos": "torch.cos({0})",
+        "log": "torch.log({0})",
+        "number": "{0}.float()",
+        "fill": "{0}.masked_fill({1}, {value})",
+        "choose": "torch.where({0}, {1}, {2})",
+        "swap": "{0}.transpose({first}, {second})",
+        "attend": "F.scaled_dot_product_attention({0}, {1}, {2}{masked}{scaled})",
+        "causal": "torch.ones({0}.shape[-2], {1}.shape[-2], device={0}.device).tril().bool()",
+        "positions": "torch.arange({0}.shape[{axis}], device={0}.device)",
+        "constant": "self.{name}",
+        "expand_rows": "{0}.expand({1}.shape[0], *{0}.shape[1:])",
+        "recurrent": "self.{layer}({0})[0]",
+        "recurrent_backward": "self.{layer}({0}.flip(1))[0].flip(1)",
         "abs": "torch.abs({0})",
         "sign": "torch.sign({0})",
         "sqrt": "torch.sqrt({0})",
@@ -103,7 +133,7 @@ WRITING = ModelWriting(
         "global_max": "{0}.amax({image}, keepdim={keepdims})",
         "zero_pad": "F.pad({0}, {flat_pairs}, value={value})",
     },
-    values={"gelu": _gelu, "layer_norm": _layer_norm},
+    values={"gelu": _gelu, "layer_norm": _layer_norm, "recurrent": _recurrent},
     initials={
         "uniform": "nn.init.uniform_({w}, -{n}, {n})",
         "normal": "nn.init.normal_({w}, std={n})",

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
-from crosscast_migrate.models import containers, filling
+from crosscast_migrate.models import attention, containers, filling, recurrence
+from crosscast_migrate.models.buffers import buffer_method, of_constant, of_states, without_values
 from crosscast_migrate.models.known_models import known_model
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import (
     MODULES,
     ClassObject,
+    Constant,
     FunctionalModel,
     Initializer,
     LayerObject,
@@ -21,14 +23,17 @@ from crosscast_migrate.models.objects import (
     Opaque,
     Partial,
     SequenceObject,
+    Sizes,
+    Stacked,
     Tensor,
     Training,
     Weight,
 )
 from crosscast_migrate.models.operations import operation
+from crosscast_migrate.models.rows import Reading
 from crosscast_migrate.models.selections import selected
 from crosscast_migrate.models.settings import bound
-from crosscast_migrate.models.tensor_calls import certain, of_row, of_tensor
+from crosscast_migrate.models.tensor_calls import certain, of_row, of_tensor, valued
 from crosscast_reading.pysource.machine import functions
 from crosscast_reading.pysource.machine.frames import Closure, Variables
 from crosscast_reading.pysource.values import builtins
@@ -37,6 +42,8 @@ from crosscast_reading.pysource.values.budget import NoValueError
 if TYPE_CHECKING:
     from crosscast_migrate.models.machine import ModelMachine
 
+COMPOSED = {**attention.COMPOSED, **recurrence.COMPOSED}
+"""Kinds of layers that consist of others."""
 _SAME = frozenset(
     {
         *("to", "cuda", "cpu", "train", "eval", "float", "double", "half", "compile", "build"),
@@ -193,7 +200,13 @@ def _of_layer(
     named: Mapping[str, Any],
     span: Span | None,
 ) -> Any:
+    layer.span = layer.span or span
+    if layer.reading.kind in COMPOSED:
+        layer.name = layer.name or f"{layer.reading.kind}_{len(machine.graph.steps)}"
+        call = bound(Reading(layer.reading.kind, layer.reading.call), given, named, span)
+        return COMPOSED[layer.reading.kind](machine, layer, call, span)
     inputs = list(given[0]) if given and isinstance(given[0], list | tuple) else list(given)
+    inputs = [valued(machine, each) for each in inputs]
     certain(inputs)
     if not inputs or not all(isinstance(each, Tensor) for each in inputs):
         raise UnreadableError("a layer gets something that is no value of the model", span)
@@ -206,8 +219,6 @@ def _of_layer(
             if value is not True:
                 raise UnreadableError("a layer whose training= does not follow the model's", span)
             machine.graph.note(f"training=True of {layer.reading.kind} is not kept in evaluation")
-    if layer.span is None:
-        layer.span = span
     value = operation(machine.graph, layer, inputs, span)
     activation = layer.settings.get("activation")
     if activation is None:
@@ -243,12 +254,18 @@ def _of_method(
     span = frame.module.span(node)
     if isinstance(held, Tensor):
         return of_tensor(machine, held, name, given, named, node, frame.module)
+    if isinstance(held, Constant):
+        return of_constant(machine, held, name, given, named, span)
+    if isinstance(held, Stacked):
+        return of_states(machine, held, name, given, span)
     if isinstance(held, list | dict | str):
         return machine.call_method(held, name, (given, named), node, frame)
     if isinstance(held, SequenceObject):
         value = containers.method(held, name, given)
         if value is not containers.NO_METHOD:
             return value
+    if isinstance(held, ModuleObject) and buffer_method(held, name, given, named):
+        return None
     if isinstance(held, MODULES):
         if name in ("forward", "call", "__call__"):
             return forward(machine, held, given, named, span)
@@ -323,6 +340,9 @@ def _of_library(
             return dict(begun, **named)
     if name == "functools.partial" and given and isinstance(given[0], Library | Partial):
         return Partial(given[0], given[1:], named)
+    numbers = without_values(machine, name, given, named)
+    if numbers is not None:
+        return numbers
     known = known_model(machine.graph.source, name, given, named, span)
     if known is not None:
         return known
@@ -355,6 +375,12 @@ def _of_library(
         return of_row(machine, tables.functions[name], given, named, span)
     if name in tables.selects:
         return selected(machine, node, given, span)
+    if name in tables.shapes and given and isinstance(given[0], Tensor):
+        return Sizes(given[0])
+    if name in tables.attends:
+        row = tables.attends[name]
+        call = bound(Reading(row.kind, row.call), given, named, span)
+        return attention.scaled_attention(machine, call, row.fixed, span)
     maker = tables.initializers.get(name)
     drawn = maker.drawn(given, named) if maker is not None else None
     if drawn is not None:

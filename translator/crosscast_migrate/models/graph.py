@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from crosscast_migrate.models import initials
@@ -15,21 +16,45 @@ from crosscast_migrate.models.network import (
     Step,
     UnreadableError,
 )
-from crosscast_migrate.models.objects import Initializer, LayerObject, Library, Opaque, Tensor
+from crosscast_migrate.models.objects import (
+    Constant,
+    Initializer,
+    LayerObject,
+    Library,
+    Opaque,
+    Tensor,
+)
 from crosscast_migrate.models.settings import normalized
-from crosscast_migrate.models.shapes import completed, inferred
+from crosscast_migrate.models.shapes import PAIRWISE, POINTWISE, completed, inferred
 from crosscast_migrate.models.tables import ModelTables
 
 KEPT = frozenset(
-    {"linear", "conv", "batch_norm", "layer_norm", "embedding", "dropout", "known_model"}
+    {
+        *("linear", "conv", "batch_norm", "layer_norm", "embedding", "dropout", "known_model"),
+        "recurrent",
+    }
 )
 """Kinds that become a layer of the migrated model; all others become operations."""
 NORMS = frozenset({"batch_norm", "layer_norm"})
 _OF_NORMS: Mapping[str, Drawn] = {"weight": constant(1.0), "bias": constant(0.0)}
 """What normalizations start from, whatever the framework is."""
 _UNNEEDED = frozenset({"identity"})
-_VIEWS = frozenset({"flatten", "reshape", "permute", "unsqueeze", "squeeze", "part"})
+_VIEWS = frozenset({"flatten", "reshape", "permute", "unsqueeze", "squeeze", "part", "slice", "swap"})
 """Operations whose results share the memory of their input."""
+
+
+_TRUTHS = frozenset({"compare", "not", "and", "or", "causal"})
+"""Operations whose results are true or false."""
+_MOVES = frozenset({*_VIEWS, "concat", "stack", "expand_rows"})
+"""Operations whose results have the type of their inputs."""
+_BY_POSITION = frozenset(
+    {
+        *(POINTWISE | PAIRWISE | _TRUTHS),
+        *("linear", "layer_norm", "embedding", "power", "number", "fill"),
+    }
+)
+"""Operations that treat all steps of all rows alike."""
+_REDUCTIONS = frozenset({"mean", "sum", "max"})
 
 
 class Graph:
@@ -42,8 +67,14 @@ class Graph:
         self.layers: list[LayerObject] = []
         self.shapes: dict[int, Shape] = {}
         self.notes: list[str] = []
+        self.rowless: set[int] = set()
+        """Values that have no axis of the rows, as tables of positions."""
+        self.truths: set[int] = set()
+        """Values that are true or false."""
         self._values = 0
         self._overwritten: set[int] = set()
+        self._constants: dict[int, Tensor] = {}
+        self._kept: list[Constant] = []
 
     def value(self, shape: Shape | None = None) -> Tensor:
         """Return a new value."""
@@ -63,14 +94,84 @@ class Graph:
         """Add a step; return its value."""
         if kind in _UNNEEDED:
             return inputs[0]
+        if any(tensor.is_turned for tensor in inputs):
+            return self._turned(kind, inputs, settings, layer)
         self._unchanged(inputs)
+        if kind == "concat":
+            inputs = self._with_rows(inputs)
         shapes = [self.shape(tensor) for tensor in inputs]
         output = self.value(inferred(kind, settings, shapes, self.channels))
         numbers = tuple(tensor.number for tensor in inputs)
         self.steps.append(
             Step("layer" if layer else kind, numbers, output.number, dict(settings), layer)
         )
+        if numbers and self._is_rowless(kind, numbers):
+            self.rowless.add(output.number)
+        if kind in _TRUTHS or (kind in _MOVES and self.truths.issuperset(numbers[:1])):
+            self.truths.add(output.number)
         return output
+
+    def _is_rowless(self, kind: str, numbers: Sequence[int]) -> bool:
+        """Whether a result has no axis of the rows; views have further inputs for their sizes."""
+        return self.rowless.issuperset(numbers[:1] if kind in _VIEWS else numbers)
+
+    def constant(self, held: Constant) -> Tensor:
+        """Return constants as a value."""
+        if id(held) not in self._constants:
+            output = self.value(held.shape)
+            taken = {step.settings["name"] for step in self.steps if step.kind == "constant"}
+            name = held.name or "constant"
+            if name in taken:
+                name = next(f"{name}_{n}" for n in range(2, 1000) if f"{name}_{n}" not in taken)
+            settings = {"name": name, "text": held.text, "before": held.before}
+            self.steps.append(Step("constant", (), output.number, settings))
+            self.rowless.add(output.number)
+            if held.kind == "bool":
+                self.truths.add(output.number)
+            self._kept.append(held)
+            self._constants[id(held)] = output
+        return self._constants[id(held)]
+
+    def positions(self, of: Tensor, axis: int) -> Tensor:
+        """Return the numbers 0, 1, ... along an axis of a value."""
+        output = self.value((None,))
+        self.steps.append(Step("positions", (of.number,), output.number, {"axis": axis}))
+        self.rowless.add(output.number)
+        return output
+
+    def _with_rows(self, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return values to be joined: those without rows are repeated for every row."""
+        rowed = [tensor for tensor in inputs if tensor.number not in self.rowless]
+        if not rowed:
+            return inputs
+        return [
+            tensor if tensor in rowed else self.apply("expand_rows", [tensor, rowed[0]], {})
+            for tensor in inputs
+        ]
+
+    def _turned(
+        self, kind: str, inputs: Sequence[Tensor], settings: Mapping[str, Any], layer: str
+    ) -> Tensor:
+        """Add a step of values whose second axis the source has first."""
+        plain = [self._unturned(tensor) for tensor in inputs]
+        axis = settings.get("axis")
+        last = kind in ("softmax", "log_softmax", "concat") and axis in (-1, 2)
+        if kind in _BY_POSITION or last:
+            return replace(self.apply(kind, plain, settings, layer), is_turned=True)
+        if kind in _REDUCTIONS and axis == (0,) and not settings["keepdims"]:
+            return self.apply(kind, plain, {**settings, "axis": (1,)}, layer)
+        raise UnreadableError(f"{kind} of values that have the rows on their second axis")
+
+    def _unturned(self, tensor: Tensor) -> Tensor:
+        if tensor.is_turned:
+            return replace(tensor, is_turned=False)
+        shape = self.shape(tensor)
+        if tensor.number not in self.rowless or shape is None:
+            raise UnreadableError("values with the rows on the first axis and on the second")
+        if len(shape) <= 1:
+            return tensor
+        axes = (1, 0, *range(2, len(shape)))
+        return self.apply("permute", [tensor], {"axes": axes})
 
     def apply_layer(self, layer: LayerObject, inputs: Sequence[Tensor]) -> Tensor:
         """Add the step of a layer of the library."""
@@ -145,7 +246,19 @@ class Graph:
             notes=tuple(self.notes),
         )
 
+    def _recurrent(self, made: LayerObject) -> Layer:
+        """Return a recurrent layer; its weights start as those of its library, or as they may."""
+        settings = dict(made.settings)
+        initial: dict[str, Initial | None] = {}
+        for name, drawn in self.source.initials.get("recurrent", {}).items():
+            initial[name] = drawn((settings["units"], settings["units"]))
+        if not initial:
+            self.note(f"what the weights of {made.name} start from is not carried")
+        return Layer(made.name, "recurrent", settings, initial)
+
     def _layer(self, made: LayerObject) -> Layer:
+        if made.reading.kind == "recurrent":
+            return self._recurrent(made)
         kind, settings = made.reading.kind, dict(made.settings)
         given = {name: settings.pop(f"{name}_initial", None) for name in ("weight", "bias")}
         for name in ("activation", "training", "inplace", "input_shape", "input_dim"):

@@ -18,6 +18,8 @@ def fans(kind: str, settings: Settings) -> Fans:
     """Return fan in and fan out of the weight of a layer."""
     if kind in ("batch_norm", "layer_norm"):
         return 1.0, 1.0
+    if kind == "recurrent":
+        return settings["units"], settings["units"]
     if kind == "linear":
         return settings["inputs"], settings["units"]
     if kind == "conv":

@@ -10,7 +10,13 @@ from crosscast.emit.render import py_literal
 from crosscast_migrate.models import initials, known_models
 from crosscast_migrate.models.code_lines import long, wrapped
 from crosscast_migrate.models.graph import NORMS
-from crosscast_migrate.models.network import Initial, Layer, Network, UnreadableError
+from crosscast_migrate.models.network import (
+    Initial,
+    Layer,
+    Network,
+    Settings,
+    UnreadableError,
+)
 from crosscast_migrate.models.tables import ModelTables, ModelWriting
 
 _ONE_ARGUMENT = {
@@ -51,6 +57,10 @@ class LayerCode:
                 yield from (f"        {line}" for line in others)
             else:
                 yield from self._layer(layer)
+        for step in self.network.steps if self.writing.constant else ():
+            if step.kind == "constant":
+                shown = {"name": step.settings["name"], "numbers": numbers_text(step.settings)}
+                yield from long(f"        {self.writing.constant.format(**shown)}")
         yield from (f"        {line}" for line in self.writing.constructor_end)
         yield ""
 
@@ -69,7 +79,8 @@ class LayerCode:
                     yield from long(f"        {statement}")
         if layer.kind in self.writing.built:
             built = self.writing.built[layer.kind].format(layer=layer.name, **values)
-            yield f"        {built}"
+            if built:
+                yield from long(f"        {built.replace('{layer}', layer.name)}")
 
     def _values(self, layer: Layer, row: str) -> dict[str, Any]:
         """Return the values that the row of a layer can print.
@@ -149,6 +160,26 @@ class LayerCode:
         return usual.name == initial.name and math.isclose(usual.number, initial.number)
 
 
+def numbers_text(settings: Settings) -> str:
+    """Return numbers that are not trained as an expression."""
+    return f"{settings['name']}_numbers()" if settings["before"] else str(settings["text"])
+
+
+def numbers(network: Network) -> list[str]:
+    """Return the functions that compute numbers which are not trained, step by step."""
+    functions = []
+    for step in network.steps:
+        if step.kind == "constant" and step.settings["before"]:
+            name, text = step.settings["name"], step.settings["text"]
+            lines = [f"def {name}_numbers() -> np.ndarray:"]
+            lines.append(f'    """Return the numbers of `{name}`, which are not trained."""')
+            for statement in step.settings["before"]:
+                lines += long(f"    {statement}")
+            lines += long(f"    return {text}")
+            functions.append("\n".join(lines))
+    return functions
+
+
 def _says(row: str, name: str) -> bool:
     """Whether a row prints a value, alone or in an argument that says several."""
     places = (name, *(place for place, said in _ONE_ARGUMENT.items() if name in said))
@@ -185,9 +216,7 @@ def printed(settings: Mapping[str, Any], writing: ModelWriting) -> dict[str, Any
             case float() if math.isinf(value):
                 values[name] = 'float("-inf")'
             case tuple() if name == "shape" and "eps" not in settings:
-                values[name] = py_literal(tuple(-1 if size is None else size for size in value))
-                if None in value and -1 in value:
-                    values[name] = ""
+                pass  # it is written with the inputs of its step
             case list():
                 values[name] = py_literal(tuple(value))
             case _:

@@ -56,7 +56,9 @@ class _Mover:
         kind = self.network.kind_of(step)
         rank = self._rank_of(kind, step)
         follows = kind in POINTWISE or kind in PAIRWISE or kind == "concat"
-        if kind in ON_IMAGES or (kind == "batch_norm" and rank):
+        if not step.inputs:
+            self._add(step, [], native=False)
+        elif kind in ON_IMAGES or (kind == "batch_norm" and rank):
             self._native_step(kind, step, rank or 1)
         elif follows and all(value in self.native for value in step.inputs):
             self._native_step(kind, step, self.rank[step.inputs[0]])
@@ -65,7 +67,7 @@ class _Mover:
 
     def _rank_of(self, kind: str, step: Step) -> int:
         settings = self._settings(step)
-        shape = self.network.shapes.get(step.inputs[0])
+        shape = self.network.shapes.get(step.inputs[0]) if step.inputs else None
         if kind in ON_IMAGES:
             return int(settings["rank"])
         return len(shape) - 2 if shape is not None else int(settings.get("rank") or 0)

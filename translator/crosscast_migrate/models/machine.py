@@ -13,8 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from crosscast_migrate.models import calls, known_models
+from crosscast_migrate.models.buffers import state_of
+from crosscast_migrate.models.constants import COMPARES, computed
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import (
+    Constant,
     Dim,
     LayerObject,
     Library,
@@ -22,19 +25,28 @@ from crosscast_migrate.models.objects import (
     Opaque,
     SequenceObject,
     Sizes,
+    Stacked,
     Tensor,
     Training,
     Weight,
+    Zeros,
 )
 from crosscast_migrate.models.program_objects import ProgramObjects
-from crosscast_migrate.models.tensor_calls import arithmetic_of, part_of_tensor, size_of
+from crosscast_migrate.models.tensor_calls import (
+    arithmetic_of,
+    assign_part,
+    compared,
+    part_of_constant,
+    part_of_tensor,
+    size_of,
+)
 from crosscast_reading.pysource.machine import functions
 from crosscast_reading.pysource.machine.frames import Closure, Variables
 
 if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.module import Module
 
-_WITHOUT_CONTENT = (Tensor, Dim, Sizes, Training)
+_WITHOUT_CONTENT = (Tensor, Constant, Dim, Sizes, Training, Zeros, Stacked)
 _BUILT_IN = frozenset({"isinstance", "getattr", "hasattr", "print", "super", "setattr", "dict"})
 _UNTRAINED = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
@@ -150,15 +162,30 @@ class ModelMachine(ProgramObjects):
         match node, values:
             case ast.UnaryOp(op=ast.USub()), [Tensor()]:
                 return self.graph.apply("scale", values, {"scale": -1.0, "offset": 0.0})
+            case ast.UnaryOp(op=ast.Invert()), [Tensor(number=n)] if n in self.graph.truths:
+                return self.graph.apply("not", values, {})
+            case ast.UnaryOp(op=ast.Invert()), [Constant(kind="bool") as held]:
+                return computed("not", [held], {}, place.module.span(node))
+            case ast.UnaryOp(op=ast.USub()), [Constant() as held]:
+                return computed("scale", [held], {"scale": -1, "offset": 0}, None)
         return super().applied(node, values, compute, place)
 
     def combined(
         self, node: ast.BinOp | ast.AugAssign, left: Any, right: Any, frame: Variables
     ) -> Any:
         """Return `left op right`."""
-        if isinstance(left, Tensor) or isinstance(right, Tensor):
+        if isinstance(left, Tensor | Constant) or isinstance(right, Tensor | Constant):
             return arithmetic_of(self, type(node.op), left, right, frame.module.span(node))
         return super().combined(node, left, right, frame)
+
+    def compared(
+        self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any, place: Variables
+    ) -> Any:
+        """Return the value of `left op right`."""
+        sides = (left, right)
+        if type(op) in COMPARES and any(isinstance(side, Tensor | Constant) for side in sides):
+            return compared(self, type(op), left, right, place.module.span(node))
+        return super().compared(node, op, left, right, place)
 
     def augmented(self, node: ast.AugAssign, left: Any, right: Any, frame: Variables) -> Any:
         """Return the value that `left op= right` assigns."""
@@ -198,6 +225,10 @@ class ModelMachine(ProgramObjects):
             return base if base.is_cause else self.outside(node, frame.module)
         if isinstance(base, Tensor):
             return part_of_tensor(self, base, node, frame)
+        if isinstance(base, Constant):
+            return part_of_constant(self, base, node, frame)
+        if isinstance(base, Stacked):
+            return state_of(self, base, node, frame)
         key = self.key(node.slice, frame)
         if isinstance(base, Sizes):
             return size_of(self, base.tensor, key, node, frame.module)
@@ -239,7 +270,12 @@ class ModelMachine(ProgramObjects):
 
     def unpacked(self, value: Any, count: int, target: ast.expr, frame: Variables) -> Sequence[Any]:
         """Return the parts of a shape, or of something that is not known."""
+        if isinstance(value, Stacked) and len(value.parts) == count:
+            return value.parts
         if isinstance(value, Sizes):
+            plain = value.tensor
+            if self.graph.shape(plain) is None and not plain.is_turned:
+                self.graph.shapes[plain.number] = (None,) * count
             places = range(count)
             return [size_of(self, value.tensor, axis, target, frame.module) for axis in places]
         if isinstance(value, Opaque):
@@ -251,6 +287,8 @@ class ModelMachine(ProgramObjects):
         held = self.value(target.value, frame)
         if isinstance(held, ModuleObject):
             held.attributes[target.attr] = value
+            if isinstance(value, Constant):
+                value.name = value.name or target.attr
         elif isinstance(held, LayerObject) and held.reading is known_models.READING:
             span = frame.module.span(target)
             known_models.with_head(self.graph.source, held, target.attr, value, span)
@@ -260,6 +298,9 @@ class ModelMachine(ProgramObjects):
     def assign_entry(self, target: ast.Subscript, value: Any, frame: Variables) -> None:
         """Assign a value to an entry of a list or dictionary."""
         held = self.value(target.value, frame)
+        if isinstance(held, Constant):
+            assign_part(self, held, target, value, frame)
+            return
         if not isinstance(held, list | dict):
             self._unchanged(held, target, frame)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from crosscast.messages.diagnostics import Span
 from crosscast_migrate.models.network import Initial
@@ -32,6 +32,32 @@ class Tensor:
     """A value of the forward pass, by its number."""
 
     number: int
+    is_turned: bool = False
+    """Whether the source has its second axis first, as in (steps, rows, width)."""
+
+
+@dataclass(eq=False, slots=True)
+class Constant:
+    """Numbers that depend on no input and no weight, as an expression of NumPy."""
+
+    text: str
+    shape: tuple[int, ...]
+    kind: Literal["float32", "int64", "bool"]
+    before: tuple[str, ...] = ()
+    """Statements before the expression, which is then `value` or something of it."""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Zeros:
+    """Zeros whose shape is known only when the model runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """The last states of a recurrent layer: one value for each of its layers and directions."""
+
+    parts: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +113,8 @@ class LayerObject:
     name: str = ""
     drawn: dict[str, Callable[[Fans], Initial] | None] = field(default_factory=dict)
     """What was done to its weights after it was created; None for something unknown."""
+    parts: dict[str, LayerObject] = field(default_factory=dict)
+    """The layers that it consists of, once it was called."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -11,6 +12,7 @@ from crosscast_migrate.models.graph import Graph
 from crosscast_migrate.models.network import UnreadableError
 from crosscast_migrate.models.objects import Dim, LayerObject, Opaque, Sizes, Tensor
 from crosscast_migrate.models.settings import is_pair, normalized
+from crosscast_migrate.models.slices import SizeOf
 
 
 def operation(
@@ -32,6 +34,8 @@ def operation(
             return graph.apply("permute", inputs, {"axes": axes})
         case "permute":
             axes = tuple(layer.settings["axes"])
+            if axes[:2] == (1, 0) and axes[2:] == tuple(range(2, len(axes))):
+                return _turned(inputs[0])
             if not all(isinstance(axis, int) for axis in axes) or axes[0] != 0:
                 raise UnreadableError("the axis of the rows must stay where it is", span)
             return graph.apply("permute", inputs, {"axes": axes})
@@ -76,16 +80,23 @@ def _padded(graph: Graph, settings: dict[str, Any], tensor: Tensor, span: Span |
 def _swapped(graph: Graph, settings: dict[str, Any], tensor: Tensor, span: Span | None) -> Tensor:
     shape = graph.shape(tensor)
     first, second = settings["first"], settings["second"]
-    if shape is None and (min(first, second), max(first, second)) != (1, 2):
-        raise UnreadableError("transpose of a value whose number of dimensions is not known", span)
+    if {first, second} == {0, 1} and tensor.number not in graph.rowless:
+        return _turned(tensor)
+    if shape is None and (first > 0) == (second > 0) and 0 not in (first, second):
+        return graph.apply("swap", [tensor], {"first": first, "second": second})
     if shape is None:
         raise UnreadableError("transpose of a value whose number of dimensions is not known", span)
     axes = list(range(len(shape)))
     first, second = first % len(axes), second % len(axes)
     axes[first], axes[second] = axes[second], axes[first]
-    if axes[0] != 0:
+    if axes[0] != 0 and tensor.number not in graph.rowless:
         raise UnreadableError("the axis of the rows must stay where it is", span)
     return graph.apply("permute", [tensor], {"axes": tuple(axes)})
+
+
+def _turned(tensor: Tensor) -> Tensor:
+    """Return a value with its first two axes in the other order, which its steps do not see."""
+    return replace(tensor, is_turned=not tensor.is_turned)
 
 
 def reshaped(graph: Graph, tensor: Tensor, wanted: Any, span: Span | None) -> Tensor:
@@ -94,12 +105,13 @@ def reshaped(graph: Graph, tensor: Tensor, wanted: Any, span: Span | None) -> Te
         raise UnreadableError("the shape of another value is not carried", span)
     if not isinstance(wanted, list | tuple):
         raise UnreadableError("a shape that is not known", span)
-    entries = [_entry(size, place, span) for place, size in enumerate(wanted)]
+    inputs = [tensor]
+    entries = [_entry(size, place, inputs, span) for place, size in enumerate(wanted)]
     if entries[0] == -1 and -1 not in entries[1:]:
         shape = graph.shape(tensor)
         whole = 1
         for size in entries[1:]:
-            whole *= size or 1
+            whole *= size if isinstance(size, int) else 1
         known = shape is not None and None not in shape[1:]
         if len(entries) == 1 and not known:
             raise UnreadableError("the first axis must stay that of the rows", span)
@@ -110,7 +122,7 @@ def reshaped(graph: Graph, tensor: Tensor, wanted: Any, span: Span | None) -> Te
         raise UnreadableError("the first axis must stay that of the rows", span)
     if entries[1:] == [-1]:
         return graph.apply("flatten", [tensor], {"start": 1, "end": -1})
-    return graph.apply("reshape", [tensor], {"shape": tuple(entries)})
+    return graph.apply("reshape", inputs, {"shape": tuple(entries)})
 
 
 def _count(sizes: Sequence[int | None]) -> int:
@@ -120,10 +132,16 @@ def _count(sizes: Sequence[int | None]) -> int:
     return whole
 
 
-def _entry(size: Any, place: int, span: Span | None) -> int | None:
+def _entry(
+    size: Any, place: int, inputs: list[Tensor], span: Span | None
+) -> int | SizeOf | None:
     match size:
         case Dim(axis=0) | None if place == 0:
             return None
+        case Dim(tensor=tensor, axis=axis) if axis:
+            if tensor not in inputs:
+                inputs.append(tensor)
+            return SizeOf(inputs.index(tensor), axis)
         case int() if not isinstance(size, bool):
             return size
         case Dim() | Opaque():

@@ -9,6 +9,7 @@ from crosscast_migrate.models import known_models
 from crosscast_migrate.models.graph import Graph
 from crosscast_migrate.models.objects import (
     ClassObject,
+    Constant,
     LayerObject,
     Library,
     ModuleObject,
@@ -144,6 +145,8 @@ class ProgramObjects(Machine):
             case ClassObject(scope=scope):
                 method = self.method(scope, name)
                 return method or self._of_class(scope, name, node, module)
+            case Constant(shape=shape) if name == "shape":
+                return shape
             case Tensor() if name == "shape":
                 return Sizes(held)
             case LayerObject(reading=known_models.READING):

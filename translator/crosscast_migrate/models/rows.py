@@ -34,6 +34,8 @@ class Reading:
     """Settings that the name implies."""
     inputs: int = 1
     """Of a function: number of tensors before the arguments; 0 for one argument that is a list."""
+    call: tuple[Argument, ...] = ()
+    """Arguments of the call of a layer, where it takes more than one value."""
     note: str = ""
     """What of it no other framework has, as a part of a sentence; told where it is carried."""
 
@@ -59,6 +61,13 @@ ARITHMETIC: Mapping[str, str] = {
     "multiply": "{0} * {1}",
     "divide": "{0} / {1}",
     "part": "{0}[{part}]",
+    "slice": "{0}[{parts}]",
     "scale": "{0}{scaled}",
+    "power": "{0} ** {exponent}",
+    "compare": "{0} {compared}",
+    "not": "~{0}",
+    "and": "{0} & {1}",
+    "or": "{0} | {1}",
+    "values": "{all}",
 }
 """Operations that are written with operators, where a framework's tensors have them."""

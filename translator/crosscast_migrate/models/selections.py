@@ -6,8 +6,9 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crosscast_migrate.models.network import Step, UnreadableError
+from crosscast_migrate.models.network import Step
 from crosscast_migrate.models.objects import Tensor
+from crosscast_migrate.models.tensor_calls import chosen
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -39,7 +40,7 @@ def selected(
             if producer is not None and _is_slope(producer, number):
                 slope = {"slope": producer.settings["scale"]}
                 return machine.graph.apply("leaky_relu", [tensor], slope)
-    raise UnreadableError("a choice between two values is not carried", span)
+    return chosen(machine, given, span)
 
 
 def _is_slope(step: Step, number: int) -> bool:

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from crosscast_migrate.models.network import Channels, Settings, Shape, UnreadableError
+from crosscast_migrate.models.slices import SizeOf, shape_of_parts
 
 POINTWISE = frozenset(
     {
         *("relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "softplus", "sigmoid"),
         *("tanh", "identity", "dropout", "exp", "abs", "sign", "sqrt", "scale", "shift"),
+        *("sin", "cos", "log", "power", "number", "not"),
     }
 )
 """Operations of each number by itself."""
 PAIRWISE = frozenset({"add", "subtract", "multiply", "divide"})
+_BROADCAST = frozenset({*PAIRWISE, "compare", "and", "or", "fill", "choose"})
 ON_IMAGES = frozenset(
     {
         *("conv", "max_pool", "avg_pool", "global_avg", "global_max", "adaptive_avg"),
@@ -54,7 +57,7 @@ def inferred(
     first = shapes[0] if shapes else None
     if kind in POINTWISE or kind in ("batch_norm", "layer_norm", "softmax", "log_softmax"):
         return first
-    if kind in PAIRWISE:
+    if kind in _BROADCAST:
         return _broadcast(shapes)
     if kind in ON_IMAGES:
         return _of_image(kind, settings, first, channels)
@@ -66,8 +69,10 @@ def inferred(
 
 def _broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
     known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
+    if len(known) < len(shapes) or not known:
         return None
+    longest = max(map(len, known))
+    known = [(*[1] * (longest - len(shape)), *shape) for shape in known]
     return tuple(_larger(sizes) for sizes in zip(*known, strict=True))
 
 
@@ -134,7 +139,9 @@ def _product(sizes: Sequence[int | None]) -> int | None:
 
 
 def _reshape(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
-    wanted = settings["shape"]
+    wanted = tuple(None if isinstance(size, SizeOf) else size for size in settings["shape"])
+    if None in wanted[1:] and -1 in wanted:
+        return tuple(None if size == -1 else size for size in wanted)
     if wanted[0] is not None or -1 not in wanted:
         return tuple(None if size == -1 else size for size in wanted)
     whole = _product(shape[1:])
@@ -173,6 +180,39 @@ def _squeeze(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -
     return (*shape[:axis], *shape[axis + 1 :])
 
 
+def _swap(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
+    axes = list(shape)
+    first, second = settings["first"] % len(axes), settings["second"] % len(axes)
+    axes[first], axes[second] = axes[second], axes[first]
+    return tuple(axes)
+
+
+def _slice(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
+    parts = settings["parts"]
+    start = len(shape) - len(parts) if settings["from_end"] else 0
+    return (*shape[:start], *shape_of_parts(shape[start:], parts))
+
+
+def _matmul(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape | None:
+    other = shapes[1]
+    if other is None or len(other) != len(shape):
+        return None
+    return (*shape[:-1], other[-1])
+
+
+def _expand_rows(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
+    return (None, *shape[1:])
+
+
+def _attend(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
+    value = shapes[2]
+    return (*shape[:-1], value[-1] if value is not None else None)
+
+
+def _recurrent(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
+    return (*shape[:-1], settings["units"])
+
+
 def _part(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
     axis = settings["axis"] % len(shape)
     return (*shape[:axis], *shape[axis + 1 :])
@@ -191,4 +231,10 @@ _HANDLERS = {
     "unsqueeze": _unsqueeze,
     "squeeze": _squeeze,
     "part": _part,
+    "swap": _swap,
+    "slice": _slice,
+    "matmul": _matmul,
+    "expand_rows": _expand_rows,
+    "attend": _attend,
+    "recurrent": _recurrent,
 }

@@ -74,6 +74,10 @@ class ModelReading:
     """Parameters by which models and layers are given random numbers."""
     selects: frozenset[str] = frozenset()
     """Functions that take a condition and two values, and choose for every number."""
+    attends: Mapping[str, Reading] = field(default_factory=dict)
+    """Functions that compute attention of values that are split into heads."""
+    shapes: frozenset[str] = frozenset()
+    """Functions that return the shape of a value."""
     differentiates: frozenset[str] = frozenset()
     """Functions that return the derivative of a function, whose first parameter is the model."""
     adds_in_place: bool = False
@@ -150,6 +154,15 @@ class ModelWriting:
     """Parameters of `build_model`."""
     created: str = "{name}()"
     """Expression: a model with fresh weights."""
+    constant: str = ""
+    """Statement of the constructor that keeps numbers that are not trained."""
+    size: str = "{value}.shape[{axis}]"
+    """Expression: the size of an axis of a value."""
+    several: str = ""
+    """What a forward pass returns that gives several values, where its signature says that."""
+    cells: Mapping[str, str] = field(default_factory=dict)
+    """Recurrent cell to a function that computes it of the projected inputs and the layer of its
+    state; empty where `layers` has recurrent layers."""
     layers: Mapping[str, tuple[str, ...]]
     """Kind to the class and its arguments, with the default that may be left out after `|`. An
     argument whose value is empty is left out."""

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
+from crosscast_migrate.models.constants import (
+    COMPARES,
+    as_constant,
+    assigned,
+    combined,
+    computed,
+    sliced,
+)
 from crosscast_migrate.models.network import UnreadableError
-from crosscast_migrate.models.objects import Dim, LayerObject, Library, Opaque, Sizes, Tensor
+from crosscast_migrate.models.objects import (
+    Constant,
+    Dim,
+    LayerObject,
+    Library,
+    Opaque,
+    Sizes,
+    Tensor,
+)
 from crosscast_migrate.models.operations import operation, reshaped
 from crosscast_migrate.models.settings import bound
+from crosscast_migrate.models.slices import WHOLE, Range, parts_of, ranges
 
 if TYPE_CHECKING:
     from crosscast_migrate.models.machine import ModelMachine
@@ -21,6 +39,12 @@ _WHOLE = frozenset(
     {*("int", "long", "short", "bool", "bool_", "int8", "uint8", "int16", "int32", "int64")}
 )
 """Types, by their last word, to which a value is not converted without a loss."""
+_TRUTH = frozenset({"bool", "bool_"})
+_KEEPS = frozenset({"contiguous", "clone", "cuda", "bool"})
+"""Methods that leave what is true or false as it is, whatever they are given."""
+_MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+_JOINED = {ast.BitAnd: "and", ast.BitOr: "or"}
+_OPERATORS = {word: kind for kind, word in COMPARES.items()}
 _ARITHMETIC = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
 
 
@@ -41,6 +65,8 @@ def of_tensor(
             return len(shape) if shape is not None else machine.opaque(node, module)
         return size_of(machine, held, given[0], node, module) if given else Sizes(held)
     row = machine.tables.methods.get(name)
+    if name in ("expand", "expand_as", "broadcast_to") and held.number in machine.graph.rowless:
+        return held  # it is repeated for every row where something needs it
     if row is None:
         raise UnreadableError(f"the method {name} of a value is not in the table", span)
     if row.kind == "identity":
@@ -48,11 +74,22 @@ def of_tensor(
         # Inputs are of the type that their rows have.
         if words & _WHOLE and any(step.output == held.number for step in machine.graph.steps):
             raise UnreadableError("a value of the model is made a whole number", span)
-        return held
+        return held if name in _KEEPS else _converted(machine, held, words)
     alone = given and not isinstance(given[0], list | tuple | Sizes)
     if row.kind in ("reshape", "permute") and alone:
         given = [tuple(given)]
     return of_row(machine, row, [held, *given], named, span)
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, str | Library)
+
+
+def _converted(machine: ModelMachine, held: Tensor, words: set[str]) -> Tensor:
+    """Return a value as a number, where it is true or false and not to be that."""
+    if held.number in machine.graph.truths and not words & _TRUTH:
+        return machine.graph.apply("number", [held], {})
+    return held
 
 
 def _is_named(value: Any) -> bool:
@@ -69,6 +106,8 @@ def of_row(
     """Return the value of an operation of the table."""
     named = dict(named)
     rest: Sequence[Any]
+    if row.kind == "choose":
+        return chosen(machine, [*given, *named.values()], span)
     if row.inputs == 0:
         inputs, rest = list(given[0]) if given else [], given[1:]
         for word in machine.tables.list_names:
@@ -84,9 +123,23 @@ def of_row(
         if kind is not None:
             return arithmetic_of(machine, kind, inputs[0], inputs[1], span)
     certain(inputs)
+    if inputs and all(isinstance(each, Constant) for each in inputs):
+        if row.kind == "identity":
+            return inputs[0]
+        return computed(row.kind, inputs, bound(row, rest, named, span), span)
+    inputs = [valued(machine, each) for each in inputs]
     if not inputs or not all(isinstance(each, Tensor) for each in inputs):
         raise UnreadableError("an operation on something that is no value of the model", span)
+    if row.kind == "identity":
+        types = (*rest, *named.values())
+        words = {v if isinstance(v, str) else v.name.rpartition(".")[2] for v in types if _is_type(v)}
+        return _converted(machine, inputs[0], words)
     settings = bound(row, rest, named, span)
+    if row.kind == "compare":
+        kind = _OPERATORS[settings["operator"]]
+        return compared(machine, kind, inputs[0], settings["value"], span)
+    if row.kind == "pieces":
+        return pieces(machine, inputs[0], settings, span)
     if row.kind == "reshape":
         return reshaped(machine.graph, inputs[0], settings["shape"], span)
     layer = LayerObject(row, settings, span)
@@ -102,8 +155,11 @@ def certain(inputs: Sequence[Any]) -> None:
 
 def arithmetic_of(
     machine: ModelMachine, kind: type[ast.operator], left: Any, right: Any, span: Span | None
-) -> Tensor:
-    """Return `left op right` where at least one is a value of the model."""
+) -> Any:
+    """Return `left op right` where at least one is a value of the model, or constants."""
+    if not isinstance(left, Tensor) and not isinstance(right, Tensor):
+        return combined(kind, left, right, span)
+    left, right = valued(machine, left), valued(machine, right)
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         if kind is ast.MatMult:
             return machine.graph.apply("matmul", [left, right], {})
@@ -111,6 +167,8 @@ def arithmetic_of(
             return machine.graph.apply("abs", [left], {})
         if kind in _ARITHMETIC:
             return machine.graph.apply(_ARITHMETIC[kind], [left, right], {})
+        if kind in _JOINED and {left.number, right.number} <= machine.graph.truths:
+            return machine.graph.apply(_JOINED[kind], [left, right], {})
     certain((left, right))
     tensor, number = (left, right) if isinstance(left, Tensor) else (right, left)
     if isinstance(number, int | float):
@@ -123,6 +181,8 @@ def arithmetic_of(
             scales[ast.Div] = (1.0 / float(number), 0.0)
         elif tensor is right:
             scales[ast.Sub] = (-1.0, float(number))
+        if kind is ast.Pow and tensor is left:
+            return machine.graph.apply("power", [tensor], {"exponent": number})
         if kind in scales:
             scale, offset = scales[kind]
             return machine.graph.apply("scale", [tensor], {"scale": scale, "offset": offset})
@@ -138,6 +198,9 @@ def _is_sign(machine: ModelMachine, tensor: Tensor, other: Tensor) -> bool:
 def size_of(machine: ModelMachine, tensor: Tensor, key: Any, node: ast.AST, module: Module) -> Any:
     """Return an entry of a shape, as a number where it is known."""
     shape = machine.graph.shape(tensor)
+    if tensor.is_turned and key in (0, 1, -1):
+        plain = replace(tensor, is_turned=False)
+        return size_of(machine, plain, {0: 1, 1: 0}.get(key, key), node, module)
     if isinstance(key, slice):
         if shape is not None:
             axes = range(len(shape))[key]
@@ -149,7 +212,8 @@ def size_of(machine: ModelMachine, tensor: Tensor, key: Any, node: ast.AST, modu
     if isinstance(key, int):
         if shape is not None and -len(shape) <= key < len(shape):
             axis = key % len(shape)
-            return shape[axis] if axis and shape[axis] is not None else Dim(tensor, axis)
+            is_known = shape[axis] is not None and (axis or tensor.number in machine.graph.rowless)
+            return shape[axis] if is_known else Dim(tensor, axis)
         return Dim(tensor, key)
     return machine.opaque(node, module)
 
@@ -157,21 +221,119 @@ def size_of(machine: ModelMachine, tensor: Tensor, key: Any, node: ast.AST, modu
 def part_of_tensor(
     machine: ModelMachine, tensor: Tensor, node: ast.Subscript, frame: Variables
 ) -> Tensor:
-    """Return `x[:, i]` and `x[..., i]`: one entry of an axis."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    chosen: list[tuple[int, int]] = []
-    for place, part in enumerate(parts):
-        match part:
-            case ast.Slice(lower=None, upper=None, step=None):
-                continue
-            case ast.Constant(value=value) if value is Ellipsis and len(parts) == 2 and not place:
-                continue
-        index = machine.certain(part, frame)
-        if not isinstance(index, int) or isinstance(index, bool) or not place:
-            raise UnreadableError("this part of a value is not carried", frame.module.span(node))
-        is_last = isinstance(parts[0], ast.Constant)
-        chosen.append((-1 if is_last else place, index))
-    if len(chosen) != 1:
-        raise UnreadableError("this part of a value is not carried", frame.module.span(node))
-    axis, index = chosen[0]
-    return machine.graph.apply("part", [tensor], {"axis": axis, "index": index})
+    """Return a part of a value: one entry of an axis, ranges of axes, new axes."""
+    parts, from_end = parts_of(machine, node, frame)
+    graph, span = machine.graph, frame.module.span(node)
+    is_turned = False
+    if tensor.is_turned:
+        steps, rows, *others = [*parts, slice(None), slice(None)][: max(len(parts), 2)]
+        parts, is_turned = [rows, steps, *others], isinstance(steps, slice)
+        tensor = replace(tensor, is_turned=False)
+        if from_end:
+            raise UnreadableError("this part of a value is not carried", span)
+    whole = slice(None, None, None)
+    if tensor.number not in graph.rowless and not from_end and parts[0] != whole:
+        raise UnreadableError("this part of a value is not carried", span)
+    entries = [place for place, part in enumerate(parts) if part != whole]
+    is_last = from_end and entries == [len(parts) - 1]
+    if len(entries) == 1 and isinstance(parts[entries[0]], int) and (is_last or not from_end):
+        axis = -1 if from_end else entries[0]
+        value = graph.apply("part", [tensor], {"axis": axis, "index": parts[entries[0]]})
+    elif not entries:
+        return replace(tensor, is_turned=is_turned)
+    else:
+        if from_end and None in parts:
+            raise UnreadableError("this part of a value is not carried", span)
+        inputs: list[Any] = [tensor]
+        chosen = ranges(parts, inputs, node, frame)
+        value = graph.apply("slice", inputs, {"parts": chosen, "from_end": from_end})
+    return replace(value, is_turned=is_turned)
+
+
+def part_of_constant(
+    machine: ModelMachine, held: Constant, node: ast.Subscript, frame: Variables
+) -> Constant | Tensor:
+    """Return a part of constants: constants, or a value where the part depends on an input."""
+    parts, from_end = parts_of(machine, node, frame)
+    inputs: list[Any] = []
+    chosen = ranges(parts, inputs, node, frame)
+    if inputs or from_end:
+        return part_of_tensor(machine, machine.graph.constant(held), node, frame)
+    return sliced(held, chosen)
+
+
+def assign_part(
+    machine: ModelMachine, held: Constant, target: ast.Subscript, value: Any, frame: Variables
+) -> None:
+    """Assign to a part of constants."""
+    parts, from_end = parts_of(machine, target, frame)
+    inputs: list[Any] = []
+    chosen = ranges(parts, inputs, target, frame)
+    if inputs or from_end:
+        text = frame.module.text(target)[:60]
+        raise UnreadableError(f"{text} is assigned to", frame.module.span(target))
+    assigned(held, chosen, value, frame.module.span(target))
+
+
+def compared(
+    machine: ModelMachine, kind: type[ast.cmpop], left: Any, right: Any, span: Span | None
+) -> Tensor | Constant:
+    """Return `left op right`, a value that is true or false for every number."""
+    if not isinstance(left, Tensor) and not isinstance(right, Tensor):
+        return combined(kind, left, right, span)
+    if not isinstance(left, Tensor) and isinstance(left, int | float):
+        left, right, kind = right, left, _MIRRORED.get(kind, kind)
+    certain((left, right))
+    word = COMPARES[kind]
+    if isinstance(right, int | float):
+        settings = {"operator": word, "value": right}
+        return machine.graph.apply("compare", [left], settings)
+    tensors = [valued(machine, side) for side in (left, right)]
+    if not all(isinstance(each, Tensor) for each in tensors):
+        raise UnreadableError("this comparison is not carried", span)
+    return machine.graph.apply("compare", tensors, {"operator": word, "value": None})
+
+
+def valued(machine: ModelMachine, held: Any) -> Any:
+    """Return constants as a value of the model, and everything else as it is."""
+    constant = as_constant(held)
+    return machine.graph.constant(constant) if constant is not None else held
+
+
+def chosen(machine: ModelMachine, given: Sequence[Any], span: Span | None) -> Tensor:
+    """Return `where(condition, x, y)`, of which one may be a number."""
+    certain(given)
+    condition, kept, other = (valued(machine, each) for each in given)
+    if isinstance(condition, Tensor) and condition.number in machine.graph.truths:
+        match kept, other:
+            case Tensor(), Tensor():
+                return machine.graph.apply("choose", [condition, kept, other], {})
+            case Tensor(), int() | float():
+                hidden = machine.graph.apply("not", [condition], {})
+                return machine.graph.apply("fill", [kept, hidden], {"value": float(other)})
+            case int() | float(), Tensor():
+                return machine.graph.apply("fill", [other, condition], {"value": float(kept)})
+    raise UnreadableError("a choice between two values is not carried", span)
+
+
+def pieces(machine: ModelMachine, tensor: Tensor, settings: Any, span: Span | None) -> list[Tensor]:
+    """Return the parts into which a value is split along an axis."""
+    shape = machine.graph.shape(tensor)
+    axis = settings["axis"]
+    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if size is None or shape is None or axis % len(shape) == 0 or tensor.is_turned:
+        raise UnreadableError("a value of which no size is known is split", span)
+    sizes = settings.get("sizes")
+    if "count" in settings:
+        sizes = -(-size // settings["count"])
+    if isinstance(sizes, int):
+        sizes = [min(sizes, size - start) for start in range(0, size, sizes)]
+    if not isinstance(sizes, list | tuple) or sum(sizes) != size:
+        raise UnreadableError("the sizes of the parts of a value are not known", span)
+    found, start = [], 0
+    for width in sizes:
+        parts = (*[WHOLE] * (axis % len(shape)), Range(start, start + width))
+        cut = {"parts": parts, "from_end": False}
+        found.append(machine.graph.apply("slice", [tensor], cut))
+        start += width
+    return found

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from crosscast.emit.render import py_literal
 from crosscast_migrate.models import known_models
+from crosscast_migrate.models.attention import with_attention
 from crosscast_migrate.models.code_lines import long
 from crosscast_migrate.models.installed import model_tables
-from crosscast_migrate.models.layer_code import LayerCode, printed
+from crosscast_migrate.models.layer_code import LayerCode, numbers, numbers_text, printed
 from crosscast_migrate.models.layouts import with_channels
-from crosscast_migrate.models.network import Network, Step, UnreadableError
+from crosscast_migrate.models.network import Network, Settings, Step, UnreadableError
 from crosscast_migrate.models.paddings import with_padding
+from crosscast_migrate.models.recurrence import with_cells
 from crosscast_migrate.models.shapes import POINTWISE
+from crosscast_migrate.models.slices import SizeOf, parts_text
 from crosscast_migrate.models.tables import ModelWriting
 
 _TRAINED = frozenset({"dropout", "batch_norm"})
@@ -37,6 +41,7 @@ def written(network: Network, backend: str) -> str:
         raise UnreadableError("models are not written for this framework")
     ready = with_channels(network, tables.channels)
     ready = with_padding(ready, tables.writing.pads)
+    ready = with_cells(with_attention(ready, tables.writing.operations), tables.writing.cells)
     if tables.writing.pads_half:
         _check_pools(ready)
     code = [
@@ -61,8 +66,10 @@ def _lines(network: Network, writing: ModelWriting, code: Sequence[str]) -> Iter
     yield ""
     body = "\n".join(code)
     helpers = [text for name, text in writing.helpers.items() if f"{name}(" in body]
+    helpers += numbers(network)
     whole = "\n".join([writing.base, body, *helpers])
-    for line in writing.imports:
+    imports = ("import numpy as np", *writing.imports)
+    for line in sorted(imports, key=lambda line: (line.startswith("from"), line)):
         yield from _import(line, whole)
     for text in helpers:
         yield from ("", "", text)
@@ -80,7 +87,8 @@ def _lines(network: Network, writing: ModelWriting, code: Sequence[str]) -> Iter
 def _import(line: str, code: str) -> Iterator[str]:
     """Yield an import with the names that the code uses, if there are any."""
     head, word, names = line.rpartition("import ")
-    used = [name for name in names.split(", ") if f"{name.rpartition(' ')[2]}." in code]
+    called = {name: name.rpartition(" ")[2] for name in names.split(", ")}
+    used = [name for name, word in called.items() if re.search(rf"\b{word}\.", code)]
     if used:
         yield f"{head}{word}{', '.join(used)}"
 
@@ -94,6 +102,9 @@ def _forward(network: Network, writing: ModelWriting) -> Iterator[str]:
     trained = any(network.kind_of(step) in _TRAINED for step in network.steps)
     inputs = ", ".join(writing.parameter.format(name=name) for name in network.inputs)
     signature = writing.signature.format(inputs=inputs, training=writing.training * trained)
+    gives = next((step for step in network.steps if step.output == network.output), None)
+    if gives is not None and gives.kind == "values":
+        signature = re.sub(r"-> [\w.]+:", f"-> {writing.several}:", signature)
     yield f"    {signature}"
     for name in network.inputs if writing.prepared else ():
         yield f"        {writing.prepared.format(name=name)}"
@@ -128,13 +139,19 @@ def _is_free(name: str, variables: Mapping[int, str], last: Mapping[int, int], p
 
 
 def _step(network: Network, step: Step, inputs: Sequence[str], writing: ModelWriting) -> str:
+    if network.kind_of(step) == "recurrent":
+        backward = network.layer(step.layer).settings["backward"]
+        row = writing.operations["recurrent_backward" if backward else "recurrent"]
+        return row.format(*inputs, layer=step.layer)
     if step.layer:
         is_trained = network.layer(step.layer).kind in _TRAINED
         return f"self.{step.layer}({inputs[0]}{writing.training_argument * is_trained})"
-    template = writing.operations.get(step.kind)
+    template = writing.operations.get(step.kind) or SAME.get(step.kind)
     if template is None:
         raise UnreadableError(f"{step.kind} has no counterpart")
     settings = step.settings
+    if step.kind in _SHOWN:
+        return template.format(*inputs, **_SHOWN[step.kind](settings, inputs, writing))
     values = printed(settings, writing)
     values["all"] = ", ".join(inputs)
     if step.kind == "flatten" and "{features}" in template:
@@ -147,12 +164,66 @@ def _step(network: Network, step: Step, inputs: Sequence[str], writing: ModelWri
         first = 2 if network.channels == "first" else 1
         axes = tuple(range(first, first + settings["rank"]))
         values["image"] = py_literal(axes)
-    if step.kind == "reshape" and not values["shape"]:
-        raise UnreadableError("a shape with two sizes that are not known")
+    if step.kind == "reshape":
+        values["shape"] = shape_text(settings["shape"], inputs, writing.size)
     if step.kind in writing.values:
         more = writing.values[step.kind](settings)
         values |= {name: text.format(*inputs) for name, text in more.items()}
     return template.format(*inputs, **values)
+
+
+def _attention(settings: Settings, inputs: Sequence[str], writing: ModelWriting) -> dict[str, str]:
+    """Return the arguments of attention beside queries, keys and values."""
+    more = f", attn_mask={inputs[3]}" if len(inputs) > 3 else ""
+    more += ", is_causal=True" if settings["causal"] else ""
+    scale = settings["scale"]
+    return {"masked": more, "scaled": f", scale={py_literal(scale)}" if scale is not None else ""}
+
+
+def _compared(settings: Settings, inputs: Sequence[str], writing: ModelWriting) -> dict[str, str]:
+    other = inputs[1] if len(inputs) > 1 else py_literal(settings["value"])
+    return {"compared": f"{settings['operator']} {other}"}
+
+
+def _parts(settings: Settings, inputs: Sequence[str], writing: ModelWriting) -> dict[str, str]:
+    text = parts_text(settings["parts"], inputs, writing.size)
+    return {"parts": f"..., {text}" if settings["from_end"] else text}
+
+
+def _plain(settings: Settings, inputs: Sequence[str], writing: ModelWriting) -> dict[str, str]:
+    texts = {name: str(value) for name, value in settings.items()}
+    if "axis" in settings:
+        texts["size"] = writing.size.format(value=inputs[0], axis=settings["axis"])
+    if "text" in settings:
+        texts["numbers"] = numbers_text(settings)
+    return texts
+
+
+_SHOWN = {
+    "attend": _attention,
+    "compare": _compared,
+    "slice": _parts,
+    "constant": _plain,
+    "positions": _plain,
+    "recurrence": _plain,
+}
+"""Operations whose settings are shown in their own way."""
+SAME: Mapping[str, str] = {"recurrence": "{function}({0}, self.{state}, backward={backward})"}
+"""Operations that are written the same everywhere."""
+
+
+def shape_text(shape: Sequence[Any], inputs: Sequence[str], size: str) -> str:
+    """Return a shape as code; sizes that are not known are those of the inputs of the step."""
+    sizes = list(shape)
+    if sizes[0] is None and -1 in sizes:
+        sizes[0] = SizeOf(0, 0)
+    texts = [
+        size.format(value=inputs[each.place], axis=each.axis)
+        if isinstance(each, SizeOf)
+        else str(-1 if each is None else each)
+        for each in sizes
+    ]
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
 
 def _flattened(network: Network, step: Step) -> str:
