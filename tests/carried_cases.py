@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from carried_models import CASES as WHOLE
 from carried_models import Case
+from sequence_cases import SEQUENCES
 
 PADDLE = (
     Case(
@@ -305,4 +306,4 @@ def make():
 """,
     ),
 )
-CASES = (*WHOLE, *PADDLE, *NNX, *OPERATIONS)
+CASES = (*WHOLE, *PADDLE, *NNX, *OPERATIONS, *SEQUENCES)

@@ -48,6 +48,8 @@ class Place:
 
 
 _SUFFIXES = {"weight": "weight_ih", "bias": "bias_ih", "state": "weight_hh", "state_bias": "bias_hh"}
+_PARTS = r"_(q|k|v|out|forward|backward)$"
+"""Of layers that consist of several."""
 _PACKED = {"q": 0, "k": 1, "v": 2}
 
 
@@ -83,7 +85,7 @@ def _recurrent(paths: Iterable[str], layer: str, part: str) -> str | None:
         path = _by_word(paths, owner, f"{_SUFFIXES[part]}_{suffix}")
         if path is not None:
             return path
-    return None
+    return _by_word(paths, f"{layer}_cell", _SUFFIXES[part])
 
 
 def of_torch(model: Any, names: Iterable[str]) -> dict[str, Place]:
@@ -159,7 +161,7 @@ def flat(shape: tuple[int, ...]) -> tuple[Change, Change]:
     return (lambda array: array.reshape(shape)), (lambda array: array.reshape(-1))
 
 
-def in_order(count: int, order: tuple[int, ...]) -> Change:
+def gates_in(count: int, order: tuple[int, ...]) -> Change:
     """Return a function that puts the gates of a recurrent weight, its rows, in another order."""
 
     def change(array: Array) -> Array:
@@ -173,7 +175,7 @@ def _keras_recurrent(layer: Any, part: str) -> Place:
     """Return a weight of a recurrent layer of Keras; a GRU has the update gate first."""
     cell = layer.cell
     is_gru = type(cell).__name__ == "GRUCell"
-    swap = in_order(3, (1, 0, 2)) if is_gru else same
+    swap = gates_in(3, (1, 0, 2)) if is_gru else same
     if part in ("weight", "state"):
         variable = cell.kernel if part == "weight" else cell.recurrent_kernel
         return Place(variable, lambda a: swap(a).T, lambda a: swap(a.T))
@@ -190,12 +192,14 @@ def of_keras(model: Any, names: Iterable[str]) -> dict[str, Place]:
     import keras
 
     names = list(names)
-    flat_layers = [
-        layer
-        for layer in model._flatten_layers(include_self=False)
-        if layer.weights and not isinstance(layer, keras.layers.Wrapper)
-    ]
-    by_name = {layer.name: layer for layer in flat_layers}
+    by_name = {layer.name: layer for layer in model.layers}
+    whole_layers = [layer for layer in model.layers if layer.weights]
+    roots = list(dict.fromkeys(re.sub(_PARTS, "", _split(each)[0]) for each in names))
+
+    def in_order(layer: str) -> Any:
+        """Return a layer without a name of its own: they stand in the order of the source."""
+        return whole_layers[roots.index(layer)] if layer in roots else None
+
     words = {"q": "query", "k": "key", "v": "value", "out": "output"}
     places = {}
     for name in names:
@@ -205,20 +209,18 @@ def of_keras(model: Any, names: Iterable[str]) -> dict[str, Place]:
         if held is None and (own := getattr(model, f"{layer}_input", None)) is not None:
             held = own if part in ("weight", "bias") else getattr(model, f"{layer}_state")
             part = {"state": "weight", "state_bias": "bias"}.get(part, part)
+        owner = layer.rpartition("_")[0] if held is None else ""
+        whole = getattr(model, owner, None) or (in_order(owner) if owner else None)
         if held is None and direction in ("forward", "backward"):
-            both = getattr(model, layer.rpartition("_")[0])
-            held = getattr(both, f"{direction}_layer")
+            held = getattr(whole, f"{direction}_layer")
         if held is None and direction in words:
-            whole = getattr(model, layer.rpartition("_")[0])
             held = getattr(whole, f"_{words[direction]}_dense")
             variable = held.kernel if part == "weight" else held.bias
             shape = tuple(variable.shape)
             changes = by_heads(shape, direction) if part == "weight" else flat(shape)
             places[name] = Place(variable, *changes)
             continue
-        if held is None:  # layers of a Sequential, in order
-            order = list(dict.fromkeys(_split(each)[0] for each in names))
-            held = flat_layers[order.index(layer)]
+        held = held if held is not None else in_order(layer)
         if isinstance(held, keras.layers.RNN):
             places[name] = _keras_recurrent(held, part)
             continue
@@ -257,7 +259,7 @@ def of_jax(model: Any, names: Iterable[str]) -> dict[str, Place]:
         elif held is None and f"{layer}_input" in modules:
             held = modules[f"{layer}_{'input' if part in ('weight', 'bias') else 'state'}"]
             part = {"state": "weight", "state_bias": "bias"}.get(part, part)
-        elif held is None and word in words:
+        elif word in words and (held is None or isinstance(held, nnx.LinearGeneral)):
             held = getattr(modules[layer.rpartition("_")[0]], words[word])
             variable = held.kernel if part == "weight" else held.bias
             shape = tuple(variable.shape)

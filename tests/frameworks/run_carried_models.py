@@ -75,6 +75,8 @@ def by_torch(model: Any, weights: Arrays, inputs: Arrays, own: bool) -> Arrays:
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
+        if isinstance(getattr(module, "dropout", None), float):  # of attention, and recurrent
+            module.dropout = 0.0
     given = {name: torch.from_numpy(array) for name, array in inputs.items()}
     found: Arrays = {"eval": first(model.eval()(*given.values())).detach().numpy()}
     outputs = first(model.train()(**given) if own else model.train()(*given.values()))
@@ -100,6 +102,8 @@ def by_paddle(model: Any, weights: Arrays, inputs: Arrays, own: bool) -> Arrays:
     for module in model.sublayers():
         if isinstance(module, paddle.nn.Dropout):
             module.p = 0.0
+        if isinstance(getattr(module, "dropout", None), float):  # of attention, and recurrent
+            module.dropout = 0.0
     given = {name: paddle.to_tensor(array) for name, array in inputs.items()}
     model.eval()
     found: Arrays = {"eval": first(model(*given.values())).numpy()}

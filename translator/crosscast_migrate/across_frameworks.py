@@ -32,6 +32,7 @@ from crosscast_migrate.own_rows import FILE as ROWS_FILE
 from crosscast_migrate.own_rows import CarriedRows, carried_rows
 from crosscast_migrate.run_length import epochs_of, with_length
 from crosscast_migrate.spared_weights import spared_weights
+from crosscast_migrate.summed_losses import CarriedSum, carried_sum, label_names
 from crosscast_reading.lift.analysis import analyse
 from crosscast_reading.lift.annotated_yaml import recipe_yaml
 from crosscast_reading.lift.drafting import Lifted, lift
@@ -82,7 +83,7 @@ class CrossMigration:
     """The model that was read, or why none was; None for the shipped encoder and the user's own."""
     own_models: Mapping[str, OwnModelText]
     """Target to what became of the model there."""
-    loss: CarriedLoss | None
+    loss: CarriedLoss | CarriedSum | None
     """What became of a loss that a recipe has no kind for."""
     rows: CarriedRows | None
     """What became of the data; None for what the user has named."""
@@ -273,7 +274,9 @@ def _loss_of(
     fields: Mapping[str, Filled],
     model: CarriedModel | None,
     targets: Sequence[str],
-) -> CarriedLoss | None:
+) -> CarriedLoss | CarriedSum | None:
+    if model is not None and model.network is not None and model.losses is not None:
+        return carried_sum(model.losses, model.network, fields, _backends_of(targets))
     named = [fact for fact in lifted.analysis.subject.profile if fact.field == "loss.named"]
     network = model.network if model is not None else None
     return carried_loss(next(iter(named), None), fields, network, _backends_of(targets))
@@ -297,7 +300,15 @@ def _rows_of(
     subject, network = lifted.analysis.subject, model.network
     inputs = network.inputs if network is not None else ("x",)
     classes = fields["loss.kind"].value == "cross_entropy"
-    return carried_rows(subject.program, subject.steps, inputs, classes=classes, ignored=ignored)
+    count = model.losses.count if model.losses is not None else 1
+    return carried_rows(
+        subject.program,
+        subject.steps,
+        inputs,
+        label_names(count),
+        classes=classes,
+        ignored=ignored,
+    )
 
 
 def _own_models(model: CarriedModel | None, targets: Sequence[str]) -> dict[str, OwnModelText]:

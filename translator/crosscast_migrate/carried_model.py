@@ -10,6 +10,7 @@ from crosscast.messages.diagnostics import Span
 from crosscast_migrate.models.network import Network, UnreadableError
 from crosscast_migrate.models.reading import network_of, takes_labels_as_rows
 from crosscast_migrate.models.writing import notes, written
+from crosscast_migrate.summed_losses import Sum, sum_of
 
 if TYPE_CHECKING:
     from crosscast.targets.backend import Target
@@ -27,6 +28,8 @@ class CarriedModel:
     """Where the model is created, or what could not be read."""
     is_flat: bool = False
     """Whether the loss takes every label as a row, whatever model it is."""
+    losses: Sum | None = None
+    """The losses of a sum; the model returns what they take, each once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +51,15 @@ def carried_model(program: Program, steps: Sequence[TrainingStep], framework: st
         framework: the backend of its framework.
     """
     is_flat = takes_labels_as_rows(program, steps, framework)
+    losses = sum_of(steps)
+    taken = [term.output for term in losses.terms] if losses is not None else []
     try:
-        network = network_of(program, list(steps), framework)
+        network = network_of(program, list(steps), framework, taken)
     except UnreadableError as error:
         return CarriedModel(reason=error.reason, place=error.span, is_flat=is_flat)
     except RecursionError:
         return CarriedModel(reason="the model is nested too deeply", is_flat=is_flat)
-    return CarriedModel(network=network, place=network.place, is_flat=is_flat)
+    return CarriedModel(network=network, place=network.place, is_flat=is_flat, losses=losses)
 
 
 def model_text(carried: CarriedModel, target: Target) -> OwnModelText:

@@ -60,6 +60,8 @@ class CarriedLoss:
     fields: Mapping[str, Filled]
     network: Network | None
     """The model, without the operation that is part of the loss."""
+    note: str = ""
+    """What is to be told."""
 
     def text(self, backend: str) -> str:
         """Return the file with the function; empty for a loss of the recipe."""
@@ -110,7 +112,9 @@ def carried_loss(
         own["accumulation.normalize_by"] = replace(
             meant, value="sample", note="the mean of a batch"
         )
-    return CarriedLoss(name=str(fact.value), row=row, fields=own, network=network)
+    return CarriedLoss(
+        name=str(fact.value), row=row, fields=own, network=network, note=row.note
+    )
 
 
 def without_last(network: Network, kind: str) -> Network | None:
@@ -125,7 +129,8 @@ def without_last(network: Network, kind: str) -> Network | None:
     return replace(network, steps=network.steps[:-1], output=last.inputs[0])
 
 
-def _writing(backend: str) -> LossWriting | None:
+def writing_of(backend: str) -> LossWriting | None:
+    """Return how losses are written for a framework."""
     tables = model_tables().get(backend)
     return tables.writing.loss if tables is not None and tables.writing is not None else None
 
@@ -135,9 +140,15 @@ def _word(name: str) -> str:
     return "one_hot" if name == "one_hot_probabilities" else name
 
 
+def elements_of(kind: str, backend: str) -> tuple[str, ...]:
+    """Return statements and an expression for a part of a sum of losses; empty for none."""
+    writing = writing_of(backend)
+    return {**writing.elements, **writing.kinds}.get(kind, ()) if writing is not None else ()
+
+
 def _element(name: str, backend: str) -> tuple[str, ...]:
     """Return statements and an expression for the loss of every element; empty for none."""
-    writing = _writing(backend)
+    writing = writing_of(backend)
     return writing.elements.get(_word(name), ()) if writing is not None else ()
 
 
@@ -148,7 +159,7 @@ def function_text(name: str, backend: str) -> str:
         name: of the loss; its row is a custom one.
         backend: a framework that has it.
     """
-    writing = _writing(backend)
+    writing = writing_of(backend)
     assert writing is not None  # `carried_loss` has asked
     *before, code = _element(name, backend)
     total = "sum" if _word(name) == "one_hot" else "mean"

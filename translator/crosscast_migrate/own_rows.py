@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.emit.render import py_literal
+from crosscast_migrate.array_rows import ARRAY_ROWS, array_function, array_nodes, arrays_of
 from crosscast_migrate.batch_loops import check_order, computed, module_of
 from crosscast_migrate.copied_code import Copied, ForeignError, copied
 from crosscast_migrate.models.installed import model_tables, scripts
@@ -34,6 +35,7 @@ FILE = "own_rows.py"
 _IGNORES = "loss.target"
 """The field that the label is reported for."""
 _AROUND = frozenset({"enumerate", "tqdm", "iter", "prefetch", "prepare", "MpDeviceLoader"})
+_NO_OTHER = "no other loader is seen: data.eval has the rows of the training"
 _OURS = frozenset({"NAMES", "np", "train_rows", "eval_rows"})
 
 
@@ -83,6 +85,7 @@ def carried_rows(
     program: Program,
     steps: Sequence[TrainingStep],
     inputs: Sequence[str],
+    labels: Sequence[str] = ("labels",),
     *,
     classes: bool,
     ignored: float | None = None,
@@ -93,12 +96,13 @@ def carried_rows(
         program: the program.
         steps: its training steps.
         inputs: names of the inputs of its model.
+        labels: names that the arrays with labels get, which stand behind the inputs.
         classes: whether the labels are classes.
         ignored: the label that counts for nothing in the source, if it is not -100.
     """
     names = [name for script in scripts() for name in script.loaders]
     all_loaders = list(program.calls(*names)) if names else []
-    loaders = [call for call in all_loaders if _dataset(call) is not None]
+    loaders = [call for call in all_loaders if _is_seen(call)]
     iterated = list(_iterated(steps))
     used = [call for call in iterated if call in loaders]
     try:
@@ -116,7 +120,8 @@ def carried_rows(
     others = [call for call in loaders if call not in used]
     try:
         other = others[0] if len(others) == 1 else None
-        rows = _written(train, other, inputs, classes=classes, ignored=ignored)
+        names = [*inputs, *labels]
+        rows = _written(train, other, names, classes=classes, ignored=ignored)
         return replace(rows, undone=undone)
     except ForeignError as error:
         place = error.span or train.module.span(train.node)
@@ -170,29 +175,28 @@ def _dataset(call: Call) -> tuple[ast.Call, Module, Scope] | None:
 def _written(
     train: Call,
     other: Call | None,
-    inputs: Sequence[str],
+    names: Sequence[str],
     *,
     classes: bool,
     ignored: float | None,
 ) -> CarriedRows:
     dataset = _dataset(train)
-    assert dataset is not None
+    if dataset is None:
+        return _of_arrays(train, other, names, classes=classes, ignored=ignored)
     node, module, scope = dataset
     assert isinstance(scope.node, ast.ClassDef)
-    by_place = _are_tuples(scope, inputs)
-    names = [*inputs, "labels"]
+    by_place = _are_tuples(scope, names)
     notes = []
     functions = [("train_rows", node, module, scope)]
     evaluated = _dataset(other) if other is not None else None
     if evaluated is None:
-        notes.append("no other loader is seen: data.eval has the rows of the training")
+        notes.append(_NO_OTHER)
         functions.append(("eval_rows", node, module, scope))
     else:
         functions.append(("eval_rows", *evaluated))
     if any(word in ast.unparse(_method(scope)) for word in ("random", "RandomState", "rng")):
         notes.append("rows are drawn at random: let them depend on their number alone")
-    if "collate_fn" in train.bound() or "batch_sampler" in train.bound():
-        raise ForeignError("the loader has a function of its own that makes its batches")
+    _check_batches(train)
     owners = list(dict.fromkeys(each[3] for each in functions))
     code = copied([(owner.module, owner.node) for owner in owners])
     taken = _bound_names(code)
@@ -224,6 +228,55 @@ def _written(
     )
 
 
+def _check_batches(train: Call) -> None:
+    if "collate_fn" in train.bound() or "batch_sampler" in train.bound():
+        raise ForeignError("the loader has a function of its own that makes its batches")
+
+
+def _of_arrays(
+    train: Call,
+    other: Call | None,
+    names: Sequence[str],
+    *,
+    classes: bool,
+    ignored: float | None,
+) -> CarriedRows:
+    """Return the rows of a loader whose data set is some arrays."""
+    _check_batches(train)
+    arrays = arrays_of(train)
+    if len(arrays) != len(names):
+        raise ForeignError(f"a row has {len(arrays)} arrays, not {', '.join(names)}")
+    notes = [] if other is not None and arrays_of(other) else [_NO_OTHER]
+    evaluated = arrays_of(other) if other is not None and not notes else arrays
+    text = written_text(
+        "own_rows.py.j2",
+        imports=("import numpy as np",),
+        names=tuple(names),
+        definitions=(array_function("train_arrays", arrays), array_function("eval_arrays", evaluated), ARRAY_ROWS),
+        adapter="Rows",
+        by_place=True,
+        column_of=_column_of(train) if classes else "",
+        ignored=int(ignored) if classes and ignored is not None else None,
+        functions=[
+            ("train_rows", "ArrayRows(train_arrays())"),
+            ("eval_rows", "ArrayRows(eval_arrays())"),
+        ],
+    )
+    ast.parse(text)
+    return CarriedRows(
+        text=text,
+        place=train.module.span(train.node),
+        shuffle=_shuffle(train),
+        notes=tuple(notes),
+        ignores=bool(classes and ignored is not None),
+    )
+
+
+def _is_seen(call: Call) -> bool:
+    """Whether the rows of a loader are of a class of the program, or arrays."""
+    return _dataset(call) is not None or bool(array_nodes(call))
+
+
 def _bound_names(code: Copied) -> set[str]:
     """Return the names that copied code defines, without the import of NumPy."""
     lines = (line for line in code.imports if line != "import numpy as np")
@@ -247,7 +300,7 @@ def _method(scope: Scope) -> ast.FunctionDef:
     return node
 
 
-def _are_tuples(scope: Scope, inputs: Sequence[str]) -> bool:
+def _are_tuples(scope: Scope, names: Sequence[str]) -> bool:
     """Return whether rows are tuples, whose arrays have no names; False for dicts.
 
     Raises:
@@ -257,15 +310,15 @@ def _are_tuples(scope: Scope, inputs: Sequence[str]) -> bool:
     returns = [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Return)]
     by_place = False
     for value in returns:
-        if isinstance(value, ast.Tuple) and len(value.elts) == len(inputs) + 1:
+        if isinstance(value, ast.Tuple) and len(value.elts) == len(names):
             by_place = True
         elif isinstance(value, ast.Dict):
             keys = [key.value for key in value.keys if isinstance(key, ast.Constant)]
-            if {*inputs, "labels"} - set(keys):
-                wanted = ", ".join([*inputs, "labels"])
+            if set(names) - set(keys):
+                wanted = ", ".join(names)
                 raise ForeignError(f"a row must have the arrays {wanted}", scope.module.span(value))
         else:
-            wanted = ", ".join([*inputs, "labels"])
+            wanted = ", ".join(names)
             raise ForeignError(f"__getitem__ does not return {wanted}", scope.module.span(node))
     if not returns:
         raise ForeignError("__getitem__ returns nothing", scope.module.span(node))

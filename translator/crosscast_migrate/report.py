@@ -249,8 +249,8 @@ def _model(across: CrossMigration) -> Iterator[dict[str, Any]]:
     rows = across.rows
     for note in (*rows.notes, *rows.undone) if rows is not None else ():
         yield {"what": "data", "places": [], "why": note}
-    if across.loss is not None and across.loss.row.note:
-        yield {"what": "loss", "places": [], "why": across.loss.row.note}
+    if across.loss is not None and across.loss.note:
+        yield {"what": "loss", "places": [], "why": across.loss.note}
 
 
 def _lost_flags(across: CrossMigration) -> Iterator[dict[str, Any]]:

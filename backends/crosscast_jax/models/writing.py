@@ -247,6 +247,15 @@ WRITING = ModelWriting(
             ),
             "one_hot": ("-targets * nnx.log_softmax(outputs)",),
         },
+        kinds={
+            "cross_entropy": (
+                "optax.softmax_cross_entropy_with_integer_labels(outputs, targets)",
+            ),
+            "mse": ("(outputs - targets) ** 2",),
+            "binary_cross_entropy": ("optax.sigmoid_binary_cross_entropy(outputs, targets)",),
+        },
+        imports_of=dict.fromkeys(("cross_entropy", "binary_cross_entropy"), ("import optax",)),
+        in_float="{0}.astype(jnp.float32)",
         rows="losses.reshape(len(losses), -1).{total}(1)",
     ),
 )

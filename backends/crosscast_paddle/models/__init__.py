@@ -55,6 +55,7 @@ MODELS = ModelTables(
     script=ScriptReading(
         loaders=("paddle.io.DataLoader",),
         row_classes=("paddle.io.Dataset",),
+        array_sets=("paddle.io.TensorDataset",),
         arrays={
             "paddle.to_tensor": "np.asarray",
             "paddle.float32": "np.float32",

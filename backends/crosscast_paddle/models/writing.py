@@ -35,10 +35,14 @@ def _of_image(settings: Settings) -> Mapping[str, str]:
 
 
 def _recurrent(settings: Settings) -> Mapping[str, str]:
+    """Return the class, or that of a cell: the layers of Paddle need the gradients of two biases."""
+    both = settings["bias"] and settings["state_bias"]
+    name = {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}[settings["cell"]]
     return {
-        "cell": {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}[settings["cell"]],
+        "cell": name if both else f"{name}Cell",
         "input_bias": "" if settings["bias"] else "False",
         "state_bias": "" if settings["state_bias"] else "False",
+        "applied": "" if both else "self.{layer} = nn.RNN(self.{layer})",
     }
 
 
@@ -88,11 +92,11 @@ WRITING = ModelWriting(
             "nn.{cell}",
             "{inputs}",
             "{units}",
-            "weight_ih_attr={weight}",
             "bias_ih_attr={input_bias}",
             "bias_hh_attr={state_bias}",
         ),
     },
+    built={"recurrent": "{applied}"},
     constant='self.register_buffer("{name}", paddle.to_tensor({numbers}), persistable=False)',
     several="tuple[paddle.Tensor, ...]",
     operations={
@@ -164,6 +168,16 @@ WRITING = ModelWriting(
             "smooth_l1": ('F.smooth_l1_loss(outputs, targets, reduction="none")',),
             "one_hot": ("-targets * F.log_softmax(outputs, axis=-1)",),
         },
+        kinds={
+            "cross_entropy": (
+                'F.cross_entropy(outputs, targets.astype("int64"), reduction="none")',
+            ),
+            "mse": ("(outputs - targets) ** 2",),
+            "binary_cross_entropy": (
+                'F.binary_cross_entropy_with_logits(outputs, targets, reduction="none")',
+            ),
+        },
+        in_float='{0}.astype("float32")',
         rows="losses.reshape([len(losses), -1]).{total}(1)",
     ),
 )

@@ -176,6 +176,17 @@ WRITING = ModelWriting(
             ),
             "one_hot": ("-targets * tf.nn.log_softmax(outputs)",),
         },
+        kinds={
+            "cross_entropy": (
+                "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=targets, logits=outputs)",
+            ),
+            "mse": ("tf.square(outputs - targets)",),
+            "binary_cross_entropy": (
+                "tf.nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=outputs)",
+            ),
+        },
+        called="model(inputs, training=training)",
+        in_float="tf.cast({0}, tf.float32)",
         rows="tf.reduce_{total}(tf.reshape(losses, [tf.shape(losses)[0], -1]), axis=1)",
     ),
 )

@@ -51,6 +51,7 @@ MODELS = ModelTables(
     script=ScriptReading(
         loaders=("torch.utils.data.DataLoader",),
         row_classes=("torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"),
+        array_sets=("torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset"),
         arrays={
             "torch.tensor": "np.asarray",
             "torch.as_tensor": "np.asarray",

@@ -152,6 +152,14 @@ WRITING = ModelWriting(
             "smooth_l1": ('F.smooth_l1_loss(outputs, targets, reduction="none")',),
             "one_hot": ("-targets * F.log_softmax(outputs, dim=-1)",),
         },
+        kinds={
+            "cross_entropy": ('F.cross_entropy(outputs, targets.long(), reduction="none")',),
+            "mse": ("(outputs - targets) ** 2",),
+            "binary_cross_entropy": (
+                'F.binary_cross_entropy_with_logits(outputs, targets, reduction="none")',
+            ),
+        },
+        in_float="{0}.float()",
         rows="losses.reshape([len(losses), -1]).{total}(1)",
     ),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crosscast_migrate.models.installed import model_tables
 from crosscast_migrate.models.network import UnreadableError
-from crosscast_migrate.models.objects import Tensor
+from crosscast_migrate.models.objects import Opaque, Tensor
 from crosscast_migrate.models.tensor_calls import of_row, of_tensor, part_of_tensor
 from crosscast_reading.pysource.libraries.packages import is_of_framework
 from crosscast_reading.pysource.machine.frames import Variables
@@ -70,6 +70,49 @@ def applied(
             return output, True
         output = _applied(machine, output, node, module)
     return output, False
+
+
+def outputs_taken(
+    machine: ModelMachine, returned: Any, call: ast.Call, taken: Sequence[ast.expr], module: Module
+) -> Tensor:
+    """Return what several losses take of a model's outputs, as one value with all of them.
+
+    Args:
+        machine: with the model.
+        returned: what the model returns.
+        call: of the model.
+        taken: expressions, of which some are the same.
+        module: of the call.
+
+    Raises:
+        UnreadableError: one is no operation of the tables on an output.
+    """
+    frame = Variables(module)
+    statement = module.statement_of(call)
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        for target in statement.targets:
+            machine.assign(target, returned, frame)
+        for later in _following(statement, module):
+            if isinstance(later, ast.Assign):
+                _run(machine, later, frame)
+    values = [machine.certain(node, frame) for node in taken]
+    for node, value in zip(taken, values, strict=True):
+        if not isinstance(value, Tensor) or value.is_turned:
+            reason = f"the loss takes {module.text(node)[:60]}, not what the model returns"
+            raise UnreadableError(reason, module.span(node))
+    if len(set(values)) == 1:
+        return values[0]
+    return machine.graph.apply("values", values, {})
+
+
+def _run(machine: ModelMachine, statement: ast.Assign, frame: Variables) -> None:
+    """Run a statement behind the model; what it assigns is not known if it is no operation."""
+    try:
+        machine.run([statement], frame)
+    except UnreadableError as error:
+        for node in walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                frame.names[node.id] = Opaque(error.reason, error.span, is_changed=True)
 
 
 def _applied(machine: ModelMachine, output: Tensor, node: Computed, module: Module) -> Tensor:

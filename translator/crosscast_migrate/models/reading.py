@@ -14,6 +14,7 @@ from crosscast_migrate.models.after_model import (
     applied,
     computations,
     joins_rows,
+    outputs_taken,
 )
 from crosscast_migrate.models.calls import forward
 from crosscast_migrate.models.graph import Graph
@@ -43,15 +44,23 @@ if TYPE_CHECKING:
 
 After = tuple[Sequence[Computed], "Module"]
 """What a training step computes of the outputs."""
+Taken = tuple[ast.Call, Sequence[ast.expr], "Module"]
+"""The call of a model, and what the losses of a sum take of its outputs."""
 
 
-def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) -> Network:
+def network_of(
+    program: Program,
+    steps: Sequence[TrainingStep],
+    framework: str,
+    taken: Sequence[ast.expr] = (),
+) -> Network:
     """Return the model that a program trains.
 
     Args:
         program: the program.
         steps: its training steps.
         framework: the backend of its framework.
+        taken: what the losses of a sum take: the new model returns that, in their order.
 
     Raises:
         UnreadableError: there is none, there are several, or it is not a composition of layers of
@@ -67,7 +76,8 @@ def network_of(program: Program, steps: Sequence[TrainingStep], framework: str) 
         for node, module in _sources(*use.held):
             try:
                 place, then = (node, module), (after, use.module)
-                network = _read(program, tables, tables.reading, place, then)
+                several = (use.call, taken, use.module) if taken and use.call else None
+                network = _read(program, tables, tables.reading, place, then, several)
                 networks.append(_as_used(network, use, tables.reading))
             except UnreadableError as error:
                 failures.append(error)
@@ -139,7 +149,12 @@ def _is_assigned(node: ast.Name, module: Module) -> bool:
 
 
 def _read(
-    program: Program, tables: ModelTables, reading: ModelReading, place: Place, after: After
+    program: Program,
+    tables: ModelTables,
+    reading: ModelReading,
+    place: Place,
+    after: After,
+    several: Taken | None,
 ) -> Network:
     """Return the model that a name holds at its place, or that a call creates."""
     node, module = place
@@ -160,7 +175,7 @@ def _read(
         held = machine.value(node, frame)
     if isinstance(held, Opaque):
         raise UnreadableError(held.text, held.span)
-    return replace(_network(machine, held, after), place=_made_at(node, module))
+    return replace(_network(machine, held, after, several), place=_made_at(node, module))
 
 
 def _made_at(node: ast.expr, module: Module) -> Span:
@@ -169,12 +184,19 @@ def _made_at(node: ast.expr, module: Module) -> Span:
     return module.span(made[-1] if made else node)
 
 
-def _network(machine: ModelMachine, held: Any, after: After) -> Network:
+def _network(
+    machine: ModelMachine, held: Any, after: After, several: Taken | None
+) -> Network:
     """Return the steps of the forward pass of a model, and of what the loss takes of it."""
     graph = machine.graph
 
-    def ready(title: str, names: Sequence[str], output: Tensor, inputs: Sequence[int]) -> Network:
-        output, is_flat = applied(machine, output, *after)
+    def ready(title: str, names: Sequence[str], returned: Any, inputs: Sequence[int]) -> Network:
+        if several is not None:
+            output, is_flat = outputs_taken(machine, returned, *several), False
+        else:
+            output, is_flat = applied(machine, _single(returned), *after)
+        if output.is_turned:
+            raise UnreadableError("the rows are on the second axis of what the model returns")
         return replace(pruned(graph.network(title, names, output), inputs), is_flat=is_flat)
 
     for name, layer in containers.named_layers(held):
@@ -195,11 +217,11 @@ def _network(machine: ModelMachine, held: Any, after: After) -> Network:
             values = [graph.value() for _ in names]
             returned = forward(machine, held, values, named, None)
             title = scope.qualname.rpartition(".")[2]
-            return ready(title, names, _single(returned), [value.number for value in values])
+            return ready(title, names, returned, [value.number for value in values])
         case SequenceObject() | LayerObject():
             value, parts = _start(machine, held)
             returned = forward(machine, parts, [value], {}, None)
-            return ready("Model", ["x"], _single(returned), [value.number])
+            return ready("Model", ["x"], returned, [value.number])
     raise UnreadableError("what the program calls is no model that can be read")
 
 

@@ -139,7 +139,10 @@ def _product(sizes: Sequence[int | None]) -> int | None:
 
 
 def _reshape(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
-    wanted = tuple(None if isinstance(size, SizeOf) else size for size in settings["shape"])
+    wanted = tuple(
+        _size(shapes[size.place], size.axis) if isinstance(size, SizeOf) else size
+        for size in settings["shape"]
+    )
     if None in wanted[1:] and -1 in wanted:
         return tuple(None if size == -1 else size for size in wanted)
     if wanted[0] is not None or -1 not in wanted:
@@ -148,6 +151,10 @@ def _reshape(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -
     others = math.prod(size for size in wanted[1:] if size != -1)
     rest = whole // others if whole is not None and others else None
     return tuple(rest if size == -1 else size for size in wanted)
+
+
+def _size(shape: Shape | None, axis: int) -> int | None:
+    return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
 
 
 def _permute(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
@@ -200,6 +207,10 @@ def _matmul(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) ->
     return (*shape[:-1], other[-1])
 
 
+def _causal(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
+    return (_size(shape, -2), _size(shapes[1], -2))
+
+
 def _expand_rows(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
     return (None, *shape[1:])
 
@@ -236,5 +247,6 @@ _HANDLERS = {
     "matmul": _matmul,
     "expand_rows": _expand_rows,
     "attend": _attend,
+    "causal": _causal,
     "recurrent": _recurrent,
 }

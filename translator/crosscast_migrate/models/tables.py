@@ -122,6 +122,14 @@ class LossWriting:
     """Expression: the labels of `batch`, in float32."""
     elements: Mapping[str, tuple[str, ...]]
     """Loss to statements, and the expression with the loss of every element."""
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same for losses that a recipe has a kind for, where they are a part of a sum."""
+    imports_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Loss to more imports."""
+    called: str = "model(**inputs)"
+    """Expression: the outputs of `model` for `inputs`."""
+    in_float: str = ""
+    """Expression: `{0}` in float32."""
     rows: str
     """Expression: `losses` as one number for every row; `{total}` is `sum` or `mean`."""
 
@@ -260,6 +268,8 @@ class ScriptReading:
     """Classes that make batches of rows."""
     row_classes: tuple[str, ...] = ()
     """Bases of the user's classes of rows, which compute nothing."""
+    array_sets: tuple[str, ...] = ()
+    """Classes of rows that are given arrays."""
     arrays: Mapping[str, str] = field(default_factory=dict)
     """Functions and types to what they are in NumPy."""
     typed_arrays: Mapping[str, str] = field(default_factory=dict)

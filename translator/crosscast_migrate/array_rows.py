@@ -1,0 +1,173 @@
+"""Data sets that are a few arrays: `TensorDataset(torch.from_numpy(np.load("x.npy")), ...)`.
+
+The arrays are written as expressions of NumPy. What needs anything but files, literals and
+functions of NumPy is left to the user.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from crosscast.emit.render import py_literal
+from crosscast_migrate.copied_code import ForeignError
+from crosscast_migrate.models.installed import scripts
+from crosscast_reading.pysource.names.containers import chase
+from crosscast_reading.pysource.programs.evaluate import evaluate
+from crosscast_reading.pysource.values.value import Known
+from crosscast_reading.readers.python.library_calls import canonical
+
+if TYPE_CHECKING:
+    from crosscast_reading.pysource.programs.call import Call
+    from crosscast_reading.pysource.programs.module import Module
+
+_TYPES = {
+    "float": "np.float32",
+    "float32": "np.float32",
+    "long": "np.int64",
+    "int64": "np.int64",
+    "int": "np.int32",
+    "int32": "np.int32",
+    "bool": "bool",
+}
+"""Methods and words to types."""
+_SAME = frozenset({"to", "cuda", "cpu", "contiguous", "clone", "copy", "numpy"})
+_SHAPES = frozenset({"reshape", "view", "squeeze", "unsqueeze", "transpose", "permute", "flatten"})
+_DEEPEST = 12
+ARRAY_ROWS = '''class ArrayRows:
+    """The rows of arrays of one length."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+
+    def __len__(self):
+        return len(self.arrays[0])
+
+    def __getitem__(self, index):
+        return tuple(array[index] for array in self.arrays)'''
+
+
+def array_nodes(call: Call) -> list[tuple[ast.expr, Module]]:
+    """Return the arrays of the data set of a loader; nothing for another data set."""
+    classes = {name for script in scripts() for name in script.array_sets}
+    node = call.bound().get("dataset") or next(iter(call.node.args), None)
+    for expression, where in chase(node, call.module) if node is not None else ():
+        if isinstance(expression, ast.Call) and classes & {
+            canonical(name) for name in where.call(expression).names
+        }:
+            given = expression.args
+            if len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple):
+                given = given[0].elts
+            plain = not expression.keywords and not any(isinstance(g, ast.Starred) for g in given)
+            return [(each, where) for each in given] if plain else []
+    return []
+
+
+def arrays_of(call: Call) -> list[str]:
+    """Return the arrays of the data set of a loader as expressions of NumPy.
+
+    Raises:
+        ForeignError: one is made of something else than files and functions of NumPy.
+    """
+    return [_text(node, module, _DEEPEST) for node, module in array_nodes(call)]
+
+
+def array_function(name: str, arrays: Sequence[str]) -> str:
+    """Return the text of a function that returns arrays."""
+    lines = [f"def {name}():", '    """Return the arrays of the rows."""', "    return ("]
+    return "\n".join([*lines, *(f"        {array}," for array in arrays), "    )"])
+
+
+def _text(node: ast.expr, module: Module, depth: int) -> str:
+    """Return an expression of NumPy."""
+
+    def inner(part: ast.expr) -> str:
+        return _text(part, module, depth - 1)
+
+    if depth:
+        match node:
+            case ast.Name() | ast.Attribute():
+                found = [each for each in chase(node, module) if each[0] is not node]
+                values = [e for e in found if not isinstance(e[0], ast.Name | ast.Attribute)]
+                if len(values) == 1:
+                    return _text(*values[0], depth - 1)
+            case ast.Subscript(value=base, slice=key):
+                return f"{inner(base)}[{_key(key, module)}]"
+            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op):
+                sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}[type(op)]
+                return f"({inner(node.left)} {sign} {inner(node.right)})"
+            case ast.Call():
+                return _call(node, module, depth)
+        value = evaluate(node, module)
+        if isinstance(value, Known) and isinstance(value.value, int | float | str):
+            return py_literal(value.value)
+    raise ForeignError(f"the rows need {module.text(node)[:60]}", module.span(node))
+
+
+def _key(node: ast.expr, module: Module) -> str:
+    match node:
+        case ast.Tuple(elts=parts):
+            return ", ".join(_key(part, module) for part in parts)
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            texts = [_key(part, module) if part is not None else "" for part in (lower, upper)]
+            return ":".join([*texts, *([_key(step, module)] if step is not None else [])])
+    value = evaluate(node, module)
+    if isinstance(value, Known) and isinstance(value.value, int | str | None):
+        return py_literal(value.value)
+    raise ForeignError(f"the rows need {module.text(node)[:60]}", module.span(node))
+
+
+def _call(node: ast.Call, module: Module, depth: int) -> str:
+    known = scripts()
+    arrays = {name: own for script in known for name, own in script.arrays.items()}
+    typed = {name: own for script in known for name, own in script.typed_arrays.items()}
+    name = canonical(module.call(node).name)
+    word = name.rpartition(".")[2]
+    given = [_text(part, module, depth - 1) for part in node.args if not _is_type(part, module)]
+    named = {k.arg: k.value for k in node.keywords if k.arg not in ("device", "place")}
+    kinds = [part for part in (*node.args, *named.values()) if _is_type(part, module)]
+    kind = _type(kinds[0], module) if kinds else ""
+    others = {k: v for k, v in named.items() if not _is_type(v, module)}
+    if name.startswith("numpy.") and not name.startswith("numpy.random."):
+        words = [f"{k}={_key(v, module)}" for k, v in others.items()]
+        words += [f"dtype={kind}"] if kind else []
+        return f"np.{name.partition('.')[2]}({', '.join([*given, *words])})"
+    if (name in arrays or name in typed) and len(given) == 1 and not others:
+        kind = kind or typed.get(name, "")
+        return f"np.asarray({given[0]}, {kind})" if kind else given[0]
+    if isinstance(node.func, ast.Attribute) and not name.startswith(_packages()):
+        held = _text(node.func.value, module, depth - 1)
+        if node.func.attr in _TYPES and not given:
+            return f"{held}.astype({_TYPES[node.func.attr]})"
+        if node.func.attr in ("astype", "type", "to") and kind:
+            return f"{held}.astype({kind})"
+        if node.func.attr in _SAME and not kind and not others:
+            return held
+        if node.func.attr in ("reshape", "view") and not others:
+            return f"{held}.reshape({', '.join(given)})"
+        if node.func.attr == "unsqueeze" and len(given) == 1:
+            return f"np.expand_dims({held}, {given[0]})"
+        if node.func.attr == "squeeze" and not others:
+            return f"{held}.squeeze({', '.join(given)})"
+    raise ForeignError(f"the rows need {word or module.text(node)[:60]}", module.span(node))
+
+
+def _packages() -> tuple[str, ...]:
+    """Return the packages of frameworks, whose functions are no methods of arrays."""
+    names = {name for script in scripts() for name in (*script.arrays, *script.loaders)}
+    return tuple({f"{name.partition('.')[0]}." for name in names})
+
+
+def _is_type(node: ast.expr, module: Module) -> bool:
+    return bool(_type(node, module))
+
+
+def _type(node: ast.expr, module: Module) -> str:
+    """Return the type that an argument is, as NumPy has it; empty for something else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _TYPES.get(node.value, "")
+    if isinstance(node, ast.Attribute):
+        name = canonical(module.resolve(node))
+        return _TYPES.get(name.rpartition(".")[2], "") if "." in name else ""
+    return ""
