@@ -306,6 +306,5 @@ def fill(model: Any, framework: str, weights: dict[str, Array]) -> dict[str, Pla
             variable.assign(place.put(variable.numpy(), array))
         else:
             jnp = importlib.import_module("jax.numpy")
-            whole = np.asarray(variable.get_value())
-            variable.set_value(jnp.asarray(place.put(whole, array)))
+            variable.set_value(jnp.asarray(place.to_own(array)))  # it may be traced
     return places

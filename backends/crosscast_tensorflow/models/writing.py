@@ -12,14 +12,14 @@ _CELL = '''def {name}(gates, state, *, backward):
 
     start = ops.zeros_like(gates[:, 0, : gates.shape[-1] // {count}])
     steps = ops.transpose(gates, (1, 0, 2))
-    _, outputs = ops.scan(step, {begun}, steps, reverse=backward)
+    _, {found} = ops.scan(step, {begun}, steps, reverse=backward)
     return ops.transpose(outputs, (1, 0, 2))'''
 _LSTM = """    def step(carry, x):
         hidden, cell = carry
         enter, forget, new, leave = ops.split(x + state(hidden), 4, axis=-1)
         cell = ops.sigmoid(forget) * cell + ops.sigmoid(enter) * ops.tanh(new)
         hidden = ops.sigmoid(leave) * ops.tanh(cell)
-        return (hidden, cell), hidden"""
+        return (hidden, cell), (hidden, cell)"""
 _GRU = """    def step(hidden, x):
         x_reset, x_update, x_new = ops.split(x, 3, axis=-1)
         reset, update, new = ops.split(state(hidden), 3, axis=-1)
@@ -31,11 +31,11 @@ _RNN = """    def step(hidden, x):
         hidden = ops.tanh(x + state(hidden))
         return hidden, hidden"""
 _CELLS = {
-    name: _CELL.format(name=name, article=article, step=step, count=count, begun=begun)
-    for name, article, step, count, begun in (
-        ("lstm", "an LSTM", _LSTM, 4, "(start, start)"),
-        ("gru", "a GRU", _GRU, 3, "start"),
-        ("recurrence", "a recurrent layer", _RNN, 1, "start"),
+    name: _CELL.format(name=name, article=article, step=step, count=count, begun=begun, found=found)
+    for name, article, step, count, begun, found in (
+        ("lstm", "an LSTM", _LSTM, 4, "(start, start)", "(outputs, _)"),
+        ("gru", "a GRU", _GRU, 3, "start", "outputs"),
+        ("recurrence", "a recurrent layer", _RNN, 1, "start", "outputs"),
     )
 }
 

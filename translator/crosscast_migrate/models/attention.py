@@ -66,7 +66,7 @@ def attention(
     projected = []
     for word, each, size in zip(("q", "k", "v"), inputs, sizes, strict=True):
         linear = _projection(layer, word, size, heads * depth)
-        graph.shapes.setdefault(each.number, (None, None, size))
+        graph.learn(each, (None, None, size))
         projected.append(_split(graph, graph.apply_layer(linear, [each]), heads, depth))
     mask = masks(machine, call, span)
     given = {"causal": call.get("causal"), "rate": settings.get("rate")}

@@ -115,6 +115,39 @@ class Graph:
         """Whether a result has no axis of the rows; views have further inputs for their sizes."""
         return self.rowless.issuperset(numbers[:1] if kind in _VIEWS else numbers)
 
+    def learn(self, tensor: Tensor, shape: Shape) -> None:
+        """Put down the shape of a value, which a step needs, and what follows from it."""
+        if tensor.number in self.shapes:
+            return
+        made = {step.output: step for step in self.steps}
+        kinds = {layer.name: layer.reading.kind for layer in self.layers}
+        todo = [(tensor.number, shape)]
+        while todo:
+            number, sizes = todo.pop()
+            if number in self.shapes:
+                continue
+            self.shapes[number] = sizes
+            step = made.get(number)
+            if step is None:
+                continue
+            kind = kinds.get(step.layer, step.kind)
+            if kind in POINTWISE or kind == "layer_norm":
+                todo.append((step.inputs[0], sizes))
+            elif kind in PAIRWISE:
+                unknown = (None,) * len(sizes)
+                todo += [(n, unknown) for n in step.inputs if n not in self.rowless]
+            elif kind == "embedding":
+                todo.append((step.inputs[0], sizes[:-1]))
+            elif kind == "linear":
+                todo.append((step.inputs[0], (*sizes[:-1], step.settings["inputs"])))
+        for step in self.steps:
+            if step.output not in self.shapes:
+                kind = kinds.get(step.layer, step.kind)
+                shapes = [self.shapes.get(number) for number in step.inputs]
+                found = inferred(kind, step.settings, shapes, self.channels)
+                if found is not None:
+                    self.shapes[step.output] = found
+
     def constant(self, held: Constant) -> Tensor:
         """Return constants as a value."""
         if id(held) not in self._constants:

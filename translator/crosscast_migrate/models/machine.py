@@ -273,9 +273,8 @@ class ModelMachine(ProgramObjects):
         if isinstance(value, Stacked) and len(value.parts) == count:
             return value.parts
         if isinstance(value, Sizes):
-            plain = value.tensor
-            if self.graph.shape(plain) is None and not plain.is_turned:
-                self.graph.shapes[plain.number] = (None,) * count
+            if not value.tensor.is_turned:
+                self.graph.learn(value.tensor, (None,) * count)
             places = range(count)
             return [size_of(self, value.tensor, axis, target, frame.module) for axis in places]
         if isinstance(value, Opaque):

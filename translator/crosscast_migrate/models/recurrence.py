@@ -55,7 +55,7 @@ def recurrent(
         if inputs is None:
             reason = "the size of the input of a layer (recurrent) is not in the source"
             raise UnreadableError(reason, span)
-    graph.shapes.setdefault(value.number, (None, None, inputs))
+    graph.learn(value, (None, None, inputs))
     both = settings.get("both", False)
     states: list[Tensor] = []
     count = settings.get("layers", 1)
