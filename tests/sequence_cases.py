@@ -148,6 +148,30 @@ def make():
 """,
     ),
 )
+NUMBERS = Case(
+    name="masks-and-buffers",
+    framework="torch",
+    inputs={"x": (6, 4)},
+    text="""
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("start", torch.full((1, 1, 4), 0.5))
+        self.register_buffer("scale", torch.tensor([1.0, 2.0, 3.0, 4.0]) / 2)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        inside = (x > -1.0) & (x.le(1.0) | torch.ne(x, 0.5))
+        y = torch.sin(x) + torch.cos(x * self.scale) - torch.log(x.pow(2) + 1)
+        y = torch.where(inside, y, torch.exp(-y))
+        y = torch.cat([self.start.expand(x.size(0), -1, -1), y], dim=1)
+        return self.head(y[:, 1::2]).mean(dim=1)
+
+
+def make():
+    return Model()
+""",
+)
 KERAS = (
     Case(
         name="keras-sequences",
@@ -239,4 +263,4 @@ def make():
 """,
     ),
 )
-SEQUENCES = (*TORCH, *KERAS, *PADDLE, *NNX)
+SEQUENCES = (*TORCH, NUMBERS, *KERAS, *PADDLE, *NNX)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from across_programs import PROGRAMS, UPDATES
+from across_programs import PROGRAMS, UPDATES, scaled
 from carried_models import weights_of
 from crosscast.messages.output import write_files
 from crosscast.messages.source import Source
@@ -34,7 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         across = migrate_across([source], targets, settings=length)
         assert across.model is not None
         assert across.model.network is not None
-        np.savez(place / "weights.npz", **weights_of(across.model.network))  # type: ignore[arg-type]
+        weights = scaled(weights_of(across.model.network))
+        np.savez(place / "weights.npz", **weights)  # type: ignore[arg-type]
         write_files(place / "out", across.files)
     return root
 

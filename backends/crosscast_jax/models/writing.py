@@ -70,7 +70,7 @@ _UNIFORM = '''def uniform(bound: float) -> jax.nn.initializers.Initializer:
     return draw'''
 
 _CELL = '''def {name}(gates: jax.Array, state: nnx.Linear, *, backward: bool) -> jax.Array:
-    """Return the outputs of {article} for its projected inputs; `state` projects its state."""
+    """The outputs of {article}; `gates`: inputs, projected; `state` projects a state."""
 
 {step}
 
@@ -99,7 +99,7 @@ _CELLS = {
     for name, article, step, count, begun in (
         ("lstm", "an LSTM", _LSTM, 4, "(start, start)"),
         ("gru", "a GRU", _GRU, 3, "start"),
-        ("recurrence", "a recurrent layer", _RNN, 1, "start"),
+        ("recurrence", "an RNN", _RNN, 1, "start"),
     )
 }
 

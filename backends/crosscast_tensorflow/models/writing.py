@@ -6,7 +6,7 @@ from crosscast_migrate.models.rows import ARITHMETIC
 from crosscast_migrate.models.tables import LossWriting, ModelWriting
 
 _CELL = '''def {name}(gates, state, *, backward):
-    """Return the outputs of {article} for its projected inputs; `state` projects its state."""
+    """The outputs of {article}; `gates`: inputs, projected; `state` projects a state."""
 
 {step}
 
@@ -35,7 +35,7 @@ _CELLS = {
     for name, article, step, count, begun, found in (
         ("lstm", "an LSTM", _LSTM, 4, "(start, start)", "(outputs, _)"),
         ("gru", "a GRU", _GRU, 3, "start", "outputs"),
-        ("recurrence", "a recurrent layer", _RNN, 1, "start", "outputs"),
+        ("recurrence", "an RNN", _RNN, 1, "start", "outputs"),
     )
 }
 
