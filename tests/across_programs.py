@@ -187,7 +187,7 @@ class SeriesDataset(Dataset):
 
 model = nn.Sequential(nn.Linear(WINDOW, 24), nn.Tanh(), nn.Linear(24, 1))
 loader = DataLoader(SeriesDataset("series.npy"), batch_size=8, shuffle=False, drop_last=True)
-optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
 criterion = nn.MSELoss()
 for epoch in range(2):
     for x, y in loader:

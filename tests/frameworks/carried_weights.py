@@ -47,7 +47,12 @@ class Place:
         return self.to_torch(whole if self.rows is None else whole[self.rows])
 
 
-_SUFFIXES = {"weight": "weight_ih", "bias": "bias_ih", "state": "weight_hh", "state_bias": "bias_hh"}
+_SUFFIXES = {
+    "weight": "weight_ih",
+    "bias": "bias_ih",
+    "state": "weight_hh",
+    "state_bias": "bias_hh",
+}
 _PARTS = r"_(q|k|v|out|forward|backward)$"
 """Of layers that consist of several."""
 _PACKED = {"q": 0, "k": 1, "v": 2}
@@ -182,9 +187,7 @@ def _keras_recurrent(layer: Any, part: str) -> Place:
     if not is_gru:
         return Place(cell.bias)
     row = 0 if part == "bias" else 1
-    return Place(
-        cell.bias, lambda a: swap(a)[None], lambda a: swap(a[0]), rows=slice(row, row + 1)
-    )
+    return Place(cell.bias, lambda a: swap(a)[None], lambda a: swap(a[0]), rows=slice(row, row + 1))
 
 
 def of_keras(model: Any, names: Iterable[str]) -> dict[str, Place]:

@@ -112,9 +112,7 @@ def carried_loss(
         own["accumulation.normalize_by"] = replace(
             meant, value="sample", note="the mean of a batch"
         )
-    return CarriedLoss(
-        name=str(fact.value), row=row, fields=own, network=network, note=row.note
-    )
+    return CarriedLoss(name=str(fact.value), row=row, fields=own, network=network, note=row.note)
 
 
 def without_last(network: Network, kind: str) -> Network | None:

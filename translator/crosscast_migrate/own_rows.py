@@ -252,7 +252,11 @@ def _of_arrays(
         "own_rows.py.j2",
         imports=("import numpy as np",),
         names=tuple(names),
-        definitions=(array_function("train_arrays", arrays), array_function("eval_arrays", evaluated), ARRAY_ROWS),
+        definitions=(
+            array_function("train_arrays", arrays),
+            array_function("eval_arrays", evaluated),
+            ARRAY_ROWS,
+        ),
         adapter="Rows",
         by_place=True,
         column_of=_column_of(train) if classes else "",

@@ -138,9 +138,7 @@ def _number(node: ast.expr, module: Module) -> float | None:
     return float(content) if is_number else None  # type: ignore[arg-type]
 
 
-def _loss(
-    node: ast.Call, module: Module, weight: float, labels: Sequence[str]
-) -> Term | None:
+def _loss(node: ast.Call, module: Module, weight: float, labels: Sequence[str]) -> Term | None:
     call = module.call(node)
     found: Found | None = loss_of_call(call)
     if found is None:
@@ -243,7 +241,9 @@ def _text(carried: CarriedSum, backend: str) -> str:
     lines += sorted(imports, key=lambda line: (line.startswith("from"), line))
     for kind in kinds:
         *before, code = elements_of(kind, backend)
-        typed = "" if kind == "cross_entropy" else f"    targets = {writing.in_float}".format("targets")
+        typed = (
+            "" if kind == "cross_entropy" else f"    targets = {writing.in_float}".format("targets")
+        )
         lines += ["", "", f"def {kind}_losses(outputs, targets):"]
         lines += [f'    """{_MEANINGS[kind]}"""', *([typed] if typed else [])]
         lines.append(f"    outputs = {writing.in_float}".format("outputs"))

@@ -248,9 +248,7 @@ WRITING = ModelWriting(
             "one_hot": ("-targets * nnx.log_softmax(outputs)",),
         },
         kinds={
-            "cross_entropy": (
-                "optax.softmax_cross_entropy_with_integer_labels(outputs, targets)",
-            ),
+            "cross_entropy": ("optax.softmax_cross_entropy_with_integer_labels(outputs, targets)",),
             "mse": ("(outputs - targets) ** 2",),
             "binary_cross_entropy": ("optax.sigmoid_binary_cross_entropy(outputs, targets)",),
         },

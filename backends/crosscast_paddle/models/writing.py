@@ -35,7 +35,7 @@ def _of_image(settings: Settings) -> Mapping[str, str]:
 
 
 def _recurrent(settings: Settings) -> Mapping[str, str]:
-    """Return the class, or that of a cell: the layers of Paddle need the gradients of two biases."""
+    """Return the class, or that of a cell: layers of Paddle need the gradients of two biases."""
     both = settings["bias"] and settings["state_bias"]
     name = {"lstm": "LSTM", "gru": "GRU", "rnn": "SimpleRNN"}[settings["cell"]]
     return {
@@ -150,7 +150,12 @@ WRITING = ModelWriting(
         "global_max": "{most}",
         "zero_pad": "F.pad({0}, {flat_pairs}, value={value})",
     },
-    values={"recurrent": _recurrent, "avg_pool": _average, "max": _maximum, "global_max": _of_image},
+    values={
+        "recurrent": _recurrent,
+        "avg_pool": _average,
+        "max": _maximum,
+        "global_max": _of_image,
+    },
     initials={
         "uniform": "nn.initializer.Uniform(-{n}, {n})",
         "normal": "nn.initializer.Normal(std={n})",

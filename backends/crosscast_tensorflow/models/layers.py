@@ -196,7 +196,9 @@ _BOTH: Mapping[str, Reading] = {
     "logical_not": Reading("not", ignored("name")),
     "logical_and": Reading("and", ignored("name"), inputs=2),
     "logical_or": Reading("or", ignored("name"), inputs=2),
-    **{name: Reading(name, ignored("name")) for name in ("sin", "cos", "log", "exp", "sqrt", "abs")},
+    **{
+        name: Reading(name, ignored("name")) for name in ("sin", "cos", "log", "exp", "sqrt", "abs")
+    },
     "square": Reading("power", ignored("name"), {"exponent": 2}),
     "matmul": Reading("matmul", (must("transpose_b", False), *ignored("name")), inputs=2),
     "multiply": Reading("multiply", ignored("name"), inputs=2),
@@ -219,7 +221,9 @@ FUNCTIONS: Mapping[str, Reading] = {
     **{f"{package}.{name}": row for name, row in _BOTH.items() for package in _PACKAGES},
     "tensorflow.transpose": Reading("permute", (Argument("perm", "axes"), *ignored("name"))),
     "keras.ops.transpose": Reading("permute", (Argument("axes", "axes"),)),
-    "keras.ops.swapaxes": Reading("swap", (Argument("axis1", "first"), Argument("axis2", "second"))),
+    "keras.ops.swapaxes": Reading(
+        "swap", (Argument("axis1", "first"), Argument("axis2", "second"))
+    ),
     "tensorflow.reduce_sum": Reading("sum", _REDUCE),
     "tensorflow.reduce_max": Reading("max", _REDUCE),
     "keras.ops.sum": Reading("sum", _REDUCE),

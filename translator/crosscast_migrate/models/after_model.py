@@ -100,8 +100,9 @@ def outputs_taken(
         if not isinstance(value, Tensor) or value.is_turned:
             reason = f"the loss takes {module.text(node)[:60]}, not what the model returns"
             raise UnreadableError(reason, module.span(node))
+    first: Tensor = values[0]
     if len(set(values)) == 1:
-        return values[0]
+        return first
     return machine.graph.apply("values", values, {})
 
 

@@ -91,7 +91,9 @@ def _is_turned(inputs: Sequence[Tensor], settings: Mapping[str, Any], span: Span
     """Return whether the steps come first in values, where a layer can take them so."""
     turned = {each.is_turned for each in inputs}
     if len(turned) > 1 or turned == {settings.get("rows_first", True)}:
-        raise UnreadableError("a layer takes the rows on another axis than its input has them", span)
+        raise UnreadableError(
+            "a layer takes the rows on another axis than its input has them", span
+        )
     return turned == {True}
 
 
@@ -273,7 +275,7 @@ def encoder_layer(
     value = valued(machine, call["value"])
     _values([value], span)
     wide, rate = settings["width"], settings["rate"]
-    inside = {
+    inside: dict[str, Any] = {
         name: settings[name]
         for name in ("width", "heads", "bias", "rows_first", "initial")
         if name in settings

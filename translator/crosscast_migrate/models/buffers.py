@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _BUFFERS = frozenset({"register_buffer"})
 _CONVERTS = frozenset({"float", "double", "long", "int", "bool", "to", "type", "astype", "type_as"})
-_SAME = frozenset({"cuda", "cpu", "contiguous", "clone", "detach", "numpy", "copy", "requires_grad_"})
+_SAME = frozenset(
+    {"cuda", "cpu", "contiguous", "clone", "detach", "numpy", "copy", "requires_grad_"}
+)
 
 
 def buffer_method(
@@ -55,7 +57,9 @@ def without_values(
         steps = [named.get("step", named.get("delta"))]
         given = [named.get("start", 0), *given, *(step for step in steps if step is not None)]
         named = {n: v for n, v in named.items() if n not in ("start", "step", "delta")}
-    parts = [part for value in given for part in (value if isinstance(value, list | tuple) else [value])]
+    parts = [
+        part for value in given for part in (value if isinstance(value, list | tuple) else [value])
+    ]
     sizes = [part for part in parts if isinstance(part, Dim)]
     if sizes and word in ("zeros", "zeros_like"):
         return Zeros()
@@ -66,6 +70,10 @@ def without_values(
         return machine.graph.positions(sizes[0].tensor, sizes[0].axis) if is_whole else None
     if any(isinstance(part, Tensor) for part in (*parts, *named.values())):
         return None
+    if any(isinstance(part, Constant) for part in parts):
+        found = constants.of_numpy(word, given, named) if package == "numpy" else None
+        if found is not None:
+            return found
     return constants.made(word, given, named)
 
 
@@ -81,8 +89,8 @@ def of_constant(
     if name in _CONVERTS:
         words = [word for word in (*given, *named.values()) if not isinstance(word, Constant)]
         return constants.with_type(held, name, words)
-    if name in _SAME:
-        return held
+    if name in _SAME or (name == "expand" and any(isinstance(size, Dim) for size in given)):
+        return held  # it is repeated for every row where something needs it
     if name in ("size", "dim"):
         return len(held.shape) if name == "dim" else held.shape[given[0]] if given else held.shape
     row = machine.tables.methods.get(name)
@@ -103,13 +111,12 @@ def of_states(
     raise UnreadableError(f"{name} of the states of a recurrent layer is not carried", span)
 
 
-def state_of(
-    machine: ModelMachine, held: Stacked, node: ast.Subscript, frame: Variables
-) -> Tensor:
+def state_of(machine: ModelMachine, held: Stacked, node: ast.Subscript, frame: Variables) -> Tensor:
     """Return one of the last states: `hidden[-1]`, `hidden[-1, :, :]`."""
     (first, *others), from_end = parts_of(machine, node, frame)
     is_one = isinstance(first, int) and all(part == slice(None) for part in others)
     if not is_one or from_end or not -len(held.parts) <= first < len(held.parts):
         reason = "this part of the states of a recurrent layer is not carried"
         raise UnreadableError(reason, frame.module.span(node))
-    return held.parts[first]
+    found: Tensor = held.parts[first]
+    return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.messages.diagnostics import Span
 from crosscast_migrate.models import attention, containers, filling, recurrence
+from crosscast_migrate.models.base_calls import is_super, of_base
 from crosscast_migrate.models.buffers import buffer_method, of_constant, of_states, without_values
 from crosscast_migrate.models.known_models import known_model
 from crosscast_migrate.models.network import UnreadableError
@@ -68,8 +69,8 @@ def of_call(machine: ModelMachine, node: ast.Call, frame: Variables) -> Any:
     """Return the value of a call."""
     function = node.func
     if isinstance(function, ast.Attribute):
-        if _is_super(function.value):
-            return _of_base(machine, node, function.attr, frame)
+        if is_super(function.value):
+            return of_base(machine, node, function.attr, frame)
         held = machine.value(function.value, frame)
         if isinstance(held, Opaque):
             return held if held.is_cause else machine.outside(node, frame.module)
@@ -90,40 +91,6 @@ def of_call(machine: ModelMachine, node: ast.Call, frame: Variables) -> Any:
         return callee if is_told else machine.unknown(node, frame)
     given, named = machine.arguments(node, frame)
     return called(machine, callee, given, named, node, frame)
-
-
-def _is_super(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-    )
-
-
-def _of_base(machine: ModelMachine, node: ast.Call, name: str, frame: Variables) -> Any:
-    """Call a method of a base; what a library's constructor does is known."""
-    module = frame.module
-    owner = module.class_of(node)
-    scope = module.scopes.get(owner) if owner is not None else None
-    held = _first_module(frame)
-    if scope is not None and held is not None:
-        for base in machine.bases(scope):
-            method = machine.method(base, name)
-            if method is not None:
-                given, named = machine.arguments(node, frame)
-                return machine.run_function(method, [held, *given], named)
-    if name == "__init__":
-        return None
-    raise UnreadableError(f"super().{name}() is not carried", frame.module.span(node))
-
-
-def _first_module(frame: Variables) -> ModuleObject | None:
-    """Return `self` of the method around a place."""
-    here: Variables | None = frame
-    while here is not None:
-        for value in here.names.values():
-            if isinstance(value, ModuleObject):
-                return value
-        here = here.parent
-    return None
 
 
 def called(

@@ -52,6 +52,14 @@ _PLAIN: Mapping[str, str] = {
     "stack": "np.stack([{all}], {axis})",
 }
 """Operations that keep the type."""
+_NUMPY: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "expand_dims": ("unsqueeze", ("axis",)),
+    "squeeze": ("squeeze", ("axis",)),
+    "transpose": ("permute", ("axes",)),
+    "concatenate": ("concat", ("axis",)),
+    "stack": ("stack", ("axis",)),
+}
+"""Functions of NumPy to the operation, and their arguments behind the arrays."""
 _FLOAT = frozenset({"exp", "sin", "cos", "sqrt", "log", "tanh"})
 _OF_PAIRS = {"add": ast.Add, "subtract": ast.Sub, "multiply": ast.Mult, "divide": ast.Div}
 
@@ -247,6 +255,16 @@ def _reshaped(held: Constant, shape: Any, span: Span | None) -> tuple[int, ...]:
         others = math.prod(size for size in sizes if size != -1)
         sizes[sizes.index(-1)] = math.prod(held.shape) // max(others, 1)
     return tuple(sizes)
+
+
+def of_numpy(word: str, given: Sequence[Any], named: Mapping[str, Any]) -> Constant | None:
+    """Return what a function of NumPy computes of constants; None for another function."""
+    kind, arguments = _NUMPY.get(word, (word if word in _FLOAT else "", ()))
+    values = [*given[:1]] if isinstance(given[0], Constant) else list(given[0])
+    settings = dict(zip(arguments, given[1:], strict=False)) | dict(named)
+    if not kind or not all(isinstance(each, Constant) for each in values):
+        return None
+    return computed(kind, values, settings, None) if settings.keys() == set(arguments) else None
 
 
 def typed(held: Constant, kind: Kind) -> Constant:

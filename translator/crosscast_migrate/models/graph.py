@@ -39,7 +39,9 @@ NORMS = frozenset({"batch_norm", "layer_norm"})
 _OF_NORMS: Mapping[str, Drawn] = {"weight": constant(1.0), "bias": constant(0.0)}
 """What normalizations start from, whatever the framework is."""
 _UNNEEDED = frozenset({"identity"})
-_VIEWS = frozenset({"flatten", "reshape", "permute", "unsqueeze", "squeeze", "part", "slice", "swap"})
+_VIEWS = frozenset(
+    {"flatten", "reshape", "permute", "unsqueeze", "squeeze", "part", "slice", "swap"}
+)
 """Operations whose results share the memory of their input."""
 
 

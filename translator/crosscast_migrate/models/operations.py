@@ -132,9 +132,7 @@ def _count(sizes: Sequence[int | None]) -> int:
     return whole
 
 
-def _entry(
-    size: Any, place: int, inputs: list[Tensor], span: Span | None
-) -> int | SizeOf | None:
+def _entry(size: Any, place: int, inputs: list[Tensor], span: Span | None) -> int | SizeOf | None:
     match size:
         case Dim(axis=0) | None if place == 0:
             return None

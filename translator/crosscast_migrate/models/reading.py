@@ -184,9 +184,7 @@ def _made_at(node: ast.expr, module: Module) -> Span:
     return module.span(made[-1] if made else node)
 
 
-def _network(
-    machine: ModelMachine, held: Any, after: After, several: Taken | None
-) -> Network:
+def _network(machine: ModelMachine, held: Any, after: After, several: Taken | None) -> Network:
     """Return the steps of the forward pass of a model, and of what the loss takes of it."""
     graph = machine.graph
 

@@ -46,7 +46,9 @@ def recurrent(
         raise UnreadableError("a recurrent layer that begins with a state is not carried", span)
     is_turned = value.is_turned
     if is_turned == settings.get("rows_first", True):
-        raise UnreadableError("a layer takes the rows on another axis than its input has them", span)
+        raise UnreadableError(
+            "a layer takes the rows on another axis than its input has them", span
+        )
     value = replace(value, is_turned=False)
     inputs = settings.get("inputs")
     shape = graph.shape(value)

@@ -139,7 +139,7 @@ def _product(sizes: Sequence[int | None]) -> int | None:
 
 
 def _reshape(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
-    wanted = tuple(
+    wanted: Shape = tuple(
         _size(shapes[size.place], size.axis) if isinstance(size, SizeOf) else size
         for size in settings["shape"]
     )

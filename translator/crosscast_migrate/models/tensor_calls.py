@@ -132,12 +132,14 @@ def of_row(
         raise UnreadableError("an operation on something that is no value of the model", span)
     if row.kind == "identity":
         types = (*rest, *named.values())
-        words = {v if isinstance(v, str) else v.name.rpartition(".")[2] for v in types if _is_type(v)}
+        words = {
+            v if isinstance(v, str) else v.name.rpartition(".")[2] for v in types if _is_type(v)
+        }
         return _converted(machine, inputs[0], words)
     settings = bound(row, rest, named, span)
     if row.kind == "compare":
-        kind = _OPERATORS[settings["operator"]]
-        return compared(machine, kind, inputs[0], settings["value"], span)
+        operator = _OPERATORS[settings["operator"]]
+        return compared(machine, operator, inputs[0], settings["value"], span)
     if row.kind == "pieces":
         return pieces(machine, inputs[0], settings, span)
     if row.kind == "reshape":
@@ -276,7 +278,7 @@ def assign_part(
 
 
 def compared(
-    machine: ModelMachine, kind: type[ast.cmpop], left: Any, right: Any, span: Span | None
+    machine: ModelMachine, kind: type[ast.AST], left: Any, right: Any, span: Span | None
 ) -> Tensor | Constant:
     """Return `left op right`, a value that is true or false for every number."""
     if not isinstance(left, Tensor) and not isinstance(right, Tensor):
