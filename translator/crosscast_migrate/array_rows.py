@@ -136,7 +136,7 @@ def _call(node: ast.Call, module: Module, depth: int) -> str:
     if (name in arrays or name in typed) and len(given) == 1 and not others:
         kind = kind or typed.get(name, "")
         return f"np.asarray({given[0]}, {kind})" if kind else given[0]
-    if isinstance(node.func, ast.Attribute) and not name.startswith(_packages()):
+    if isinstance(node.func, ast.Attribute) and not _is_package(node.func.value, module):
         held = _text(node.func.value, module, depth - 1)
         if node.func.attr in _TYPES and not given:
             return f"{held}.astype({_TYPES[node.func.attr]})"
@@ -153,10 +153,12 @@ def _call(node: ast.Call, module: Module, depth: int) -> str:
     raise ForeignError(f"the rows need {word or module.text(node)[:60]}", module.span(node))
 
 
-def _packages() -> tuple[str, ...]:
-    """Return the packages of frameworks, whose functions are no methods of arrays."""
+def _is_package(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is a package, whose functions are no methods of arrays."""
     names = {name for script in scripts() for name in (*script.arrays, *script.loaders)}
-    return tuple({f"{name.partition('.')[0]}." for name in names})
+    packages = {name.partition(".")[0] for name in names} | {"numpy"}
+    is_name = isinstance(node, ast.Name | ast.Attribute)
+    return is_name and module.resolve(node).partition(".")[0] in packages
 
 
 def _is_type(node: ast.expr, module: Module) -> bool:
