@@ -24,6 +24,8 @@ Scripts and data:
     example_weights         their weights, from PyTorch to the others
     user_loop_jax, user_loop_torch  a training loop of a user
 
+    carried_weights         weights of carried models by neutral names, in every framework
+
 Tables of cases:
 
     step_cases              what the recipes of test_steps have in common
