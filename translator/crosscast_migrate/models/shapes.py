@@ -139,10 +139,9 @@ def _product(sizes: Sequence[int | None]) -> int | None:
 
 
 def _reshape(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -> Shape:
-    wanted: Shape = tuple(
-        _size(shapes[size.place], size.axis) if isinstance(size, SizeOf) else size
-        for size in settings["shape"]
-    )
+    wanted: list[int | None] = []
+    for size in settings["shape"]:
+        wanted.append(_size(shapes[size.place], size.axis) if isinstance(size, SizeOf) else size)
     if None in wanted[1:] and -1 in wanted:
         return tuple(None if size == -1 else size for size in wanted)
     if wanted[0] is not None or -1 not in wanted:

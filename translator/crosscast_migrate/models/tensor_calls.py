@@ -42,7 +42,12 @@ _WHOLE = frozenset(
 _TRUTH = frozenset({"bool", "bool_"})
 _KEEPS = frozenset({"contiguous", "clone", "cuda", "bool"})
 """Methods that leave what is true or false as it is, whatever they are given."""
-_MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+_MIRRORED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
 _JOINED = {ast.BitAnd: "and", ast.BitOr: "or"}
 _OPERATORS = {word: kind for kind, word in COMPARES.items()}
 _ARITHMETIC = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
