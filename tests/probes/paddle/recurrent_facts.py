@@ -1,4 +1,4 @@
-"""What Paddle's recurrent layers do with one bias, as JSON: the error of a frozen one, and a cell."""
+"""Recurrent layers of Paddle with one bias, as JSON: the error of a frozen one, and a cell."""
 
 from __future__ import annotations
 

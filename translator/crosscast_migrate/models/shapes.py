@@ -147,7 +147,7 @@ def _reshape(settings: Settings, shape: Shape, shapes: Sequence[Shape | None]) -
     if wanted[0] is not None or -1 not in wanted:
         return tuple(None if size == -1 else size for size in wanted)
     whole = _product(shape[1:])
-    others = math.prod(size for size in wanted[1:] if size != -1)
+    others = math.prod(size for size in wanted[1:] if size is not None and size != -1)
     rest = whole // others if whole is not None and others else None
     return tuple(rest if size == -1 else size for size in wanted)
 
