@@ -5,6 +5,7 @@ Starting programs:
     subprocesses            runs a program that imports a framework; `warm` interpreters
     fork_server             processes that have imported a framework and fork for every program
     fork_client             what a warm interpreter runs: it asks the server for a fork
+    names                   the frameworks, by the names of the back ends
     script_runs             calls main() of an emitted train.py; what a run leaves
     runner_runs             runs through the parity runner: faults and emulation from outside
     observe_runs            observed runs, all of one framework in one process
