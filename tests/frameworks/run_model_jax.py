@@ -88,7 +88,9 @@ class Jax:
 
         step = jax.jit(jax.value_and_grad(loss_of, has_aux=True))
         (loss, logits), found = step(weights)
-        named = {model.model.canonical_name(path): array for path, array in nnx.to_flat_state(found)}
+        named = {
+            model.model.canonical_name(path): array for path, array in nnx.to_flat_state(found)
+        }
         arrays = {name: np.array(named[name].get_value()) for name in parameters}
         return np.array(logits), float(loss), arrays
 
