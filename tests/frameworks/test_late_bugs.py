@@ -23,6 +23,7 @@ from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
 from mutants.rewrites import REWRITES
 from mutants.shared_late import CAUSES
+from mutants.spelling import written
 from mutants.trials import Plant, load_recipe
 from tiers import cases, exhaustive
 
@@ -65,7 +66,7 @@ def failing(report: ParityReport, name: str) -> list[Check]:
 
 
 def late_bugs(framework: str) -> dict[str, Mutation]:
-    return {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+    return {bug.name: bug for bug in written(import_module(f"mutants.{framework}_late").LATE)}
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
