@@ -39,11 +39,7 @@ class OnToy(NamedTuple):
 
 
 def compared(
-    folder: Path,
-    framework: str,
-    edits: Sequence[Mutation],
-    recipe: Recipe,
-    stages: Sequence[Stage],
+    folder: Path, framework: str, edits: Sequence[Mutation], recipe: Recipe, stages: Sequence[Stage]
 ) -> ParityReport:
     """Let the script of a framework train as it is, and with every edit."""
     plants = [Plant(edit) for edit in edits]

@@ -23,12 +23,7 @@ TABLES: dict[str, tuple[Mutation, ...]] = {
     "test_keys.py": KEY_FAULTS,
     "test_layer_types.py": LAYER_TYPE_FAULTS,
 }
-WHOLE = {
-    "jax": {
-        "jax layers computed again": 37,
-        "jax attention computed again": 37,
-    },
-}
+WHOLE = {"jax": {"jax layers computed again": 37, "jax attention computed again": 37}}
 """By framework, the adaptations that need no fault: a recipe without them is compared."""
 REPORTS = {"jax": {"jax event files of tensorboardX"}}
 """Those that change nothing of the training."""
