@@ -299,11 +299,7 @@ READ: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "jax nnx": (
         JAX_NNX,
-        {
-            "optimizer.momentum": 0.8,
-            "schedule.end_lr": 0.0,
-            "schedule.name": "constant",
-        },
+        {"optimizer.momentum": 0.8, "schedule.end_lr": 0.0, "schedule.name": "constant"},
     ),
     "jax multi steps": (
         JAX_MULTI_STEPS,

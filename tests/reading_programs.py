@@ -342,9 +342,7 @@ PROGRAMS = {
         },
     ),
     "apex": Program(
-        "torch",
-        APEX,
-        {**_OF_ADAM, "optimizer.weight_decay": 0.0, "clipping.max_norm": 1.0},
+        "torch", APEX, {**_OF_ADAM, "optimizer.weight_decay": 0.0, "clipping.max_norm": 1.0}
     ),
     "apex lamb": Program(
         "torch",

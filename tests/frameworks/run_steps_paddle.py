@@ -24,11 +24,7 @@ from crosscast_paddle.inside.on_cpu import enable_scaler
 from crosscast_parity.inside.emitted import UNSCALED
 from frameworks.toy_training import SHAPES, load_toy
 
-SLOTS = {
-    "exp_avg": "moment1_0",
-    "exp_avg_sq": "moment2_0",
-    "momentum_buffer": "velocity_0",
-}
+SLOTS = {"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0", "momentum_buffer": "velocity_0"}
 
 
 class Shift(nn.Layer):  # type: ignore[misc]

@@ -38,8 +38,7 @@ STYLES = pytest.mark.parametrize("style", ["bert", "stress"])
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
-    "name",
-    cases(RENDERED, quick=["BERT-large", "wide", "least"], reason="models of more sizes"),
+    "name", cases(RENDERED, quick=["BERT-large", "wide", "least"], reason="models of more sizes")
 )
 def test_a_rendered_file_is_what_ruff_would_write(framework: str, name: str) -> None:
     model = RENDERED[name]

@@ -30,6 +30,7 @@ from mutants.emitted import compile_to
 from mutants.journal import Journal
 from mutants.run import FRAMEWORKS
 from mutants.shared_late import CAUSES
+from mutants.spelling import written
 from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe, quick_stages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "bisection-score.md"
@@ -116,7 +117,7 @@ def _explained(
     framework: str, only: Sequence[str], output: Path, options: Options
 ) -> Iterator[Explained]:
     """Yield the bugs that act late with what the toy says of them."""
-    late: Sequence[Mutation] = import_module(f"mutants.{framework}_late").LATE
+    late = written(import_module(f"mutants.{framework}_late").LATE)
     bugs = [bug for bug in late if bug.name in CAUSES and (not only or bug.name in only)]
     journal = Journal(output / f"{framework}-late.json", [framework])
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}

@@ -10,19 +10,20 @@ from mutants.jax_update import UPDATES
 from mutants.jax_window import ACCUMULATION, CLIPPING, LOSS, PRECISION, SCALING, SHARED
 from mutants.shared_products import PRODUCTS as FILES
 from mutants.shared_resumed import RESUMED
+from mutants.spelling import written
 
-MUTATIONS = (
-    *SHARED,
-    *ACCUMULATION,
-    *SCALING,
-    *UPDATES,
-    *CLIPPING,
-    *LOSS,
-    *MODEL,
-    *PRECISION,
-    *FILES,
-    *PRODUCTS,
-    *RESUMED,
-    *LATE,
-    *SINGLE,
+MUTATIONS = written(
+    SHARED,
+    ACCUMULATION,
+    SCALING,
+    UPDATES,
+    CLIPPING,
+    LOSS,
+    MODEL,
+    PRECISION,
+    FILES,
+    PRODUCTS,
+    RESUMED,
+    LATE,
+    SINGLE,
 )

@@ -11,18 +11,19 @@ from mutants.paddle_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 from mutants.shared_bugs import SHARED
 from mutants.shared_products import PRODUCTS as FILES
 from mutants.shared_resumed import RESUMED
+from mutants.spelling import written
 
-MUTATIONS = (
-    *SHARED,
-    *ACCUMULATION,
-    *SCALING,
-    *UPDATES,
-    *CLIPPING,
-    *MODEL,
-    *PRECISION,
-    *FILES,
-    *PRODUCTS,
-    *RESUMED,
-    *LATE,
-    *SINGLE,
+MUTATIONS = written(
+    SHARED,
+    ACCUMULATION,
+    SCALING,
+    UPDATES,
+    CLIPPING,
+    MODEL,
+    PRECISION,
+    FILES,
+    PRODUCTS,
+    RESUMED,
+    LATE,
+    SINGLE,
 )

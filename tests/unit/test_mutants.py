@@ -93,8 +93,8 @@ def test_changes_use_names_that_are_defined(framework: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_an_undefined_name_is_told(framework: str, tmp_path: Path) -> None:
-    bug = written("no_clip", runtime("rows", "itertools.count(start)", "itertools.count(first)"))
-    told = undefined_names(framework, [bug], tmp_path)
+    start = runtime("rows", "itertools.count(start)", "itertools.count(first)")
+    told = undefined_names(framework, written({"no_clip": start}), tmp_path)
     assert told.count("Undefined name `first`") == len(VARIANTS)
 
 
