@@ -41,7 +41,7 @@ def readers_in(module: Module, home: ast.AST) -> Iterator[ast.stmt]:
 
 
 def bound_of_norm(module: Module, statement: ast.stmt) -> ast.expr | None:
-    """Return the bound in `clip_grad_norm_(weights, bound)`; None if a statement does anything else.
+    """Return the bound of a statement `clip_grad_norm_(weights, bound)`; None if it is another.
 
     A norm that is clipped to a scaled bound while gradients are scaled is clipped as without a
     scale, and infinite gradients stay not finite; values that are clamped would become finite.
