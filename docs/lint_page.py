@@ -62,9 +62,13 @@ def lint_page(rules: Iterable[Rule]) -> str:
 
 
 def rule_page(rule: Rule) -> str:
-    """Return the docs page of one rule, docs/reference/rules/CODE.md."""
+    """Return the docs page of one rule, docs/reference/rules/CODE.md, as it should be laid out.
+
+    From the line of the title to the sources it is written by hand; the first line and the last
+    paragraph say what the module of the rule says.
+    """
     fence = _FENCE[rule.language]
-    lines = [f"# {rule.code} {rule.name}", "", "<!-- Generated from the rule; do not edit. -->", ""]
+    lines = [f"# {rule.code} {rule.name}", ""]
     lines += [f"*{rule.title}*", "", *paragraphs(rule.why)]
     for name, text in rule.beside:
         kind = "python" if name.endswith(".py") else name.rpartition(".")[2]

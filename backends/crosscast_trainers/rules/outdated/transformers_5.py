@@ -50,41 +50,10 @@ def _in_call(call: Call) -> Iterator[Finding]:
 
 
 RULE = Rule(
-    code="CL907",
-    name="transformers-5-arguments",
-    topic="outdated",
-    severity=Severity.NOTE,
-    title="Argument removed in transformers 5",
-    why="transformers 5 removed deprecated fields from TrainingArguments; passing one raises "
-    "TypeError. `warmup_ratio` was merged into `warmup_steps`, where a number below 1 is a "
-    "fraction. transformers 4 interprets such a number differently, so the correct form "
-    "depends on the version.",
-    wrong="""\
-from transformers import Trainer, TrainingArguments
-
-arguments = TrainingArguments(
-    output_dir="out",
-    fp16=True,
-    warmup_ratio=0.1,
-)
-Trainer(model, arguments, train_dataset=rows).train()
-""",
-    right="""\
-from transformers import Trainer, TrainingArguments
-
-arguments = TrainingArguments(
-    output_dir="out",
-    fp16=True,
-    warmup_steps=0.1,
-)
-Trainer(model, arguments, train_dataset=rows).train()
-""",
-    check=check,
+    "CL907",
+    "transformers-5-arguments",
+    Severity.NOTE,
+    check,
     hints=("TrainingArguments",),
-    sources=(
-        "fields of TrainingArguments in transformers 5.23.0",
-        "huggingface/transformers#41017",
-        "huggingface/transformers#41404",
-    ),
     needs_training=False,
 )

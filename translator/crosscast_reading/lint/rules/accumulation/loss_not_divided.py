@@ -26,7 +26,6 @@ from crosscast_reading.lint.answers.windows import (
     library_divides,
 )
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import ACCUMULATION, changed
 from crosscast_reading.lint.rules.accumulation._branch_means import is_mean_on_a_branch
 from crosscast_reading.lint.rules.accumulation._comm_hooks import hook_divisions
 from crosscast_reading.lint.rules.accumulation._logged_means import averaged_for_a_message
@@ -210,18 +209,5 @@ def _edits(first: Event, length: str) -> tuple[Edit, ...]:
 
 
 RULE = Rule(
-    code="CL101",
-    name="loss-not-divided",
-    topic="accumulation",
-    severity=Severity.WARNING,
-    title="The losses of a window are summed, not averaged",
-    why="`backward()` accumulates gradients, so N mean losses give N times the gradient of one "
-    "batch with the same rows. With SGD this multiplies the learning rate by N; with Adam, "
-    "clipping and epsilon see a gradient that is N times too large.",
-    wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
-    right=ACCUMULATION,
-    check=check,
-    hints=("backward", "scaler"),
-    fixable=True,
-    sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
+    "CL101", "loss-not-divided", Severity.WARNING, check, hints=("backward", "scaler"), fixable=True
 )

@@ -11,7 +11,6 @@ from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import insert
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import DDP, changed
 from crosscast_reading.lint.rules.distributed._data_parallel import samplers
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.values.value import Known
@@ -95,17 +94,10 @@ def _edits(call: Call, step: TrainingStep, outer: ast.For) -> tuple[Edit, ...]:
 
 
 RULE = Rule(
-    code="CL604",
-    name="set-epoch-missing",
-    topic="distributed",
-    severity=Severity.WARNING,
-    title="set_epoch is never called for the distributed sampler",
-    why="The order depends on the seed and the epoch. Without set_epoch the epoch stays 0, so "
-    "every epoch has the same batches in the same order.",
-    wrong=changed(DDP, ("    sampler.set_epoch(epoch)\n", "")),
-    right=DDP,
-    check=check,
+    "CL604",
+    "set-epoch-missing",
+    Severity.WARNING,
+    check,
     hints=("DistributedSampler",),
     fixable=True,
-    sources=("PyTorch docs, torch.utils.data.distributed.DistributedSampler",),
 )
