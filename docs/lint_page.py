@@ -64,8 +64,7 @@ def lint_page(rules: Iterable[Rule]) -> str:
 def rule_page(rule: Rule) -> str:
     """Return the docs page of one rule, docs/reference/rules/CODE.md, as it should be laid out.
 
-    From the line of the title to the sources it is written by hand; the first line and the last
-    paragraph say what the module of the rule says.
+    It is written by hand: what it says of the rule is read from it. This is its layout.
     """
     fence = _FENCE[rule.language]
     lines = [f"# {rule.code} {rule.name}", ""]

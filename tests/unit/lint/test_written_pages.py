@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint import written_pages
 from crosscast_reading.lint.registry import find_rule
 from crosscast_reading.lint.written_pages import pages_folder, words_of_page
@@ -40,6 +41,9 @@ python3 train.py
 ```
 
 Sources: one; two, three
+
+Severity: error. Topic: launch. `--fix` fixes it. To ignore a finding,
+add `# crosscast: ignore[CL999]`. [All rules](../lint-rules.md)
 """
 
 
@@ -52,6 +56,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_a_page_says(folder: Path) -> None:
     (folder / "CL999.md").write_text(PAGE)
     assert words_of_page("CL999") == {
+        "name": "planted",
+        "severity": Severity.ERROR,
+        "fixable": True,
         "title": "A title",
         "why": "A reason of two lines.\n\nAnd another.",
         "wrong": "python train.py\n",
@@ -64,7 +71,13 @@ def test_what_a_page_says(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("part", "other"),
-    [(r"\*A title\*", "A title"), ("Wrong", "False"), ("Right:\n", ""), ("```\n\nRight", "Right")],
+    [
+        (r"\*A title\*", "A title"),
+        ("Severity: ", ""),
+        ("Wrong", "False"),
+        ("Right:\n", ""),
+        ("```\n\nRight", "Right"),
+    ],
 )
 def test_a_page_without_a_part_is_named(folder: Path, part: str, other: str) -> None:
     (folder / "CL999.md").write_text(re.sub(part, other, PAGE))

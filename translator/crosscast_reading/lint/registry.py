@@ -47,7 +47,8 @@ def _load() -> tuple[dict[str, Rule], tuple[Diagnostic, ...]]:
                 forms[name] = _checked(module.FORMS)
                 continue
             rule = _complete(module.RULE, name)
-            if rule.code in rules_by_code or rule.name in names or not _CODE.fullmatch(rule.code):
+            taken = rule.code in rules_by_code or rule.name in names
+            if taken or not rule.name or not _CODE.fullmatch(rule.code):
                 raise ValueError(f"{rule.code} {rule.name} is malformed or taken")
         except Exception as error:  # a third-party package may raise anything on import
             problems.append(not_loaded(f"rule {name}", error))

@@ -63,28 +63,28 @@ class RuleForm:
 class Rule:
     """A rule. Its wrong example must yield exactly this finding, the right one none.
 
-    What crosscast's own rules say in words, from `title` to `sources`, is written on their pages in
-    docs/reference/rules; `all_rules` reads it there.
+    What is said to users of crosscast's own rules, from `name` to `sources`, is written on their
+    pages in docs/reference/rules; `all_rules` reads it there.
     """
 
     code: str
     """CL and three digits; never reused."""
-    name: str
-    """In kebab case: `clip-before-unscale`."""
-    severity: Severity
     check: Callable[[Subject], Iterable[Finding]]
     _: KW_ONLY
-    topic: Topic | Literal[""] = ""
-    """Empty: that of the folder with the module."""
     hints: tuple[str, ...] = ()
     """A text without any of these words has no findings: a fast pre-filter."""
-    fixable: bool = False
     needs_training: bool = True
     """Whether it applies only to sources that train (`Subject.trains`)."""
     replaces: tuple[str, ...] = ()
     """Codes of general rules whose findings at the same place it replaces."""
     forms: tuple[RuleForm, ...] = ()
     """What the mistake looks like in some frameworks; the registry fills it."""
+    topic: Topic | Literal[""] = ""
+    """Empty: that of the folder with the module."""
+    name: str = ""
+    """In kebab case: `clip-before-unscale`."""
+    severity: Severity = Severity.WARNING
+    fixable: bool = False
     title: str = ""
     why: str = ""
     """The effect on the training, with numbers if it was measured."""

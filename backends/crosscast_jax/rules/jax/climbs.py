@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import Link, chains
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
@@ -48,4 +47,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL013", "climbs", Severity.WARNING, check, hints=("optax.scale", "scale("))
+RULE = Rule("CL013", check, hints=("optax.scale", "scale("))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import Link, chains
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
@@ -48,4 +47,4 @@ def _is_positive(link: Link) -> bool:
     return isinstance(value, int | float) and value > 0
 
 
-RULE = Rule("CL012", "decay-grows", Severity.ERROR, check, hints=("add_decayed_weights",))
+RULE = Rule("CL012", check, hints=("add_decayed_weights",))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import keyword
 from crosscast_reading.readers.python.library_calls import canonical
@@ -85,4 +84,4 @@ def _may_join(call: Call) -> bool:
     return not keeps and any("grad" in text(g) for g in given if isinstance(g, ast.Name))
 
 
-RULE = Rule("CL019", "devices-part", Severity.WARNING, check, hints=("pmap",))
+RULE = Rule("CL019", check, hints=("pmap",))

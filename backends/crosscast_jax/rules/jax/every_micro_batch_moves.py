@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import chains
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
@@ -32,4 +31,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("CL026", "every-micro-batch-moves", Severity.WARNING, check, hints=("apply_every",))
+RULE = Rule("CL026", check, hints=("apply_every",))

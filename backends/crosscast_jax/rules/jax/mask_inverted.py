@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.readers.python.library_calls import calls_of, last
@@ -90,4 +89,4 @@ def _picks(node: ast.AST) -> Iterator[ast.expr]:
                     yield value
 
 
-RULE = Rule("CL023", "mask-inverted", Severity.WARNING, check, hints=("mask",))
+RULE = Rule("CL023", check, hints=("mask",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import chains
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
@@ -31,4 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL014", "micro-batches-clipped", Severity.WARNING, check, hints=("MultiSteps",))
+RULE = Rule("CL014", check, hints=("MultiSteps",))

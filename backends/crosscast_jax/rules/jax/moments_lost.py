@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import links_of
 from crosscast_jax.answers.names import sets
 from crosscast_reading.lint.rule import Finding, Rule
@@ -71,4 +70,4 @@ def _gives_the_same(call: Call, place: int) -> bool:
     return loop is not None and isinstance(given, ast.Name) and not sets(loop, given.id, result)
 
 
-RULE = Rule("CL017", "moments-lost", Severity.WARNING, check, hints=("optax",))
+RULE = Rule("CL017", check, hints=("optax",))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import older
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import chase
@@ -57,4 +56,4 @@ def _updates_alone(call: Call) -> bool:
     )
 
 
-RULE = Rule("CL024", "nnx-optimizer-outdated", Severity.ERROR, check, hints=("Optimizer",))
+RULE = Rule("CL024", check, hints=("Optimizer",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.scaled import scaled_gradients
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -31,4 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL021", "overflow-applied", Severity.WARNING, check, hints=("DynamicScale",))
+RULE = Rule("CL021", check, hints=("DynamicScale",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import links_of
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -36,4 +35,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL015", "poisoned-window", Severity.WARNING, check, hints=("MultiSteps",))
+RULE = Rule("CL015", check, hints=("MultiSteps",))

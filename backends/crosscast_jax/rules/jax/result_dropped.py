@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import keyword
 from crosscast_reading.readers.python.library_calls import canonical
@@ -41,10 +40,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    "CL018",
-    "new-weights-dropped",
-    Severity.ERROR,
-    check,
-    hints=("apply_updates", "apply_gradients"),
-)
+RULE = Rule("CL018", check, hints=("apply_updates", "apply_gradients"))

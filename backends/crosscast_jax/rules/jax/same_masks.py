@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.names import sets
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import keyword, names_in
@@ -84,4 +83,4 @@ def _is_drawn_from(name: str, function: Function, module: Module) -> bool:
     return drawn
 
 
-RULE = Rule("CL020", "same-masks", Severity.WARNING, check, hints=("rngs",))
+RULE = Rule("CL020", check, hints=("rngs",))

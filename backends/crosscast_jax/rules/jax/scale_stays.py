@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.scaled import scaled_gradients
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -21,4 +20,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL022", "scale-stays", Severity.WARNING, check, hints=("DynamicScale",))
+RULE = Rule("CL022", check, hints=("DynamicScale",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of, last
 from crosscast_reading.sources.subject import Subject
@@ -31,4 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL025", "warmup-subtracted", Severity.WARNING, check, hints=("warmup_cosine",))
+RULE = Rule("CL025", check, hints=("warmup_cosine",))

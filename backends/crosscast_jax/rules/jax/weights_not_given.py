@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_jax.answers.chains import links_of
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -38,4 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL016", "weights-not-given", Severity.ERROR, check, hints=("optax",))
+RULE = Rule("CL016", check, hints=("optax",))

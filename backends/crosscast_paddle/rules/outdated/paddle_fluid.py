@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import older, spans, used
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -39,4 +38,4 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from by_module.values()
 
 
-RULE = Rule("CL906", "paddle-fluid", Severity.NOTE, check, hints=("fluid",))
+RULE = Rule("CL906", check, hints=("fluid",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of, last
 from crosscast_reading.sources.subject import Subject
@@ -28,10 +27,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL807",
-    "paddle-clip-per-tensor",
-    Severity.NOTE,
-    check,
-    hints=("ClipGradByNorm", "GradientClipByNorm"),
-)
+RULE = Rule("CL807", check, hints=("ClipGradByNorm", "GradientClipByNorm"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
@@ -78,6 +77,4 @@ def _words(word: ast.expr, module: Module) -> Iterator[str]:
                     yield from map(str, texts)
 
 
-RULE = Rule(
-    "CL806", "paddle-decay-filter", Severity.WARNING, check, hints=("apply_decay_param_fun",)
-)
+RULE = Rule("CL806", check, hints=("apply_decay_param_fun",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_paddle.answers.amp import decorates
 from crosscast_reading.lint.answers.supposed import can_be_met
 from crosscast_reading.lint.rule import Finding, Rule
@@ -73,11 +72,4 @@ def _can_happen(call: Call, wrap: Call) -> bool:
     )
 
 
-RULE = Rule(
-    "CL814",
-    "paddle-decorate-wrapped",
-    Severity.WARNING,
-    check,
-    hints=("decorate",),
-    needs_training=False,
-)
+RULE = Rule("CL814", check, hints=("decorate",), needs_training=False)

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.evaluation.choices import certain_truth
 from crosscast_reading.pysource.programs.module import Module
@@ -69,11 +68,4 @@ def _usual(node: ast.expr, module: Module) -> object:
     return plain(value)
 
 
-RULE = Rule(
-    "CL805",
-    "paddle-fp16-unscaled",
-    Severity.WARNING,
-    check,
-    hints=("use_fp16", "decorate"),
-    needs_training=False,
-)
+RULE = Rule("CL805", check, hints=("use_fp16", "decorate"), needs_training=False)

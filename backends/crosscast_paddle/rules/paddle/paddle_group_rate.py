@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import Place, chase
 from crosscast_reading.pysource.programs.call import Call
@@ -131,4 +130,4 @@ def _entries(node: ast.expr) -> dict[object, ast.expr]:
     return {getattr(key, "value", None): value for key, value in pairs}
 
 
-RULE = Rule("CL809", "paddle-group-rate", Severity.WARNING, check, hints=("lr", "_param_groups"))
+RULE = Rule("CL809", check, hints=("lr", "_param_groups"))

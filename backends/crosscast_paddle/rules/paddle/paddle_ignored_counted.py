@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.ignored_labels import LOSS, counts_ignored
 from crosscast_reading.readers.python.library_calls import calls_matching
@@ -24,10 +23,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL815",
-    "paddle-ignored-counted",
-    Severity.WARNING,
-    check,
-    hints=("cross_entropy", "CrossEntropyLoss"),
-)
+RULE = Rule("CL815", check, hints=("cross_entropy", "CrossEntropyLoss"))

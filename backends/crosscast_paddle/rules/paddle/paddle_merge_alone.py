@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import chase, definitions
 from crosscast_reading.readers.python.conditions import Condition, branches
@@ -148,10 +147,4 @@ def _meanings(node: ast.expr, module: Module) -> Iterator[str]:
                 yield definition.module.text(definition.assigned)
 
 
-RULE = Rule(
-    "CL808",
-    "paddle-merge-alone",
-    Severity.WARNING,
-    check,
-    hints=("gradient_merge", "accumulate_steps"),
-)
+RULE = Rule("CL808", check, hints=("gradient_merge", "accumulate_steps"))

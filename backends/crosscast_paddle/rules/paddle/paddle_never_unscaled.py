@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
@@ -102,6 +101,4 @@ def _words(call: ast.Call) -> list[ast.expr]:
     return [keyword.value for keyword in call.keywords]
 
 
-RULE = Rule(
-    "CL810", "paddle-never-unscaled", Severity.ERROR, check, hints=("scal",), needs_training=False
-)
+RULE = Rule("CL810", check, hints=("scal",), needs_training=False)

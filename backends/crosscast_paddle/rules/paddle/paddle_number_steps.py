@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.supposed import can_be_met, comes_round
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
@@ -75,6 +74,4 @@ def _is_tried(call: Call) -> bool:
     return call.module.enclosing(call.node, ast.Try) is not None
 
 
-RULE = Rule(
-    "CL812", "paddle-number-steps", Severity.ERROR, check, hints=("step(",), needs_training=False
-)
+RULE = Rule("CL812", check, hints=("step(",), needs_training=False)

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import chase
 from crosscast_reading.pysource.programs.call import Call
@@ -72,11 +71,4 @@ def _numerator(node: ast.expr) -> list[str]:
     return []
 
 
-RULE = Rule(
-    "CL813",
-    "paddle-rate-as-factor",
-    Severity.ERROR,
-    check,
-    hints=("optimize_attr",),
-    needs_training=False,
-)
+RULE = Rule("CL813", check, hints=("optimize_attr",), needs_training=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_paddle.answers.amp import casts, line, methods, scalers
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -31,4 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL803", "paddle-scale-first", Severity.WARNING, check, hints=("GradScaler",))
+RULE = Rule("CL803", check, hints=("GradScaler",))

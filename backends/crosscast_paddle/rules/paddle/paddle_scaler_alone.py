@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_paddle.answers.amp import (
     casts,
     decorates,
@@ -156,10 +155,5 @@ def _mentions(group: frozenset[Module], *words: str) -> bool:
 
 
 RULE = Rule(
-    "CL804",
-    "paddle-scaler-alone",
-    Severity.WARNING,
-    check,
-    hints=("GradScaler", "auto_cast", "set_default_dtype"),
-    replaces=("CL206",),
+    "CL804", check, hints=("GradScaler", "auto_cast", "set_default_dtype"), replaces=("CL206",)
 )

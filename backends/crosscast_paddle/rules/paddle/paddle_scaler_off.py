@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_paddle.answers.amp import casts, methods, on_cpu, scalers
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.connected import connected
@@ -45,4 +44,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
 
 
-RULE = Rule("CL802", "paddle-scaler-off", Severity.WARNING, check, hints=("GradScaler",))
+RULE = Rule("CL802", check, hints=("GradScaler",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.kept_schedules import is_inherited, kept_name, uses_of
@@ -32,11 +31,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL811",
-    "paddle-schedule-unused",
-    Severity.WARNING,
-    check,
-    hints=("optimizer.lr", "lr."),
-    needs_training=False,
-)
+RULE = Rule("CL811", check, hints=("optimizer.lr", "lr."), needs_training=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_paddle.answers.amp import methods
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
@@ -51,6 +50,4 @@ def _apart(call: Call, other: Call) -> bool:
     ) or isinstance(call.module.parent(call.node), ast.IfExp)
 
 
-RULE = Rule(
-    "CL801", "paddle-shared-scaler", Severity.ERROR, check, hints=("GradScaler", "AmpScaler")
-)
+RULE = Rule("CL801", check, hints=("GradScaler", "AmpScaler"))

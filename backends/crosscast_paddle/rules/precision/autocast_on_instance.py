@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.scopes import Binding
@@ -57,4 +56,4 @@ def _gives_class(binding: Binding) -> bool:
     return True
 
 
-RULE = Rule("CL405", "autocast-on-instance", Severity.WARNING, check, hints=("__call__",))
+RULE = Rule("CL405", check, hints=("__call__",))

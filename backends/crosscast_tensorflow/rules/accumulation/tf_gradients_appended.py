@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.module import Module
@@ -173,4 +172,4 @@ def _returns_list(call: ast.Call, place: int | None, module: Module, depth: int)
     return bool(values) and all(_is_list(value, where, depth) for value in values)
 
 
-RULE = Rule("CL119", "tf-gradients-appended", Severity.ERROR, check, hints=("gradient(",))
+RULE = Rule("CL119", check, hints=("gradient(",))

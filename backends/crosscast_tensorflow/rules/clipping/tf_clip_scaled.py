@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import literals
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
@@ -115,4 +114,4 @@ def _before(call: Call, other: Call) -> bool:
     return (first.lineno, first.col_offset) < (second.lineno, second.col_offset)
 
 
-RULE = Rule("CL712", "tf-clip-scaled", Severity.ERROR, check, hints=("clip_by",))
+RULE = Rule("CL712", check, hints=("clip_by",))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Function, Module
 from crosscast_reading.pysource.programs.program import Program
@@ -71,4 +70,4 @@ def _is_loss(node: ast.AST, module: Module) -> bool:
     )
 
 
-RULE = Rule("CL713", "tf-replica-sum", Severity.WARNING, check, hints=("Strategy",))
+RULE = Rule("CL713", check, hints=("Strategy",))

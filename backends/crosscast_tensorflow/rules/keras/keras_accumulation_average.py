@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import plain
 from crosscast_reading.sources.subject import Subject
@@ -28,4 +27,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL702", "keras-accumulation-average", Severity.WARNING, check, hints=("use_ema",))
+RULE = Rule("CL702", check, hints=("use_ema",))

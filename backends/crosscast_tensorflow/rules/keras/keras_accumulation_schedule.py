@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.values.value import Instance
 from crosscast_reading.readers.python.library_calls import canonical
@@ -34,10 +33,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL701",
-    "keras-accumulation-schedule",
-    Severity.WARNING,
-    check,
-    hints=("gradient_accumulation_steps",),
-)
+RULE = Rule("CL701", check, hints=("gradient_accumulation_steps",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -36,10 +35,4 @@ def _in_graphs(program: Program) -> bool:
     )
 
 
-RULE = Rule(
-    "CL703",
-    "keras-accumulation-strategy",
-    Severity.ERROR,
-    check,
-    hints=("gradient_accumulation_steps",),
-)
+RULE = Rule("CL703", check, hints=("gradient_accumulation_steps",))

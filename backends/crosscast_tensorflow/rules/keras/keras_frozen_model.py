@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
@@ -116,4 +115,4 @@ def _is_behind(place: ast.Attribute, call: Call, module: Module) -> bool:
     return len(made) == 1
 
 
-RULE = Rule("CL720", "keras-frozen-model", Severity.ERROR, check, hints=("trainable",))
+RULE = Rule("CL720", check, hints=("trainable",))

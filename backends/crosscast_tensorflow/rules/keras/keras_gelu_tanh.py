@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of
 from crosscast_reading.sources.subject import Subject
@@ -25,6 +24,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    "CL707", "gelu-approximation", Severity.NOTE, check, hints=("ops.gelu",), needs_training=False
-)
+RULE = Rule("CL707", check, hints=("ops.gelu",), needs_training=False)

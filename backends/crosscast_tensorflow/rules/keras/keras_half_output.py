@@ -123,4 +123,4 @@ def _is_softmax(name: str, call: Call) -> bool:
     return text_value(given) == "softmax"
 
 
-RULE = Rule("CL715", "keras-half-output", Severity.NOTE, check, hints=("mixed_float16",))
+RULE = Rule("CL715", check, hints=("mixed_float16",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
@@ -93,10 +92,4 @@ def _whole(call: Call) -> bool:
     return "gradient" in methods and "apply_gradients" in methods
 
 
-RULE = Rule(
-    "CL709",
-    "keras-half-scaled",
-    Severity.ERROR,
-    check,
-    hints=("get_scaled_loss", "get_unscaled_gradients"),
-)
+RULE = Rule("CL709", check, hints=("get_scaled_loss", "get_unscaled_gradients"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -37,11 +36,4 @@ def _is_bert(module: Module) -> bool:
     return any(_BERT.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) for name in names)
 
 
-RULE = Rule(
-    "CL706",
-    "layer-norm-epsilon",
-    Severity.NOTE,
-    check,
-    hints=("LayerNormalization",),
-    needs_training=False,
-)
+RULE = Rule("CL706", check, hints=("LayerNormalization",), needs_training=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.compiled_models import compiled
 from crosscast_reading.readers.python.library_calls import last
@@ -34,4 +33,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("CL710", "keras-layer-policy", Severity.WARNING, check, hints=("mixed_float16",))
+RULE = Rule("CL710", check, hints=("mixed_float16",))

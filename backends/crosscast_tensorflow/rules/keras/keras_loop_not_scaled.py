@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import walk
@@ -163,4 +162,4 @@ def _is_step_of_model(function: ast.AST, module: Module) -> bool:
     return last(program.library_base(scope)) in ("Model", "Functional", "Sequential")
 
 
-RULE = Rule("CL708", "keras-loop-not-scaled", Severity.WARNING, check, hints=("mixed_float16",))
+RULE = Rule("CL708", check, hints=("mixed_float16",))

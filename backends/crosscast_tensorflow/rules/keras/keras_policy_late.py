@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
 from crosscast_tensorflow.reading.keras import policy_sites
@@ -29,4 +28,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("CL711", "keras-policy-late", Severity.WARNING, check, hints=("mixed_float16",))
+RULE = Rule("CL711", check, hints=("mixed_float16",))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import walk
 from crosscast_reading.readers.python.library_calls import text_value
@@ -61,4 +60,4 @@ def _is_unused(call: Call) -> bool:
     return False
 
 
-RULE = Rule("CL722", "keras-policy-unset", Severity.WARNING, check, hints=("Policy(",))
+RULE = Rule("CL722", check, hints=("Policy(",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.program import Program
@@ -43,10 +42,4 @@ def _scaling(program: Program) -> Iterator[Call]:
                 yield call
 
 
-RULE = Rule(
-    "CL704",
-    "keras-scaler-strategy",
-    Severity.ERROR,
-    check,
-    hints=("LossScaleOptimizer", "mixed_float16"),
-)
+RULE = Rule("CL704", check, hints=("LossScaleOptimizer", "mixed_float16"))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
@@ -195,4 +194,4 @@ def _waits(test: ast.expr, loop: ast.For | ast.While, module: Module) -> bool:
     return False
 
 
-RULE = Rule("CL724", "keras-unfrozen-late", Severity.ERROR, check, hints=("trainable",))
+RULE = Rule("CL724", check, hints=("trainable",))

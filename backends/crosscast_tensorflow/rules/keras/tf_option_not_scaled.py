@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.program import Program
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -36,6 +35,4 @@ def _trains(program: Program) -> bool:
     return any(call.method in _TRAINS for _, call in calls_of(program))
 
 
-RULE = Rule(
-    "CL716", "tf-option-not-scaled", Severity.WARNING, check, hints=("auto_mixed_precision",)
-)
+RULE = Rule("CL716", check, hints=("auto_mixed_precision",))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
 from crosscast_reading.pysource.programs.module import Module
@@ -68,6 +67,4 @@ def _drops(call: Call) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL705", "recompute-with-dropout", Severity.ERROR, check, hints=("recompute_grad", "remat")
-)
+RULE = Rule("CL705", check, hints=("recompute_grad", "remat"))

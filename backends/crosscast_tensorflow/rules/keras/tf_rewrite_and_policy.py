@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.conditions import branches
 from crosscast_reading.readers.python.library_calls import calls_of, last
@@ -36,10 +35,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 break
 
 
-RULE = Rule(
-    "CL714",
-    "tf-rewrite-and-policy",
-    Severity.ERROR,
-    check,
-    hints=("enable_mixed_precision_graph_rewrite",),
-)
+RULE = Rule("CL714", check, hints=("enable_mixed_precision_graph_rewrite",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
 from crosscast_tensorflow.answers.keras import program_of
@@ -28,10 +27,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL719",
-    "tf-rewrite-eager",
-    Severity.WARNING,
-    check,
-    hints=("auto_mixed_precision", "enable_mixed_precision_graph_rewrite"),
-)
+RULE = Rule("CL719", check, hints=("auto_mixed_precision", "enable_mixed_precision_graph_rewrite"))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.syntax.nodes import identifier, walk
@@ -119,4 +118,4 @@ def _asked(test: ast.expr, module: Module) -> ast.expr | None:
     return None
 
 
-RULE = Rule("CL723", "keras-overflow-hidden", Severity.WARNING, check, hints=("is_finite",))
+RULE = Rule("CL723", check, hints=("is_finite",))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Span
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import identifier, keyword
 from crosscast_reading.readers.python.library_calls import calls_of
@@ -75,10 +75,4 @@ def _casts_to_half(getter: ast.expr, call: Call, program: Program) -> bool:
     return "cast(" in text and "float32" in text and "trainable" in text
 
 
-RULE = Rule(
-    "CL717",
-    "tf-half-not-scaled",
-    Severity.WARNING,
-    check,
-    hints=("custom_getter", "float16", "is_finite", "is_inf", "is_nan"),
-)
+RULE = Rule("CL717", check, hints=("custom_getter", "float16", "is_finite", "is_inf", "is_nan"))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import literals
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import identifier
@@ -248,6 +247,4 @@ def _denies(test: ast.expr, *, holds: bool) -> bool:
     return any(_SWITCH.search(text) and not true for text, true in literals(test, holds))
 
 
-RULE = Rule(
-    "CL718", "tf-scaler-idle", Severity.WARNING, check, hints=("LossScaleOptimizer", _REWRITE)
-)
+RULE = Rule("CL718", check, hints=("LossScaleOptimizer", _REWRITE))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import older, spans, used
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -35,11 +34,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL905",
-    "keras-experimental-policy",
-    Severity.NOTE,
-    check,
-    hints=("experimental",),
-    needs_training=False,
-)
+RULE = Rule("CL905", check, hints=("experimental",), needs_training=False)

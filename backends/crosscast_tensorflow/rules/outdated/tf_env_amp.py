@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.sources.subject import Subject
@@ -56,6 +55,4 @@ def _enables(name: ast.expr, value: ast.expr) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL904", "tf-env-amp", Severity.WARNING, check, hints=(_VARIABLE,), needs_training=False
-)
+RULE = Rule("CL904", check, hints=(_VARIABLE,), needs_training=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import older, spans, used
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -28,11 +27,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL903",
-    "tf-graph-rewrite",
-    Severity.NOTE,
-    check,
-    hints=("enable_mixed_precision_graph_rewrite",),
-    needs_training=False,
-)
+RULE = Rule("CL903", check, hints=("enable_mixed_precision_graph_rewrite",), needs_training=False)

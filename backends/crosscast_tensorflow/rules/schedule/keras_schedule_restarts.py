@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.values.value import Instance, Known
 from crosscast_reading.readers.python.library_calls import calls_of, canonical, value_of
@@ -96,4 +95,4 @@ def _is_weights_file(call: Call) -> bool:
     return False
 
 
-RULE = Rule("CL725", "keras-schedule-restarts", Severity.WARNING, check, hints=("initial_epoch",))
+RULE = Rule("CL725", check, hints=("initial_epoch",))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.module import Module
@@ -104,4 +103,4 @@ def _set_elsewhere(node: ast.expr, module: Module) -> Sequence[Binding]:
     return module.path_homes.get(path, ()) if path is not None else ()
 
 
-RULE = Rule("CL607", "rank-is-local", Severity.ERROR, check, hints=("init_process_group",))
+RULE = Rule("CL607", check, hints=("init_process_group",))

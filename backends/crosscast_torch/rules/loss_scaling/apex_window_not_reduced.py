@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Span
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import walk
@@ -45,4 +45,4 @@ def _waiting(step: TrainingStep, backward: Event) -> Span | None:
     return None
 
 
-RULE = Rule("CL213", "apex-window-not-reduced", Severity.ERROR, check, hints=("scale_loss",))
+RULE = Rule("CL213", check, hints=("scale_loss",))

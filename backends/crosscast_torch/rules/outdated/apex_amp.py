@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import spans, used
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -24,4 +23,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL902", "apex-amp", Severity.NOTE, check, hints=("apex",))
+RULE = Rule("CL902", check, hints=("apex",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import older, spans
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -40,11 +39,4 @@ def hint_for(use: Use) -> str:
     return f'write torch.amp.{use.what}(..., device_type="{use.device}")'
 
 
-RULE = Rule(
-    "CL901",
-    "torch-cuda-amp",
-    Severity.NOTE,
-    check,
-    hints=("torch.cuda", "torch.cpu", "cuda.amp"),
-    fixable=True,
-)
+RULE = Rule("CL901", check, hints=("torch.cuda", "torch.cpu", "cuda.amp"))

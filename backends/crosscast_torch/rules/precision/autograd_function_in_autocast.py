@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import is_on
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -57,10 +56,4 @@ def _is_declared(function: Function) -> bool:
     return bool(_DECLARES.search(ast.unparse(function)))
 
 
-RULE = Rule(
-    "CL403",
-    "autograd-function-in-autocast",
-    Severity.NOTE,
-    check,
-    hints=("autograd.Function", "Function)"),
-)
+RULE = Rule("CL403", check, hints=("autograd.Function", "Function)"))

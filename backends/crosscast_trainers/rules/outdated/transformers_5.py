@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.outdated_apis import older
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.call import Call
@@ -49,11 +48,4 @@ def _in_call(call: Call) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL907",
-    "transformers-5-arguments",
-    Severity.NOTE,
-    check,
-    hints=("TrainingArguments",),
-    needs_training=False,
-)
+RULE = Rule("CL907", check, hints=("TrainingArguments",), needs_training=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, known_word
 from crosscast_reading.lint.answers.windows import ACCUMULATES, accelerator_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -51,4 +50,4 @@ def _own_tests(step: TrainingStep) -> Iterator[Event]:
             yield event
 
 
-RULE = Rule("CL116", "accumulate-twice", Severity.ERROR, check, hints=("accumulate(",))
+RULE = Rule("CL116", check, hints=("accumulate(",))

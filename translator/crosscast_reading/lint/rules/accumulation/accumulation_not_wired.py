@@ -280,10 +280,4 @@ def _hint(step: TrainingStep) -> str:
     return "divide the loss by it, and step once per that many micro-batches"
 
 
-RULE = Rule(
-    "CL109",
-    "accumulation-not-wired",
-    Severity.ERROR,
-    check,
-    hints=("accum", "iter_size", "update_freq", "micro_batch"),
-)
+RULE = Rule("CL109", check, hints=("accum", "iter_size", "update_freq", "micro_batch"))

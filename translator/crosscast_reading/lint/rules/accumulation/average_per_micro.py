@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, implies, own_windows, window_steps
 from crosscast_reading.lint.answers.windows import end_tests
 from crosscast_reading.lint.rule import Finding, Rule
@@ -28,10 +27,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule(
-    "CL115",
-    "average-per-micro-batch",
-    Severity.NOTE,
-    check,
-    hints=("ema", "EMA", "update_parameters", "average", "Ema"),
-)
+RULE = Rule("CL115", check, hints=("ema", "EMA", "update_parameters", "average", "Ema"))

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, known_word
 from crosscast_reading.lint.answers.windows import ACCUMULATES, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
@@ -72,4 +71,4 @@ def _comes_from(division: ast.AST, other: ast.AST, module: Module) -> bool:
     return False
 
 
-RULE = Rule("CL102", "loss-divided-twice", Severity.ERROR, check, hints=("backward",))
+RULE = Rule("CL102", check, hints=("backward",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import own_windows, window_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -30,6 +29,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL121", "divisor-changes-in-window", Severity.WARNING, check, hints=("backward", "scaler")
-)
+RULE = Rule("CL121", check, hints=("backward", "scaler"))

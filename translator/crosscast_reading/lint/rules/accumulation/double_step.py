@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -58,6 +57,4 @@ def _library_of(event: Event) -> str:
     return "" if event.library.startswith("paddle") else event.library
 
 
-RULE = Rule(
-    "CL111", "double-step", Severity.ERROR, check, hints=("step(", "minimize(", "apply_gradients")
-)
+RULE = Rule("CL111", check, hints=("step(", "minimize(", "apply_gradients"))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.gradient_paths import CUT, model_of
 from crosscast_reading.lint.answers.loop import compatible, eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -143,6 +142,4 @@ def _reaches(forward: Event, event: Event) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL120", "gradients-of-other-loss", Severity.ERROR, check, hints=("clear_grad", "zero_grad")
-)
+RULE = Rule("CL120", check, hints=("clear_grad", "zero_grad"))

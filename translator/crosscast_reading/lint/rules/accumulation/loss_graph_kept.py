@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, known_word
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
@@ -72,6 +71,4 @@ def _detaches(node: ast.AST, name: str, module: Module, total: str) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL114", "loss-graph-kept", Severity.WARNING, check, hints=("+=", "append", "+ loss", "loss +")
-)
+RULE = Rule("CL114", check, hints=("+=", "append", "+ loss", "loss +"))

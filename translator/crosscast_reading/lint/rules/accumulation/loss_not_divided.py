@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before
 from crosscast_reading.lint.answers.loop import (
@@ -208,6 +207,4 @@ def _edits(first: Event, length: str) -> tuple[Edit, ...]:
     return (insert(module, loss.end_lineno, end, f" / {length}"),)
 
 
-RULE = Rule(
-    "CL101", "loss-not-divided", Severity.WARNING, check, hints=("backward", "scaler"), fixable=True
-)
+RULE = Rule("CL101", check, hints=("backward", "scaler"))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import column_at, insert, insert_before
 from crosscast_reading.lint.answers.loop import backward_of, window_steps
@@ -156,6 +155,4 @@ def _edits(event: Event, test: WindowTest) -> tuple[Edit, ...]:
     return ()
 
 
-RULE = Rule(
-    "CL104", "window-off-by-one", Severity.WARNING, check, hints=("%", "==", "equal"), fixable=True
-)
+RULE = Rule("CL104", check, hints=("%", "==", "equal"))

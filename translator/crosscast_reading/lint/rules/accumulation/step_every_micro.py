@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     compatible,
@@ -195,10 +194,4 @@ def _asked_together(switch: str, step: TrainingStep) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL113",
-    "step-every-micro-batch",
-    Severity.WARNING,
-    check,
-    hints=("accum", "iter_size", "update_freq", "micro", " % "),
-)
+RULE = Rule("CL113", check, hints=("accum", "iter_size", "update_freq", "micro", " % "))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, known_word
 from crosscast_reading.lint.answers.windows import end_tests
 from crosscast_reading.lint.rule import Finding, Rule
@@ -32,4 +31,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL103", "tail-divided-by-all", Severity.NOTE, check, hints=("backward",))
+RULE = Rule("CL103", check, hints=("backward",))

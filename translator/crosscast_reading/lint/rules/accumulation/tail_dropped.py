@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import window_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.accumulation._tail import open_tails
@@ -26,4 +25,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL106", "tail-dropped", Severity.NOTE, check, hints=("backward", "scaler"))
+RULE = Rule("CL106", check, hints=("backward", "scaler"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import window_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.accumulation._tail import open_tails
@@ -33,6 +32,4 @@ def leaking_tails(step: TrainingStep) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL105", "tail-leaks", Severity.WARNING, check, hints=("backward", "scaler", "apply_gradients")
-)
+RULE = Rule("CL105", check, hints=("backward", "scaler", "apply_gradients"))

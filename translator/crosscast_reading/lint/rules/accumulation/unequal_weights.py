@@ -123,10 +123,4 @@ def _conditional(node: ast.stmt, loop: ast.AST, module: Module) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL112",
-    "unequal-micro-batch-weights",
-    Severity.ERROR,
-    check,
-    hints=("grad", "register_comm_hook", "backward"),
-)
+RULE = Rule("CL112", check, hints=("grad", "register_comm_hook", "backward"))

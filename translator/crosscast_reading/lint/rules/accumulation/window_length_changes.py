@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.answers.windows import end_tests, length_set
 from crosscast_reading.lint.rule import Finding, Rule
@@ -41,4 +40,4 @@ def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
     return any(counter in map(event.module.text, node.targets) for node in inside)
 
 
-RULE = Rule("CL117", "window-length-changes", Severity.NOTE, check, hints=("%",))
+RULE = Rule("CL117", check, hints=("%",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.answers.windows import compared_remainder, end_tests
 from crosscast_reading.lint.rule import Finding, Rule
@@ -55,6 +54,4 @@ def _hint(test: WindowTest, event: Event) -> str:
     return f"a remainder is less than {test.steps_text}"
 
 
-RULE = Rule(
-    "CL110", "window-never-ends", Severity.ERROR, check, hints=("backward", "apply_gradients")
-)
+RULE = Rule("CL110", check, hints=("backward", "apply_gradients"))

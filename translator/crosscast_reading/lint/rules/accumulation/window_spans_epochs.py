@@ -51,4 +51,4 @@ def _closed(step: TrainingStep) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("CL118", "window-spans-epochs", Severity.WARNING, check, hints=("backward", "scaler"))
+RULE = Rule("CL118", check, hints=("backward", "scaler"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies
 from crosscast_reading.lint.answers.windows import accelerator_steps, clears_all, loses_window
 from crosscast_reading.lint.rule import Finding, Rule
@@ -73,6 +72,4 @@ def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
     return next(applied, None)
 
 
-RULE = Rule(
-    "CL108", "zero-grad-loses-gradients", Severity.ERROR, check, hints=("zero_grad", "clear_grad")
-)
+RULE = Rule("CL108", check, hints=("zero_grad", "clear_grad"))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, of_one_window
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.packages import KNOWN, package_of_name
@@ -209,4 +208,4 @@ class _RunModes:
         )
 
 
-RULE = Rule("CL107", "zero-grad-missing", Severity.ERROR, check, hints=("backward",))
+RULE = Rule("CL107", check, hints=("backward",))

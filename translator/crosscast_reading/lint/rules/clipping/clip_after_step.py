@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, implies
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -39,4 +38,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL307", "clip-after-step", Severity.ERROR, check, hints=("clip", "clamp"))
+RULE = Rule("CL307", check, hints=("clip", "clamp"))

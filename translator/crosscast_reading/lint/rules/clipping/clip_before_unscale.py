@@ -65,6 +65,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL301", "clip-before-unscale", Severity.ERROR, check, hints=("clip", "clamp"), fixable=True
-)
+RULE = Rule("CL301", check, hints=("clip", "clamp"))

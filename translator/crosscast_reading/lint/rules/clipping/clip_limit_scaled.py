@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, unscaled_before
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
@@ -115,4 +114,4 @@ def _is_scale(node: ast.expr) -> bool:
     return bool(_CONSTANT_SCALE.search(ast.unparse(node)))
 
 
-RULE = Rule("CL305", "clip-limit-scaled", Severity.ERROR, check, hints=("clip", "Clip"))
+RULE = Rule("CL305", check, hints=("clip", "Clip"))

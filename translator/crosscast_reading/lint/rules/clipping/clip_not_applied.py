@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Span
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.references import references
@@ -163,4 +163,4 @@ def _stores(node: ast.AST) -> bool:
     return False
 
 
-RULE = Rule("CL304", "clip-not-applied", Severity.ERROR, check, hints=("clip",))
+RULE = Rule("CL304", check, hints=("clip",))

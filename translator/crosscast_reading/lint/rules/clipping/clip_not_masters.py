@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import compatible, eager_steps, known_word
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import fixed
@@ -39,4 +38,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL308", "clip-not-masters", Severity.ERROR, check, hints=("scale_loss",))
+RULE = Rule("CL308", check, hints=("scale_loss",))

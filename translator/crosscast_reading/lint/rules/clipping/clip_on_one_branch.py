@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     compatible,
@@ -141,6 +140,4 @@ def _may_happen(event: Event, text: str, holds: bool) -> bool:
     return (text, not holds) not in conditions(event)
 
 
-RULE = Rule(
-    "CL306", "clip-on-one-branch", Severity.WARNING, check, hints=("clip", "clamp", "max_grad_norm")
-)
+RULE = Rule("CL306", check, hints=("clip", "clamp", "max_grad_norm"))

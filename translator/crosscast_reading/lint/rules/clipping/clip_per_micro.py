@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps
 from crosscast_reading.lint.answers.windows import accelerator_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -90,4 +89,4 @@ def _may_end(text: str) -> bool:
     return any(word in text.lower() for word in words)
 
 
-RULE = Rule("CL303", "clip-per-micro-batch", Severity.WARNING, check, hints=("clip", "clamp"))
+RULE = Rule("CL303", check, hints=("clip", "clamp"))

@@ -97,4 +97,4 @@ def _runs(clip: Event) -> bool:
     return True
 
 
-RULE = Rule("CL309", "clip-to-zero", Severity.ERROR, check, hints=("clip",))
+RULE = Rule("CL309", check, hints=("clip",))

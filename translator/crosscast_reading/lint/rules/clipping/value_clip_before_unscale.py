@@ -46,11 +46,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL302",
-    "value-clip-before-unscale",
-    Severity.ERROR,
-    check,
-    hints=("clip", "clamp"),
-    fixable=True,
-)
+RULE = Rule("CL302", check, hints=("clip", "clamp"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.supposed import can_be_met, comes_round
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.words import merged
@@ -125,11 +124,4 @@ def _can_happen(node: ast.Attribute, module: Module, of_wrap: Sequence[Condition
     return can_be_met([((test.node, test.module), test.holds) for test in (*of_wrap, *around)])
 
 
-RULE = Rule(
-    "CL608",
-    "behind-wrapper",
-    Severity.WARNING,
-    check,
-    hints=("DataParallel",),
-    needs_training=False,
-)
+RULE = Rule("CL608", check, hints=("DataParallel",), needs_training=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import compatible, eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -36,10 +35,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 break
 
 
-RULE = Rule(
-    "CL605",
-    "clip-before-all-reduce",
-    Severity.WARNING,
-    check,
-    hints=("all_reduce", "allreduce", "reduce_grad", "average_grad"),
-)
+RULE = Rule("CL605", check, hints=("all_reduce", "allreduce", "reduce_grad", "average_grad"))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.distributed._data_parallel import wraps
@@ -71,4 +70,4 @@ def _always_held(step: TrainingStep) -> Context | None:
     return held[0] if blocks and len(whole) == len(blocks) else None
 
 
-RULE = Rule("CL523", "gradients-never-reduced", Severity.ERROR, check, hints=("no_sync",))
+RULE = Rule("CL523", check, hints=("no_sync",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, own_windows
 from crosscast_reading.lint.answers.windows import end_tests
 from crosscast_reading.lint.rule import Finding, Rule
@@ -38,6 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL601", "no-sync-missing", Severity.NOTE, check, hints=("DistributedDataParallel", "DDP")
-)
+RULE = Rule("CL601", check, hints=("DistributedDataParallel", "DDP"))

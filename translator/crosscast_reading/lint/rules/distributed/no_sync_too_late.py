@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, compatible, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.distributed._data_parallel import wraps
@@ -37,4 +36,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL602", "no-sync-too-late", Severity.ERROR, check, hints=("no_sync",))
+RULE = Rule("CL602", check, hints=("no_sync",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.distributed._data_parallel import loaders, wraps
@@ -44,10 +43,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL603",
-    "distributed-sampler-missing",
-    Severity.WARNING,
-    check,
-    hints=("DistributedDataParallel", "DDP"),
-)
+RULE = Rule("CL603", check, hints=("DistributedDataParallel", "DDP"))

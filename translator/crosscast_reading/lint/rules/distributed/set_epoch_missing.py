@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.edits.node_edits import insert
 from crosscast_reading.lint.answers.loop import eager_steps
@@ -93,11 +92,4 @@ def _edits(call: Call, step: TrainingStep, outer: ast.For) -> tuple[Edit, ...]:
     return (insert(module, first.lineno, 1, line),)
 
 
-RULE = Rule(
-    "CL604",
-    "set-epoch-missing",
-    Severity.WARNING,
-    check,
-    hints=("DistributedSampler",),
-    fixable=True,
-)
+RULE = Rule("CL604", check, hints=("DistributedSampler",))

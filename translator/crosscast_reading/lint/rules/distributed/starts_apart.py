@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, trained_passes
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.distributed._data_parallel import calls_of
@@ -232,4 +231,4 @@ def _may_write(call: Call) -> bool:
     return any(is_weight(each, module) for each in arguments)
 
 
-RULE = Rule("CL610", "processes-start-apart", Severity.ERROR, check, hints=("all_reduce",))
+RULE = Rule("CL610", check, hints=("all_reduce",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import walk
@@ -50,4 +49,4 @@ def _divided(event: Event) -> bool:
     return False
 
 
-RULE = Rule("CL606", "sum-over-processes", Severity.NOTE, check, hints=("all_reduce",))
+RULE = Rule("CL606", check, hints=("all_reduce",))

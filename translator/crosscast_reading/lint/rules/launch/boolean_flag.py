@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.flag import Flag
 from crosscast_reading.pysource.syntax.nodes import keyword
@@ -59,4 +58,4 @@ def _default(flag: Flag) -> str:
     return str(flag.default.value) if isinstance(flag.default, Known) else ""
 
 
-RULE = Rule("CL910", "boolean-flag", Severity.NOTE, check, hints=("add_argument",))
+RULE = Rule("CL910", check, hints=("add_argument",))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast_reading.edits.edit import Edit
 from crosscast_reading.lint.rule import Finding, Rule
@@ -88,4 +87,4 @@ def _repair(source: Source, text: ShellText, lost: Lost) -> tuple[Edit, ...]:
     )
 
 
-RULE = Rule("CL920", "broken-continuation", Severity.ERROR, check, fixable=True)
+RULE = Rule("CL920", check)

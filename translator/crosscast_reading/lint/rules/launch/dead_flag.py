@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.scalers import idle_scalers
 from crosscast_reading.lint.answers.type_switches import type_switches
 from crosscast_reading.lint.answers.unused_flags import asked_by, is_whole, launches, unused_flags
@@ -191,10 +190,4 @@ def _is_read(name: str, program: Program) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL912",
-    "dead-flag",
-    Severity.WARNING,
-    check,
-    hints=("add_argument", "add_arg(", "DEFINE_", "Scaler"),
-)
+RULE = Rule("CL912", check, hints=("add_argument", "add_arg(", "DEFINE_", "Scaler"))

@@ -91,4 +91,4 @@ def _is_number(before: Fact, command: Command) -> bool:
     return written and bool(_NUMBER.search(name))
 
 
-RULE = Rule("CL911", "duplicated-flag", Severity.NOTE, check)
+RULE = Rule("CL911", check)

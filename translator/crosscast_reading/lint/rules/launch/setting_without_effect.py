@@ -99,4 +99,4 @@ def _levels(program: Program) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL913", "setting-without-effect", Severity.WARNING, check)
+RULE = Rule("CL913", check)

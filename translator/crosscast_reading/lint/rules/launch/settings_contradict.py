@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.launch._unread import reader_findings
 from crosscast_reading.sources.subject import Subject
@@ -18,4 +17,4 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from reader_findings(subject, _CODES, hint="keep only the intended one")
 
 
-RULE = Rule("CL922", "settings-contradict", Severity.WARNING, check)
+RULE = Rule("CL922", check)

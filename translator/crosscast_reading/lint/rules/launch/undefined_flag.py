@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import PurePath
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.programs.program import Program
@@ -89,4 +88,4 @@ def near(name: str, options: set[str]) -> str:
     return f"did you mean {close[0]}?" if close else "remove it, or define it"
 
 
-RULE = Rule("CL921", "undefined-flag", Severity.ERROR, check)
+RULE = Rule("CL921", check)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.namespaces import is_only_displayed
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.launch.undefined_flag import is_plain, near
@@ -155,4 +154,4 @@ def _repeats(node: ast.AST, module: Module) -> bool:
     return module.enclosing(node, ast.For, ast.While) is not None
 
 
-RULE = Rule("CL924", "undefined-setting", Severity.ERROR, check, hints=("parse_args",))
+RULE = Rule("CL924", check, hints=("parse_args",))

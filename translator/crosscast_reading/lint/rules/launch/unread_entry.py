@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.unseen import unseen_gets
 from crosscast_reading.lint.answers.unused_flags import is_known, is_whole
 from crosscast_reading.lint.rule import Finding, Rule
@@ -191,4 +190,4 @@ def _is_shown(text: ast.Constant, module: Module) -> bool:
     return function is not None and bool(named) and all(each in _SHOWS for each in named)
 
 
-RULE = Rule("CL925", "unread-entry", Severity.WARNING, check, hints=("load(", "import"))
+RULE = Rule("CL925", check, hints=("load(", "import"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.launch._unread import reader_findings
 from crosscast_reading.sources.subject import Subject
@@ -15,4 +14,4 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from reader_findings(subject, ("CC931",))
 
 
-RULE = Rule("CL923", "words-glued", Severity.ERROR, check, hints=("\\",))
+RULE = Rule("CL923", check, hints=("\\",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import dtype_of, is_on
 from crosscast_reading.lint.answers.loop import (
     backward_of,
@@ -204,4 +203,4 @@ def _context(event: Event) -> bool:
     return dtype_of(context, defaults=True) == "bfloat16"
 
 
-RULE = Rule("CL207", "bfloat16-with-scaler", Severity.WARNING, check, hints=("bfloat16", "bf16"))
+RULE = Rule("CL207", check, hints=("bfloat16", "bf16"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scaler_names
 from crosscast_reading.lint.answers.scalers import scaler_calls, switched_off
 from crosscast_reading.lint.rule import Finding, Rule
@@ -37,4 +36,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                     )
 
 
-RULE = Rule("CL208", "half-weights-with-scaler", Severity.ERROR, check, hints=("half", "float16"))
+RULE = Rule("CL208", check, hints=("half", "float16"))

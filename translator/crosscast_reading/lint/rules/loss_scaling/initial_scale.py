@@ -75,9 +75,5 @@ def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
 
 
 RULE = Rule(
-    "CL212",
-    "initial-scale",
-    Severity.WARNING,
-    check,
-    hints=("init_scale", "init_loss_scal", "initial_scale", "initial_loss_scale"),
+    "CL212", check, hints=("init_scale", "init_loss_scal", "initial_scale", "initial_loss_scale")
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     MAY_SWITCH_SCALER,
     backward_of,
@@ -78,4 +77,4 @@ def _added_to_scaled(step: TrainingStep, backward: list[Event]) -> Iterator[Find
             )
 
 
-RULE = Rule("CL211", "loss-not-scaled", Severity.ERROR, check, hints=("Scaler",))
+RULE = Rule("CL211", check, hints=("Scaler",))

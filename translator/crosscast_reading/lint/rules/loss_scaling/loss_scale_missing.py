@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import always_on, dtype_of, is_on
 from crosscast_reading.lint.answers.loop import (
     backward_of,
@@ -175,10 +174,4 @@ def _half(step: TrainingStep) -> ast.AST | None:
     return None
 
 
-RULE = Rule(
-    "CL206",
-    "loss-scale-missing",
-    Severity.WARNING,
-    check,
-    hints=("autocast", "auto_cast", "half", "float16", "apex"),
-)
+RULE = Rule("CL206", check, hints=("autocast", "auto_cast", "half", "float16", "apex"))

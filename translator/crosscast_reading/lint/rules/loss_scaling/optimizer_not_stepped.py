@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     conditions,
     eager_steps,
@@ -88,4 +87,4 @@ def _forgotten(step: TrainingStep) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("CL215", "optimizer-not-stepped", Severity.ERROR, check, hints=("step(",))
+RULE = Rule("CL215", check, hints=("step(",))

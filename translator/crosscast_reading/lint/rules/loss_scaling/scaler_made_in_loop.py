@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, known_word
 from crosscast_reading.lint.answers.scalers import scaler_calls, switched_off
 from crosscast_reading.lint.rule import Finding, Rule
@@ -105,4 +104,4 @@ def _trains_anew(event: Event, step: TrainingStep) -> bool:
     return not all(any(around.node is loop for around in other.loops) for other in backward)
 
 
-RULE = Rule("CL209", "scaler-made-in-loop", Severity.WARNING, check, hints=("Scaler",))
+RULE = Rule("CL209", check, hints=("Scaler",))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.scalers import scaler_calls, switched_off
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.roles import has_role
@@ -41,4 +40,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 return
 
 
-RULE = Rule("CL210", "scaler-not-saved", Severity.NOTE, check, hints=("Scaler",))
+RULE = Rule("CL210", check, hints=("Scaler",))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps, plain_scaler, scaler_names
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import calls_of, plain
@@ -55,4 +54,4 @@ def _may_be_on(call: Call) -> bool:
     return plain(call.argument("enable")) is not False
 
 
-RULE = Rule("CL202", "scaler-update-missing", Severity.ERROR, check, hints=("Scaler",))
+RULE = Rule("CL202", check, hints=("Scaler",))

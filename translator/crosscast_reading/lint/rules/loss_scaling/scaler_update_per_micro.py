@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     eager_steps,
@@ -41,4 +40,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL201", "scaler-update-per-micro-batch", Severity.ERROR, check, hints=("update(",))
+RULE = Rule("CL201", check, hints=("update(",))

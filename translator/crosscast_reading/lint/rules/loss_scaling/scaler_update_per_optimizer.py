@@ -69,4 +69,4 @@ def _steps_others(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> b
     return False
 
 
-RULE = Rule("CL203", "scaler-update-per-optimizer", Severity.ERROR, check, hints=("update(",))
+RULE = Rule("CL203", check, hints=("update(",))

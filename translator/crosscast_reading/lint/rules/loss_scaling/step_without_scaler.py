@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     compatible,
@@ -48,4 +47,4 @@ def _is_stepped_by_scaler(applied: Event, step: TrainingStep) -> bool:
     )
 
 
-RULE = Rule("CL204", "step-without-scaler", Severity.ERROR, check, hints=("scale(",))
+RULE = Rule("CL204", check, hints=("scale(",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import (
     backward_of,
     eager_steps,
@@ -68,4 +67,4 @@ def _each_micro(call: Event, step: TrainingStep) -> bool:
     return all(implies(event, call) and event.loops == call.loops for event in backward)
 
 
-RULE = Rule("CL205", "unscale-twice", Severity.ERROR, check, hints=("unscale_",))
+RULE = Rule("CL205", check, hints=("unscale_",))

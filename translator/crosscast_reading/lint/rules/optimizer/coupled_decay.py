@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.optimizer._decay import decay_groups
 from crosscast_reading.pysource.names.containers import definitions
@@ -47,4 +46,4 @@ def _list_of(node: ast.expr | None, module: Module) -> ast.List | None:
     return None
 
 
-RULE = Rule("CL507", "coupled-decay", Severity.NOTE, check, hints=("Adam(",))
+RULE = Rule("CL507", check, hints=("Adam(",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.optimizer._decay import decay_groups, names_excluded
 from crosscast_reading.sources.subject import Subject
@@ -59,8 +58,6 @@ _MEANS = {"apply_decay_param_fun": False, "exclude_from_weight_decay_fn": True}
 
 RULE = Rule(
     "CL506",
-    "decay-inverted",
-    Severity.ERROR,
     check,
     hints=(
         *("no_decay", "nodecay", "no_wd", "not_decay", "no_weight_decay", "skip_decay"),

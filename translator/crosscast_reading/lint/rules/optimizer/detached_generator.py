@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.gradient_paths import CUT, model_of
 from crosscast_reading.lint.answers.loop import compatible, eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -155,4 +154,4 @@ class _Flow:
         return False
 
 
-RULE = Rule("CL520", "detached-generator", Severity.ERROR, check, hints=("detach",))
+RULE = Rule("CL520", check, hints=("detach",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.words import all_words
 from crosscast_reading.pysource.names.star_imports import may_be_rebound
@@ -31,6 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                     )
 
 
-RULE = Rule(
-    "CL513", "foreign-argument", Severity.ERROR, check, hints=("optim",), needs_training=False
-)
+RULE = Rule("CL513", check, hints=("optim",), needs_training=False)

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import identifier
@@ -55,6 +54,4 @@ def _created_names(listed: ast.Assign, kind: re.Pattern[str], module: Module) ->
             yield module.text(target)
 
 
-RULE = Rule(
-    "CL516", "listed-twice", Severity.WARNING, check, hints=("optim", "sched"), needs_training=False
-)
+RULE = Rule("CL516", check, hints=("optim", "sched"), needs_training=False)

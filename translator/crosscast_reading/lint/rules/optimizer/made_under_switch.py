@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.order import stands_before
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.optimizer._switched import Switched
@@ -155,6 +154,4 @@ def _all_use(condition: ast.If, uses: list[ast.Name], module: Module) -> bool:
     return len(bodies) > 1 and all(using)
 
 
-RULE = Rule(
-    "CL521", "made-under-switch", Severity.WARNING, check, hints=("if ",), needs_training=False
-)
+RULE = Rule("CL521", check, hints=("if ",), needs_training=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.references import references
 from crosscast_reading.pysource.programs.module import Module
@@ -102,11 +101,4 @@ def _is_read(name: str, bound: ast.AST, module: Module) -> bool:
     return uses.is_open or bool(uses.reads_of(binding))
 
 
-RULE = Rule(
-    "CL519",
-    "parameter-rebound",
-    Severity.WARNING,
-    check,
-    hints=("parameters",),
-    needs_training=False,
-)
+RULE = Rule("CL519", check, hints=("parameters",), needs_training=False)

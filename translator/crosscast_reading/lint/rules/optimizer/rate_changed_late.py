@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.references import references
@@ -89,4 +88,4 @@ def _is_shown(node: ast.AST, module: Module) -> bool:
     )
 
 
-RULE = Rule("CL514", "rate-changed-late", Severity.WARNING, check, hints=("optim",))
+RULE = Rule("CL514", check, hints=("optim",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.programs.evaluate import evaluate
@@ -47,11 +46,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL508",
-    "unknown-method",
-    Severity.ERROR,
-    check,
-    hints=("optim", "Scaler", "Optim"),
-    needs_training=False,
-)
+RULE = Rule("CL508", check, hints=("optim", "Scaler", "Optim"), needs_training=False)

@@ -37,4 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("CL908", "not-python-3", Severity.ERROR, check, needs_training=False)
+RULE = Rule("CL908", check, needs_training=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
 
@@ -14,4 +13,4 @@ def check(subject: Subject) -> Iterable[Finding]:
     return ()
 
 
-RULE = Rule("CL990", "unused-ignore", Severity.WARNING, check, fixable=True)
+RULE = Rule("CL990", check)

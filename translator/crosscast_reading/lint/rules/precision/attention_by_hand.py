@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.mixed_precision import kept_by
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.sources.subject import Subject
@@ -46,6 +45,4 @@ def _has_fused(place: Place, words: tuple[str, ...]) -> bool:
     return any(word in text for word in words)
 
 
-RULE = Rule(
-    "CL408", "attention-by-hand", Severity.NOTE, check, hints=("autocast", "auto_cast", "amp_guard")
-)
+RULE = Rule("CL408", check, hints=("autocast", "auto_cast", "amp_guard"))

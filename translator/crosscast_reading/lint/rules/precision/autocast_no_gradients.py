@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.programs.program import Program
@@ -52,6 +51,4 @@ def _is_entered_elsewhere(program: Program, inside: list[Event]) -> bool:
     )
 
 
-RULE = Rule(
-    "CL406", "autocast-no-gradients", Severity.WARNING, check, hints=("autocast", "auto_cast")
-)
+RULE = Rule("CL406", check, hints=("autocast", "auto_cast"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import always_on, device_of
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -50,4 +49,4 @@ def _is_cpu(call: Call) -> bool:
     return False
 
 
-RULE = Rule("CL402", "autocast-other-device", Severity.WARNING, check, hints=("autocast",))
+RULE = Rule("CL402", check, hints=("autocast",))

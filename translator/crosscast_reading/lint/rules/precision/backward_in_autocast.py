@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.autocast import is_on
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
@@ -27,4 +26,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 break
 
 
-RULE = Rule("CL401", "backward-in-autocast", Severity.NOTE, check, hints=("autocast", "auto_cast"))
+RULE = Rule("CL401", check, hints=("autocast", "auto_cast"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.mixed_precision import kept_by
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.precision._kept import FORMULA
@@ -31,10 +30,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    "CL409",
-    "float32-between-layers",
-    Severity.NOTE,
-    check,
-    hints=("autocast", "auto_cast", "amp_guard", "mixed_"),
-)
+RULE = Rule("CL409", check, hints=("autocast", "auto_cast", "amp_guard", "mixed_"))

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.mixed_precision import MixedPass, kept_by
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.precision_tables import Lookup, tables
@@ -128,10 +127,4 @@ def _in_any_region(node: ast.AST, module: Module, regions: str) -> bool:
     return False
 
 
-RULE = Rule(
-    "CL404",
-    "loss-in-half",
-    Severity.WARNING,
-    check,
-    hints=("half", "float16", "autocast", "auto_cast", "mixed_"),
-)
+RULE = Rule("CL404", check, hints=("half", "float16", "autocast", "auto_cast", "mixed_"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.mixed_precision import kept_by
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.lint.rules.precision._kept import FORMULA, extra_bytes
@@ -49,10 +48,4 @@ def _finding(leaks: list[Leak], subject: Subject) -> Finding:
     )
 
 
-RULE = Rule(
-    "CL407",
-    "norm-widens-stream",
-    Severity.NOTE,
-    check,
-    hints=("autocast", "auto_cast", "amp_guard"),
-)
+RULE = Rule("CL407", check, hints=("autocast", "auto_cast", "amp_guard"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
@@ -214,4 +213,4 @@ def _keeps(body: list[ast.stmt], best: str, text: str, module: Module) -> bool:
     )
 
 
-RULE = Rule("CL515", "plateau-mode", Severity.WARNING, check, hints=("Plateau",))
+RULE = Rule("CL515", check, hints=("Plateau",))

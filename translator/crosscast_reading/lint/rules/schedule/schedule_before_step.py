@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import asks_settings, backward_of, compatible, eager_steps
 from crosscast_reading.lint.answers.schedules import is_paddle_schedule, is_schedule
 from crosscast_reading.lint.rule import Finding, Rule
@@ -54,4 +53,4 @@ def _later(event: Event, step: TrainingStep) -> Event | None:
     return applied[0] if len(around) == 1 and isinstance(event.node, ast.Call) else None
 
 
-RULE = Rule("CL501", "schedule-before-step", Severity.WARNING, check, hints=("step(",))
+RULE = Rule("CL501", check, hints=("step(",))

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Span
 from crosscast_reading.lint.answers.loop import (
     asks_settings,
     backward_of,
@@ -261,9 +261,5 @@ def _per_update(event: Event) -> bool:
 
 
 RULE = Rule(
-    "CL503",
-    "schedule-length",
-    Severity.WARNING,
-    check,
-    hints=("len(", "accum", "epoch", "EPOCH", "_steps", "num_replicas_in_sync"),
+    "CL503", check, hints=("len(", "accum", "epoch", "EPOCH", "_steps", "num_replicas_in_sync")
 )

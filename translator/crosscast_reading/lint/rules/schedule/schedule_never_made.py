@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.libraries.roles import has_role
 from crosscast_reading.pysource.names.call_sites import is_mentioned
@@ -126,4 +125,4 @@ def _is_within(call: Call, makers: Sequence[Function]) -> bool:
     return call.module.function_of(call.node) in makers
 
 
-RULE = Rule("CL721", "schedule-never-made", Severity.WARNING, check, hints=("__name__",))
+RULE = Rule("CL721", check, hints=("__name__",))

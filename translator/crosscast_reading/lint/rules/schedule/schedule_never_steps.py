@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import eager_steps
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.readers.python.library_calls import last
@@ -38,10 +37,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(
-    "CL512",
-    "schedule-never-steps",
-    Severity.WARNING,
-    check,
-    hints=("lr_scheduler", "optimizer.lr", "schedule", "callbacks"),
-)
+RULE = Rule("CL512", check, hints=("lr_scheduler", "optimizer.lr", "schedule", "callbacks"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import compatible, eager_steps, plain_scaler
 from crosscast_reading.lint.answers.schedules import is_schedule
 from crosscast_reading.lint.answers.windows import modules_of
@@ -41,4 +40,4 @@ def _notices(module: Module) -> bool:
     return _NOTICES.search(module.code) is not None
 
 
-RULE = Rule("CL504", "schedule-on-skip", Severity.NOTE, check, hints=("Scaler",))
+RULE = Rule("CL504", check, hints=("Scaler",))

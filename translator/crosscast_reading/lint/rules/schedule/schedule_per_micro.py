@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import backward_of, eager_steps, implies, own_windows
 from crosscast_reading.lint.answers.schedules import is_schedule
 from crosscast_reading.lint.answers.windows import end_tests
@@ -37,4 +36,4 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-RULE = Rule("CL502", "schedule-per-micro-batch", Severity.NOTE, check, hints=("step(",))
+RULE = Rule("CL502", check, hints=("step(",))

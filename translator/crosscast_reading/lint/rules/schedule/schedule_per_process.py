@@ -93,4 +93,4 @@ def _values(binding: Binding) -> Iterable[tuple[ast.expr, Module]]:
     return [(binding.value, binding.module)]
 
 
-RULE = Rule("CL505", "schedule-per-process", Severity.NOTE, check, hints=("accelerat",))
+RULE = Rule("CL505", check, hints=("accelerat",))

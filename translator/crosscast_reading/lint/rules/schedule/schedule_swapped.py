@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.syntax.nodes import identifier
 from crosscast_reading.sources.subject import Subject
@@ -46,4 +45,4 @@ def _passes_warmup(node: ast.Call) -> bool:
     return any(_WARM.search(identifier(argument)) for argument in arguments)
 
 
-RULE = Rule("CL509", "schedule-lengths-swapped", Severity.ERROR, check, hints=("warm",))
+RULE = Rule("CL509", check, hints=("warm",))

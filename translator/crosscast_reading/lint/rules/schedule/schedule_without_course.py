@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
 from crosscast_reading.pysource.programs.call import Call
@@ -107,10 +106,4 @@ def _setting(node: ast.expr, module: Module) -> tuple[Module, str] | None:
     return None
 
 
-RULE = Rule(
-    "CL511",
-    "schedule-without-course",
-    Severity.WARNING,
-    check,
-    hints=("eta_min", "end_lr", "end_learning_rate", "PolynomialDecay"),
-)
+RULE = Rule("CL511", check, hints=("eta_min", "end_lr", "end_learning_rate", "PolynomialDecay"))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.answers.loop import literals
 from crosscast_reading.lint.rule import Finding, Rule
 from crosscast_reading.pysource.names.containers import definitions
@@ -126,11 +125,4 @@ def _counts(name: str, program: Program) -> bool:
     return len(inherited) == 1 and bool(_OF_LIBRARY.fullmatch(program.library_base(scope)))
 
 
-RULE = Rule(
-    "CL510",
-    "step-counted-twice",
-    Severity.WARNING,
-    check,
-    hints=("global_step",),
-    needs_training=False,
-)
+RULE = Rule("CL510", check, hints=("global_step",), needs_training=False)

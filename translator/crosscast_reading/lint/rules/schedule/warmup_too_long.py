@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.facts.fact import Fact, Layer
 from crosscast_reading.facts.profile import Profile
 from crosscast_reading.lint.rule import Finding, Rule
@@ -63,4 +62,4 @@ def _only(profile: Profile, field: str) -> Fact | None:
     return sure[0] if alone else None
 
 
-RULE = Rule("CL522", "warmup-too-long", Severity.WARNING, check, hints=("warm",))
+RULE = Rule("CL522", check, hints=("warm",))
