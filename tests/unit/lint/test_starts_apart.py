@@ -1,4 +1,4 @@
-"""The hint about processes of Paddle that begin with weights of their own (CL610)."""
+"""Programs beside others: processes of Paddle that begin apart (CL610), and the one that starts."""
 
 from __future__ import annotations
 
