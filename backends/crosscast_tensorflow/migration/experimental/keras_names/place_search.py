@@ -47,6 +47,7 @@ _TAKE_ROWS = (
     *("fit", "evaluate", "predict"),
     *("fit_generator", "evaluate_generator", "predict_generator"),
 )
+_ROWS = ("x", "generator", "validation_data")
 _EMPTY = frozenset[str]()
 
 
@@ -239,12 +240,17 @@ def _generators(module: Module, program: Program, out: Outcomes) -> None:
 def _fed(program: Program) -> Iterator[ast.AST]:
     """Yield the functions of a program whose results are given to `fit`, `predict` and the like."""
     for call in program.calls():
-        given = call.node.args[0] if call.method in _TAKE_ROWS and call.node.args else None
-        if isinstance(given, ast.Name):
-            bindings = bindings_of(given.id, given, call.module)
-            given = next((b.assigned for b in bindings if b.assigned is not None), None)
-        if isinstance(given, ast.Call):
-            function = program.function(call.module.call(given))
+        if call.method not in _TAKE_ROWS:
+            continue
+        named = (k.value for k in call.node.keywords if k.arg in _ROWS)
+        for rows in (*call.node.args[:1], *named):
+            given: ast.AST | None = rows
+            if isinstance(rows, ast.Name):
+                bindings = bindings_of(rows.id, rows, call.module)
+                given = next((b.assigned for b in bindings if b.assigned is not None), None)
+            function = (
+                program.function(call.module.call(given)) if isinstance(given, ast.Call) else None
+            )
             if function is not None:
                 yield function[1]
 
