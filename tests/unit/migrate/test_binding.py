@@ -56,6 +56,7 @@ NAMES: Any = PublicNames(
 FITS = {
     "import": "import lib.layers\nimport lib.layers as l\nfrom lib.layers import Dense as D",
     "module that a function hides": "from lib.math import log\nimport lib\nlib.math(3)",
+    "attribute that functools adds": "import lib\nlib.sqrt.cache_clear()\nlib.sqrt.__name__",
     "alias": "import lib\nlib.again.layers.Dense(3)",
     "what is not known": "import lib\nlib.open.anything.at_all(1)\nfrom lib.open import x",
     "what could not be read": "from lib.broken import x\nimport lib.broken.more",
@@ -243,6 +244,19 @@ REFUSED = {
     "import": ("import lib.gone", [(1, "lib 3.1 has no lib.gone")]),
     "import of a module": ("from lib.gone import x, y", [(1, "lib 3.1 has no lib.gone")]),
     "import of a name": ("from lib.layers import Gone", [(1, "lib 3.1 has no lib.layers.Gone")]),
+    "import from a function": ("from lib.sqrt import x", [(1, "lib.sqrt is no module in lib 3.1")]),
+    "import below a function": (
+        "from lib.sqrt.more import x",
+        [(1, "lib.sqrt.more is no module in lib 3.1")],
+    ),
+    "attribute of a function": (
+        "import lib\nlib.sqrt.more(3)",
+        [(2, "lib.sqrt is a function in lib 3.1 and has no more")],
+    ),
+    "import of a class": (
+        "import lib.layers.Dense",
+        [(1, "lib.layers.Dense is no module in lib 3.1")],
+    ),
     "import of a hidden module": ("from lib.math import x", [(1, "lib 3.1 has no lib.math.x")]),
     "name": ("import lib as l\nl.layers.Gone", [(2, "lib 3.1 has no lib.layers.Gone")]),
     "once for a chain": ("import lib\nlib.gone.more.still()", [(2, "lib 3.1 has no lib.gone")]),

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
+_OF_FUNCTIONS = frozenset(
+    {"cache_clear", "cache_info", "cache_parameters", "dispatch", "register", "registry"}
+)
 _ASKING = r"hasattr|version|VERSION|find_spec|['\"]{name}['\"]|is_{name}_available"
 """What a condition says that chooses between releases, or between devices by the name itself."""
 
@@ -110,7 +113,7 @@ class _Binder:
                 continue
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    self._import(node, alias.name)
+                    self._import_module(node, alias.name)
             elif isinstance(node, ast.ImportFrom):
                 self._import_from(node)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -131,12 +134,20 @@ class _Binder:
         entry = self._index.entry(name)
         return self._note(node, name, "" if entry is not None else self._lacks(name), meant=meant)
 
+    def _import_module(self, node: ast.stmt, name: str, meant: str = "") -> bool:
+        """Bind the name of a module; another object of the name cannot be imported from."""
+        fits = self._import(node, name, meant)
+        if fits and not self._index.may_be_module(name) and not self._is_own(name):
+            release = self._index.title(name.partition(".")[0])
+            return self._note(node, name, f"{name} is no module in {release}")
+        return fits
+
     def _import_from(self, node: ast.ImportFrom) -> None:
         base = node.module or ""
         if node.level or base.partition(".")[0] not in self._index.packages or self._is_own(base):
             return
         taken = [f"{base}.{alias.name}" for alias in node.names if alias.name != "*"]
-        if not self._import(node, base, taken[0] if len(taken) == 1 else ""):
+        if not self._import_module(node, base, taken[0] if len(taken) == 1 else ""):
             return
         for alias in node.names:
             if alias.name != "*":
@@ -153,6 +164,10 @@ class _Binder:
         path = self._path(node.value)
         if path:
             base = self._index.entry(path)
+            if base is not None and base.kind == "function" and _is_missing(node.attr):
+                release = self._index.title(path.partition(".")[0])
+                why = f"{path} is a function in {release} and has no {node.attr}"
+                self._note(node, f"{path}.{node.attr}", why)
             if base is None or base.kind not in ("module", "class"):
                 return
             entry = self._index.attribute(base, node.attr)
@@ -360,6 +375,11 @@ class _Binder:
                     return True
             here = above
         return False
+
+
+def _is_missing(name: str) -> bool:
+    """Whether a function has no attribute of a name, as they come from Python and functools."""
+    return not name.startswith("_") and name not in _OF_FUNCTIONS
 
 
 def _catches(node: ast.Try) -> bool:

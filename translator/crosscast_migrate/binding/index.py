@@ -136,6 +136,17 @@ class Index:
             place = inner
         return place
 
+    def may_be_module(self, name: str) -> bool:
+        """Whether imports reach a module of a name that exists, as far as that is known."""
+        parts = name.split(".")
+        return not any(self.is_function(".".join(parts[: n + 1])) for n in range(len(parts)))
+
+    def is_function(self, name: str) -> bool:
+        """Whether a name is one of a function or class, which hides no module."""
+        place = self.entry(name)
+        found = place is not None and place.kind in ("class", "function")
+        return found and name not in self._modules
+
     def names_in(self, name: str) -> frozenset[str] | None:
         """Return the public names in a module; None if the name is not one of a module."""
         place = self.entry(name)

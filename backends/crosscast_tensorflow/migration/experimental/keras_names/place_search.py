@@ -43,10 +43,13 @@ _THAWED = (
 _VARIABLES = re.compile(r"\.(non_)?(trainable_)?(variables|weights)\b")
 _SETS_RATE = ("LearningRateScheduler", "ReduceLROnPlateau")
 _LOGS = re.compile(r"(^|[._])(logs|history|hist)$")
+_CLASS = re.compile(r"(^|\.)_*[A-Z]\w*$")
+_KERAS = ("keras.", "tensorflow.", "tf_keras.")
 _TAKE_ROWS = (
     *("fit", "evaluate", "predict"),
     *("fit_generator", "evaluate_generator", "predict_generator"),
 )
+_ROWS = ("x", "generator", "validation_data")
 _EMPTY = frozenset[str]()
 
 
@@ -57,6 +60,7 @@ def place_search(module: Module, program: Program, out: Outcomes) -> None:
     _texts(module, program, out)
     _names_of_weights(module, out)
     _generators(module, program, out)
+    _unseen_rows(module, program, out)
     _switches(module, program, out)
 
 
@@ -239,14 +243,52 @@ def _generators(module: Module, program: Program, out: Outcomes) -> None:
 def _fed(program: Program) -> Iterator[ast.AST]:
     """Yield the functions of a program whose results are given to `fit`, `predict` and the like."""
     for call in program.calls():
-        given = call.node.args[0] if call.method in _TAKE_ROWS and call.node.args else None
-        if isinstance(given, ast.Name):
-            bindings = bindings_of(given.id, given, call.module)
-            given = next((b.assigned for b in bindings if b.assigned is not None), None)
-        if isinstance(given, ast.Call):
-            function = program.function(call.module.call(given))
+        for rows in _rows_of(call):
+            made = _maker(rows, call.module)
+            function = program.function(made) if made is not None else None
             if function is not None:
                 yield function[1]
+
+
+def _unseen_rows(module: Module, program: Program, out: Outcomes) -> None:
+    """Name calls of `fit_generator` and the like whose rows come from code that is not there."""
+    for call in module.calls:
+        if not (call.method or "").endswith("_generator") or module.is_dead(call.node):
+            continue
+        if any(_are_unseen(rows, module, program) for rows in _rows_of(call)):
+            out.refuse(
+                module,
+                call.node,
+                "if these rows are lists: Keras 3 takes tuples from a generator, and no lists",
+                "look at the function that makes them: it yields (inputs, labels)",
+            )
+
+
+def _rows_of(call: Call) -> Iterator[ast.expr]:
+    if call.method in _TAKE_ROWS:
+        yield from call.node.args[:1]
+        yield from (k.value for k in call.node.keywords if k.arg in _ROWS)
+
+
+def _maker(rows: ast.expr, module: Module) -> Call | None:
+    """The call whose result rows are."""
+    made: ast.AST | None = rows
+    if isinstance(rows, ast.Name):
+        bindings = bindings_of(rows.id, rows, module)
+        made = next((b.assigned for b in bindings if b.assigned is not None), None)
+    return module.call(made) if isinstance(made, ast.Call) else None
+
+
+def _are_unseen(rows: ast.expr, module: Module, program: Program) -> bool:
+    """Whether rows come from a function that is neither in the program nor Keras' own.
+
+    A class, as names of classes are spelled, is a Sequence.
+    """
+    made = _maker(rows, module)
+    if made is None or program.function(made) is not None:
+        return False
+    names = [canonical(name) for name in made.names]
+    return not any(name.startswith(_KERAS) or _CLASS.search(name) for name in names)
 
 
 def _switches(module: Module, program: Program, out: Outcomes) -> None:
