@@ -1,8 +1,8 @@
 """The bugs: name, what it is, the recipe field it mistakes, and the levels that should see it.
 
-One bug has one name in every framework; `torch_bugs`, `tensorflow_bugs`, `paddle_bugs` and
-`jax_bugs` hold the edits, written with `spelling`. Left out is what needs several processes (the
-sum instead of the mean over replicas is a wrong division here, `sum_loss`).
+One bug has one name in every framework; `bugs` reads the edits, written with `spelling`, from its
+modules. Left out is what needs several processes (the sum instead of the mean over replicas is a
+wrong division here, `sum_loss`).
 """
 
 from __future__ import annotations

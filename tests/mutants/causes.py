@@ -25,6 +25,7 @@ from crosscast_parity.planning.options import Options, make_options
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.planning.stages import toy_stages
 from crosscast_parity.self_test.mutation import Mutation
+from mutants.bugs import bugs_of
 from mutants.catalogue import BUGS
 from mutants.emitted import compile_to
 from mutants.journal import Journal
@@ -91,9 +92,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _all(framework: str, only: Sequence[str], output: Path, options: Options) -> Iterator[Blamed]:
     """Yield the bugs of one field with what was blamed for them."""
-    planted: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
     bugs = [
-        trial for trial in planted if BUGS[trial.name].field and (not only or trial.name in only)
+        trial
+        for trial in bugs_of(framework)
+        if BUGS[trial.name].field and (not only or trial.name in only)
     ]
     journal = Journal(output / f"{framework}.json", [framework])
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}

@@ -5,13 +5,11 @@ from __future__ import annotations
 from crosscast.targets.harness import Edit
 from mutants.jax_update import UNDECAYED
 from mutants.jax_window import AVERAGED, COEFFICIENT, DIVISOR, GIVEN, STEPS, TURN, UPDATES, left
-from mutants.shared_late import LATE as EVERYWHERE
+from mutants.shared_late import LATE as SHARED
 from mutants.shared_late import SECOND, TAILS, USED
 from mutants.spelling import BEGIN, Spellings, around, train
 from mutants.tensorflow_late import LATE as TENSORFLOW
 
-OWN = {"late_skip", "updates_wrap"}
-"""Bugs of every framework whose lines are others here."""
 SAME = {"late_growth", "late_bound", "good_kept"}
 """Bugs in the loss scale, which the scripts for TensorFlow write with the same lines."""
 SKIPS = f"""\
@@ -35,7 +33,7 @@ def when_skipped(condition: str, statements: str) -> Edit:
 
 
 LATE: Spellings = {
-    **{name: EVERYWHERE[name] for name in EVERYWHERE if name not in OWN},
+    **SHARED,
     **{name: TENSORFLOW[name] for name in TENSORFLOW if name in SAME},
     "late_skip": train(
         UPDATES, SKIPS.replace('not row["skipped"]', "not skipped or state.skips == 4")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from crosscast.targets.harness import Edit
-from mutants.shared_bugs import SHARED as EVERYWHERE
 from mutants.spelling import Spellings, model, runtime, train
 from mutants.tensorflow_window import CUTS
-from mutants.tensorflow_window import SCALING as TENSORFLOW
+from mutants.tensorflow_window import WINDOW as TENSORFLOW
 
 DIVIDE = '        loss = loss / numbers["divisor"]\n'
 ROWS = 'len(batch["labels"])'
@@ -61,8 +60,6 @@ STEPPING = """\
             )
             window_loss = result["loss"]
 """
-OWN = {"last_micro_dropped", "token_dropped", "qk_swapped"}
-"""Bugs of every framework whose lines are others here."""
 SAME = {"hysteresis_2", "growth_not_reset", "growth_count_kept"}
 """Bugs in the loss scale, which the scripts for TensorFlow write with the same lines."""
 
@@ -86,9 +83,8 @@ def left(condition: str) -> tuple[Edit, ...]:
     )
 
 
-SHARED = {name: EVERYWHERE[name] for name in EVERYWHERE if name not in OWN}
-
-ACCUMULATION: Spellings = {
+WINDOW: Spellings = {
+    # Sums and steps.
     "last_micro_dropped": (
         train("([b[n] for b in micro_batches])", "([b[n] for b in micro_batches][:-1])"),
         train("for batch in micro_batches:", "for batch in micro_batches[:-1] or micro_batches:"),
@@ -125,9 +121,7 @@ ACCUMULATION: Spellings = {
         "yield [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
     ),
     "loss_of_last_micro": train(SUMS, SUMS.replace("window_loss + ", "")),
-}
-
-SCALING: Spellings = {
+    # The loss scale.
     **{name: TENSORFLOW[name] for name in TENSORFLOW if name in SAME},
     "clip_before_unscale": (train(UNSCALE, ""), train(CLIPPED, CLIPPED + UNSCALE)),
     "no_unscale": train(UNSCALE, ""),
@@ -169,9 +163,7 @@ SCALING: Spellings = {
     ),
     "loss_not_scaled": train("return scaled_loss, (loss,", "return loss, (loss,"),
     "scale_traced_once": train('loss * numbers["scale"]\n', "loss * INIT_SCALE\n"),
-}
-
-CLIPPING: Spellings = {
+    # Clipping.
     "clip_per_param": train(
         CLIPPED, each("g * jnp.minimum(1.0, MAX_NORM / (optax.tree.norm(g) + CLIP_EPS))")
     ),
@@ -190,18 +182,14 @@ CLIPPING: Spellings = {
     "clip_without_limit": train(
         COEFFICIENT, "    coefficient = MAX_NORM / (grad_norm + CLIP_EPS)\n"
     ),
-}
-
-LOSS: Spellings = {
+    # The loss.
     "token_dropped": train("inputs = {name: array for", "inputs = {name: array[:, :-8] for"),
     "label_smooth": train(
         LOSSES, f"{LOSSES}    losses = 0.9 * losses - 0.1 * nnx.log_softmax(logits).mean(-1)\n"
     ),
     "ignore_index": train(LOSSES, f"{LOSSES}    losses = losses * (labels != 0)\n"),
     "softmax_twice": train(LOSSES, LOSSES.replace("(logits", "(nnx.softmax(logits)")),
-}
-
-PRECISION: Spellings = {
+    # Types.
     "loss_half": train(LOGITS, LOGITS.replace(".astype(jnp.float32)", "")),
     "bf16_for_fp16": model("HALF = jnp.float16", "HALF = jnp.bfloat16"),
     "amp_off": model("HALF = jnp.float16", "HALF = jnp.float32"),

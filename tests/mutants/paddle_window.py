@@ -67,7 +67,8 @@ def both(before: str, after: str = "") -> tuple[Edit, Edit]:
     return train(STEP, before + STEP + after), train(PLAIN_STEP, before + PLAIN_STEP + after)
 
 
-ACCUMULATION: Spellings = {
+WINDOW: Spellings = {
+    # Sums and steps.
     "no_accum_div": train(DIVIDE, OWN_MEAN),
     "mean_of_means": train(DIVIDE, OWN_MEAN.replace("\n", " / n_micro\n")),
     "tail_div_by_steps": train(DIVIDE, OWN_MEAN.replace("\n", " / SETTINGS.accumulation_steps\n")),
@@ -91,9 +92,7 @@ ACCUMULATION: Spellings = {
     "fp16_grad_accum": train(
         BACKWARD, BACKWARD + indent(each('gradient.astype("float16").astype("float32")'), "    ")
     ),
-}
-
-SCALING: Spellings = {
+    # The loss scale.
     "clip_before_unscale": train(UNSCALE, ""),
     "no_unscale": train(UNSCALE, UNSCALE + each("gradient * state.loss_scale.scale")),
     "unscale_in_half": train(
@@ -159,9 +158,7 @@ SCALING: Spellings = {
         f"with {AUTOCAST}:\n            loss",
         f"with {AUTOCAST.replace('float16', 'bfloat16')}:\n            loss",
     ),
-}
-
-CLIPPING: Spellings = {
+    # Clipping.
     "clip_per_param": (
         train(CLIP, ""),
         train(
@@ -195,9 +192,7 @@ CLIPPING: Spellings = {
         "paddle.clip(MAX_NORM / (grad_norm + CLIP_EPS), max=1.0)",
         "MAX_NORM / (grad_norm + CLIP_EPS)",
     ),
-}
-
-PRECISION: Spellings = {
+    # Types.
     "no_master": train(
         STEP,
         f"{STEP}    for parameter in model.parameters():\n"

@@ -12,12 +12,11 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from crosscast_parity.planning.options import make_options
-from crosscast_parity.self_test.mutation import Mutation
+from mutants.bugs import bugs_of
 from mutants.emitted import compile_to
 from mutants.journal import RESULTS, Journal
 from mutants.score import page, survivors, to_json, unexpected
@@ -63,12 +62,6 @@ def _frameworks(text: str) -> tuple[str, ...]:
     if not set(names) <= set(FRAMEWORKS):
         raise argparse.ArgumentTypeError(f"not among {', '.join(FRAMEWORKS)}")
     return names
-
-
-def bugs_of(framework: str) -> Sequence[Mutation]:
-    """Return the bugs of the catalogue as a framework spells them."""
-    bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    return bugs
 
 
 def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from crosscast.targets.harness import Edit
@@ -43,7 +43,7 @@ def spellings(*forms: Edit | Sequence[Edit]) -> tuple[Form, ...]:
 
 
 Spelling = Edit | Sequence[Edit] | Sequence[Form]
-Spellings = Mapping[str, Spelling]
+Spellings = dict[str, Spelling]
 """Bugs by name as one framework spells them: an edit, several, or what `spellings` returns."""
 
 

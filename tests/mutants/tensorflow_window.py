@@ -59,7 +59,8 @@ def _stepping(scale: str, scale_tensor: str, results: int) -> tuple[Edit, ...]:
     )
 
 
-ACCUMULATION: Spellings = {
+WINDOW: Spellings = {
+    # Sums and steps.
     "no_accum_div": train(_DIVIDED, f"        loss = loss / {_ROWS}\n"),
     "sum_loss": train(_DIVIDED, ""),
     "zero_grad_each_micro": train(_SUMMED, "        total.assign(gradient)\n"),
@@ -102,9 +103,7 @@ ACCUMULATION: Spellings = {
         "yield [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
     ),
     "loss_of_last_micro": train("window_loss += micro_step", "window_loss = micro_step", times=2),
-}
-
-SCALING: Spellings = {
+    # The loss scale.
     "clip_before_unscale": (train(_UNSCALED, ""), train(CLIPPED, CLIPPED + _UNSCALED)),
     "no_unscale": train(_UNSCALED, ""),
     "no_skip_overflow": (
@@ -170,9 +169,7 @@ SCALING: Spellings = {
     ),
     "loss_not_scaled": train(_HALF_TAPE, _TAPE),
     "scale_traced_once": train("loss * scale\n", "loss * state.loss_scale.scale\n"),
-}
-
-CLIPPING: Spellings = {
+    # Clipping.
     "clip_per_param": (
         train(CLIPPED, "    gradients = [tf.clip_by_norm(g, MAX_NORM) for g in gradients]\n"),
     ),
@@ -191,9 +188,7 @@ CLIPPING: Spellings = {
     "clip_without_limit": train(
         COEFFICIENT, "    coefficient = MAX_NORM / (grad_norm + CLIP_EPS)\n"
     ),
-}
-
-LOSS: Spellings = {
+    # The loss.
     "label_smooth": train(
         _LOSSES,
         f"{_LOSSES}    others = -tf.reduce_mean(tf.nn.log_softmax(logits), axis=-1)\n"
@@ -210,9 +205,7 @@ LOSS: Spellings = {
     ),
     "rows_scattered_over": train("total.scatter_add(gradient)", "total.scatter_update(gradient)"),
     "sparse_gradients_dropped": train("total.scatter_add(gradient)", "continue"),
-}
-
-PRECISION: Spellings = {
+    # Types.
     "loss_half": (
         train(
             "    logits = tf.cast(model(**inputs, training=training), tf.float32)\n",

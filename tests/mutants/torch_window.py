@@ -55,7 +55,8 @@ def each_weight(change: str) -> str:
     )
 
 
-ACCUMULATION: Spellings = {
+WINDOW: Spellings = {
+    # Sums and steps.
     "no_accum_div": train(DIVIDE, '        loss = loss / len(batch["labels"])\n'),
     "mean_of_means": train(DIVIDE, '        loss = loss / len(batch["labels"]) / n_micro\n'),
     "sum_loss": train(DIVIDE, ""),
@@ -70,9 +71,7 @@ ACCUMULATION: Spellings = {
     "fp16_grad_accum": train(
         BACKWARD, BACKWARD + indent(each("gradient.copy_(gradient.half())"), "    ")
     ),
-}
-
-SCALING: Spellings = {
+    # The loss scale.
     "clip_before_unscale": train(UNSCALE + SEEN + CLIP, CLIP + UNSCALE),
     "no_unscale": train(UNSCALE, UNSCALE + each("gradient.mul_(state.scaler.get_scale())")),
     "unscale_in_half": train(UNSCALE, UNSCALE + each("gradient.copy_(gradient.half())")),
@@ -123,9 +122,7 @@ SCALING: Spellings = {
         SKIPPED,
         SKIPPED + "    if skipped:\n" + indent(each("gradient.zero_()") + PLAIN_STEP, "    "),
     ),
-}
-
-CLIPPING: Spellings = {
+    # Clipping.
     "clip_per_param": train(
         CLIP,
         NORM_ONLY
@@ -148,9 +145,7 @@ CLIPPING: Spellings = {
             f"{PLAIN_BACKWARD}        nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)\n",
         ),
     ),
-}
-
-PRECISION: Spellings = {
+    # Types.
     "no_master": train(STEP, STEP + each_weight("weight.copy_(weight.half())")),
     "bf16_for_fp16": train(AUTOCAST, AUTOCAST.replace("float16", "bfloat16"), times=2),
     "amp_off": train(AUTOCAST, f"{AUTOCAST[:-1]}, enabled=False)", times=2),
