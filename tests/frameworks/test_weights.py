@@ -30,11 +30,7 @@ SILENT = {"words.attention.in_proj_bias.key", "words.k.bias"}
 
 def request_of(path: Path, *targets: str, rows: Path | None = None) -> Request:
     return Request(
-        recipe=load(str(path)),
-        folder=path.parent,
-        targets=targets,
-        rows=rows,
-        python=pythons(*ALL),
+        recipe=load(str(path)), folder=path.parent, targets=targets, rows=rows, python=pythons(*ALL)
     )
 
 

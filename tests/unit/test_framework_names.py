@@ -28,7 +28,7 @@ NAMED = {
     "translator/crosscast_reading/trainstep/": (28, "what calls do in a loop of any framework"),
     "translator/crosscast_reading/sources/": (12, "packages that requirements pin, and launchers"),
     "translator/crosscast_reading/lint/answers/": (22, "what loops of any framework look like"),
-    "translator/crosscast_reading/lint/rules/": (54, "mistakes in loops of any framework"),
+    "translator/crosscast_reading/lint/rules/": (45, "mistakes in loops of any framework"),
     "translator/crosscast_reading/lint/": (3, "topics of rules"),
     "translator/crosscast_reading/edits/layout.py": (1, "an expression of users' sources"),
     "translator/crosscast_reading/lift/": (37, "interfaces of readers, and libraries they tell"),

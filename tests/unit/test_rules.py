@@ -40,11 +40,7 @@ RULES = [
         ".rate_in_momentum",
     ),
     bad(
-        "clipping",
-        "{kind: value, max_value: 1, exempt: [bias, bias]}",
-        "CC207",
-        "9:47",
-        ".exempt",
+        "clipping", "{kind: value, max_value: 1, exempt: [bias, bias]}", "CC207", "9:47", ".exempt"
     ),
     bad("activation_checkpointing", "true", "CC210", "9:27", **OWN),
     bad(

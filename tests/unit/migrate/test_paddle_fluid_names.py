@@ -13,10 +13,7 @@ from crosscast_paddle.migration.experimental.codemods.paddle_hand_made_masters i
 )
 from crosscast_paddle.migration.experimental.paddle_names.helpers import all_helpers
 from crosscast_paddle.migration.experimental.paddle_names.names import plain
-from crosscast_paddle.migration.experimental.paddle_names.table import (
-    all_rows,
-    rows_for,
-)
+from crosscast_paddle.migration.experimental.paddle_names.table import all_rows, rows_for
 from unit.migrate.migrating import changed, migrate, refused, stays
 
 HEAD = """\
@@ -78,10 +75,7 @@ def test_functions_are_python_and_say_nothing_of_fluid() -> None:
     [
         ("fluid.layers.concat(input=[a, b], axis=1)", "paddle.concat(x=[a, b], axis=1)"),
         ("fluid.layers.leaky_relu(a)", "paddle.nn.functional.leaky_relu(a, negative_slope=0.02)"),
-        (
-            "fluid.layers.softmax(a, True, axis=1)",
-            "paddle.nn.functional.softmax(a, axis=1)",
-        ),
+        ("fluid.layers.softmax(a, True, axis=1)", "paddle.nn.functional.softmax(a, axis=1)"),
         ("fluid.layers.split(a, 2)", "paddle.split(a, 2, axis=-1)"),
         ("fluid.layers.split(a, 2, 0)", "paddle.split(a, 2, 0)"),
         ("fluid.layers.reshape(a, [1], inplace=True)", "paddle.reshape(a, [1])"),

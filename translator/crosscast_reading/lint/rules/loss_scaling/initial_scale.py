@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules._examples import AMP, changed
 from crosscast_reading.pysource.programs.evaluate import evaluate
 from crosscast_reading.pysource.programs.module import Module
 from crosscast_reading.pysource.syntax.nodes import keyword
@@ -76,15 +75,5 @@ def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
 
 
 RULE = Rule(
-    code="CL212",
-    name="initial-scale",
-    topic="loss scaling",
-    severity=Severity.WARNING,
-    title="Wrong initial loss scale",
-    why="`2^16` is 18 in Python. A scale that is not a power of two rounds every gradient twice; "
-    "a scale below 1 makes small gradients underflow.",
-    wrong=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2^16)')),
-    right=changed(AMP, ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=2**16)')),
-    check=check,
-    hints=("init_scale", "init_loss_scal", "initial_scale", "initial_loss_scale"),
+    "CL212", check, hints=("init_scale", "init_loss_scal", "initial_scale", "initial_loss_scale")
 )

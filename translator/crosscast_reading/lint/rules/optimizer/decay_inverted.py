@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from crosscast.messages.diagnostics import Severity
 from crosscast_reading.lint.rule import Finding, Rule
-from crosscast_reading.lint.rules.optimizer._decay import EXAMPLE, decay_groups, names_excluded
+from crosscast_reading.lint.rules.optimizer._decay import decay_groups, names_excluded
 from crosscast_reading.sources.subject import Subject
 
 
@@ -58,16 +57,8 @@ _MEANS = {"apply_decay_param_fun": False, "exclude_from_weight_decay_fn": True}
 
 
 RULE = Rule(
-    code="CL506",
-    name="decay-inverted",
-    topic="optimizer",
-    severity=Severity.ERROR,
-    title="Weight decay is given to the wrong parameters",
-    why="Biases and LayerNorm weights are decayed and the matrices are not. This is the opposite "
-    "of the intention and hard to see in a loss curve.",
-    wrong=EXAMPLE.replace("0.01}", "0.0 }").replace("0.0},", "0.01},").replace("0.0 }", "0.0}"),
-    right=EXAMPLE,
-    check=check,
+    "CL506",
+    check,
     hints=(
         *("no_decay", "nodecay", "no_wd", "not_decay", "no_weight_decay", "skip_decay"),
         *("skip_weight_decay", "exclude", "apply_decay_param_fun"),
