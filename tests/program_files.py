@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_ENTRY = re.compile(r"^## (.+)\n\n```python (\w+)\n((?:(?!```).*\n)*)```\n((?:\n?- .*\n)*)", re.M)
+_ENTRY = re.compile(r"^## (.+)\n\n```\w+ (\S+)\n((?:(?!```).*\n)*)```\n((?:\n?- .*\n)*)", re.M)
 
 _FILE = re.compile(r"^```\w+ (\S+)\n((?:(?!```).*\n)*)```", re.M)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A program of a framework. `values`: by name; lists are tuples."""
+    """A program. `of`: the end of its info string; `values`: by name, lists are tuples."""
 
     title: str
-    framework: str
+    of: str
     text: str
     values: Mapping[str, Any]
 

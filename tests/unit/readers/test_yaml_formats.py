@@ -25,7 +25,7 @@ from crosscast_reading.readers.config.yaml_format import YamlFormat
 from crosscast_tensorflow.reading import model_garden_yaml
 from reading_helpers.reader_texts import codes, read, shown, value_of, values_of
 
-from .yaml_cases import AXOLOTL, CASES, CLAS, FACTORY
+from .yaml_cases import CASES, TEXTS
 
 FORMATS = [
     *(accelerate_yaml.READER, axolotl_yaml.READER, composer_yaml.READER, nemo_yaml.READER),
@@ -95,22 +95,24 @@ def test_other_yaml_is_nobodys(text: str) -> None:
 
 
 def test_axolotl_auto_precision_and_contradictions() -> None:
-    found = read(axolotl_yaml.READER, AXOLOTL.replace("bf16: true", "bf16: auto"), "c.yaml")
+    found = read(
+        axolotl_yaml.READER, TEXTS["axolotl"].replace("bf16: true", "bf16: auto"), "c.yaml"
+    )
     assert value_of(found, "precision.compute_dtype") == "bf16_or_fp16"
     assert values_of(found, "precision.dtypes") == {"bfloat16", "float16"}
-    both = read(axolotl_yaml.READER, AXOLOTL + "fp16: true\nwarmup_ratio: 0.1\n", "c.yaml")
+    both = read(axolotl_yaml.READER, TEXTS["axolotl"] + "fp16: true\nwarmup_ratio: 0.1\n", "c.yaml")
     assert sorted(codes(both)) == ["CC925", "CC930"]
 
 
 def test_a_constant_schedule_does_not_warm_up() -> None:
-    text = FACTORY.replace("cosine", "constant")
+    text = TEXTS["factory"].replace("cosine", "constant")
     assert codes(read(llama_factory_yaml.READER, text, "c.yaml")) == ["CC926"]
 
 
 def test_paddle_static_scale_and_bf16() -> None:
-    static = CLAS.replace("scaling: True", "scaling: False")
+    static = TEXTS["clas"].replace("scaling: True", "scaling: False")
     assert value_of(read(paddle_yaml.READER, static, "c.yaml"), "loss_scaling.mode") == "static"
-    brain = CLAS.replace("level: O2", "level: O2\n  dtype: bfloat16")
+    brain = TEXTS["clas"].replace("level: O2", "level: O2\n  dtype: bfloat16")
     assert value_of(read(paddle_yaml.READER, brain, "c.yaml"), "loss_scaling.mode") == "none"
 
 
@@ -172,7 +174,9 @@ WINDOWS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("line", "expected"), WINDOWS)
 def test_the_windows_of_paddleclas(line: str, expected: dict[str, Any]) -> None:
-    found = read(paddle_yaml.READER, CLAS.replace("  epochs: 90", f"  epochs: 90\n  {line}"), "c")
+    found = read(
+        paddle_yaml.READER, TEXTS["clas"].replace("  epochs: 90", f"  epochs: 90\n  {line}"), "c"
+    )
     assert {name: value_of(found, name) for name in expected} == expected
 
 
@@ -186,11 +190,11 @@ def test_the_windows_of_paddleclas(line: str, expected: dict[str, Any]) -> None:
     ],
 )
 def test_what_paddleclas_does_with_gradients(line: str, kind: str | None, per: str) -> None:
-    found = read(paddle_yaml.READER, CLAS.replace("beta1: 0.9", line), "c.yaml")
+    found = read(paddle_yaml.READER, TEXTS["clas"].replace("beta1: 0.9", line), "c.yaml")
     assert value_of(found, "clipping.kind") == kind
     assert value_of(found, "schedule.stepped_per") == per
     assert value_of(found, "parallel.kind") == "library"
-    epochs = CLAS.replace("warmup_epoch: 5}", "warmup_epoch: 5, by_epoch: True}")
+    epochs = TEXTS["clas"].replace("warmup_epoch: 5}", "warmup_epoch: 5, by_epoch: True}")
     by_epoch = read(paddle_yaml.READER, epochs, "c.yaml")
     assert value_of(by_epoch, "schedule.stepped_per") == "epoch"
 
