@@ -19,7 +19,7 @@ _ZERO = ("current_device", "memory_allocated", "max_memory_allocated", "memory_r
 def is_cuda(device: Any) -> bool:
     """Whether a device, as it is written, is a GPU."""
     if isinstance(device, torch.device):
-        return device.type == "cuda"
+        return bool(device.type == "cuda")
     return isinstance(device, str) and (device == "cuda" or device.startswith("cuda:"))
 
 
