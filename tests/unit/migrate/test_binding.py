@@ -552,6 +552,22 @@ def logged(names: list[str]) -> Any:
     return decorate
 
 
+def dispatched(function: Any) -> Any:
+    """A decorator that binds the arguments to the parameters before it calls."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        return function(*bound.args, **bound.kwargs) if "axis" in kwargs else None
+
+    return wrapper
+
+
+@dispatched
+def added(rows: object, more: object, axis: int = 0) -> None:
+    """Has no alias."""
+
+
 @logged(["tensors"])
 @aliased(["axis", "dim"])
 def joined(rows: object, axis: int = 0) -> None:
@@ -565,4 +581,5 @@ def stacked(rows: object, axis: int = 0, fill: object = inspect.Signature.empty)
 
 def test_keywords_that_decorators_take_are_known() -> None:
     assert signature(joined) == "rows= axis= * dim="
+    assert signature(added) == "rows more axis="
     assert signature(stacked) == "rows axis= fill="

@@ -49,7 +49,9 @@ def unpacked(wheel: str, python: str, folder: Path) -> Path:
     return place
 
 
-def releases_of(entries: list[dict[str, Any]], folder: Path) -> dict[str, dict[str, Names]]:
+def releases_of(
+    entries: list[dict[str, Any]], folder: Path
+) -> dict[str, dict[str, dict[str, str]]]:
     """Return the names of each release of each package."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     for entry in entries:

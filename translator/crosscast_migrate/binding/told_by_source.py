@@ -75,7 +75,8 @@ def with_empty_default(function: Any) -> frozenset[str]:
     given = tree.args
     positional = [*given.posonlyargs, *given.args]
     first = len(positional) - len(given.defaults)
-    pairs = [*zip(positional[first:], given.defaults, strict=True)]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = []
+    pairs += [*zip(positional[first:], given.defaults, strict=True)]
     pairs += [*zip(given.kwonlyargs, given.kw_defaults, strict=True)]
     return frozenset(
         parameter.arg

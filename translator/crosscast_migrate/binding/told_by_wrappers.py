@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _DEEPEST = 3
@@ -21,15 +21,19 @@ def keywords_of_wrappers(function: Any) -> set[str] | None:
     words: set[str] = set()
     changed = False
     while isinstance(function, types.FunctionType) and hasattr(function, "__wrapped__"):
-        if _changes_arguments(function):
+        held = set(_held_words(function))
+        if _any_of(function, _changes):
             changed = True
-            words |= set(_held_words(function))
+            words |= held.union(_constants(function))
+        elif held and _any_of(function, _replaces):
+            changed = True  # one that holds no words binds the arguments to the parameters
+            words |= held
         function = function.__wrapped__
     return {word for word in words if word.isidentifier()} if changed else None
 
 
-def _changes_arguments(wrapper: types.FunctionType) -> bool:
-    """Whether a wrapper calls with other starred arguments than its own, or changes these."""
+def _any_of(wrapper: types.FunctionType, does: Callable[[ast.AST, str], bool]) -> bool:
+    """Whether anything in a wrapper does something with the keywords that it takes."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(wrapper.__code__)))
     except (OSError, TypeError, SyntaxError, ValueError):
@@ -38,7 +42,7 @@ def _changes_arguments(wrapper: types.FunctionType) -> bool:
     if not isinstance(first, ast.FunctionDef) or first.args.kwarg is None:
         return False
     kept = first.args.kwarg.arg
-    return any(_changes(node, kept) for node in ast.walk(first))
+    return any(does(node, kept) for node in ast.walk(first))
 
 
 def _changes(node: ast.AST, kept: str) -> bool:
@@ -46,20 +50,29 @@ def _changes(node: ast.AST, kept: str) -> bool:
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in ("pop", "update", "setdefault"):
             return _is(function.value, kept)
-        other = [each.value for each in node.keywords if each.arg is None]
-        return bool(other) and not any(_is(value, kept) for value in other)
     if isinstance(node, ast.Subscript | ast.Name) and not isinstance(node.ctx, ast.Load):
         return _is(node.value if isinstance(node, ast.Subscript) else node, kept)
     return False
+
+
+def _replaces(node: ast.AST, kept: str) -> bool:
+    """Whether a call has other starred keywords than those that are taken."""
+    if not isinstance(node, ast.Call):
+        return False
+    other = [each.value for each in node.keywords if each.arg is None]
+    return bool(other) and not any(_is(value, kept) for value in other)
 
 
 def _is(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def _constants(wrapper: types.FunctionType) -> list[str]:
+    return [value for value in wrapper.__code__.co_consts if isinstance(value, str)]
+
+
 def _held_words(wrapper: types.FunctionType) -> Iterator[str]:
-    """Yield the texts in the code of a wrapper, and in what it has from around it."""
-    yield from (value for value in wrapper.__code__.co_consts if isinstance(value, str))
+    """Yield the texts in what a wrapper has from around it."""
     for cell in wrapper.__closure__ or ():
         held = cell.cell_contents
         if not callable(held):
