@@ -73,6 +73,7 @@ FITS = {
     "starred arguments": "from lib.layers import Dense\nDense(*a)\nDense(**a)\nDense(3, **a)",
     "method": "from lib.layers import Dense\nd = Dense(3)\nd.call(1)\nd.build(shape=2)\nd.losses",
     "member with another backend": "from lib.layers import Dense\nDense(3).to('x')",
+    "attribute of what is not known": "import lib\nlib.log2.more",
     "hidden module of a function": "import lib\nlib.math.log",
     "open class": "from lib.layers import Free\nFree(1, 2, a=3).anything(4)",
     "method of a derived class": """
@@ -258,8 +259,8 @@ REFUSED = {
         [(1, "lib.sqrt.more is no module in lib 3.1")],
     ),
     "attribute of a function": (
-        "import lib\nlib.sqrt.more(3)",
-        [(2, "lib.sqrt is a function in lib 3.1 and has no more")],
+        "import lib\nlib.log.more(3)",
+        [(2, "lib.log is a function in lib 3.1 and has no more")],
     ),
     "import of a class": (
         "import lib.layers.Dense",

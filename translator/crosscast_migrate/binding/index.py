@@ -164,8 +164,11 @@ class Index:
     def is_no_attribute(self, name: str, attribute: str) -> bool:
         """Whether a name is one of a function, which has no such attribute."""
         place = self.entry(name)
-        of_function = place is not None and place.kind == "function" and name not in self._modules
-        return of_function and not attribute.startswith("_") and attribute not in _OF_FUNCTIONS
+        if place is None or place.kind != "function" or name in self._modules:
+            return False
+        described = self._objects[place.number]  # it may be a class of which no more is known
+        known = described.get("call") is not None and not described.get("open")
+        return known and not attribute.startswith("_") and attribute not in _OF_FUNCTIONS
 
     def names_in(self, name: str) -> frozenset[str] | None:
         """Return the public names in a module; None if the name is not one of a module."""
