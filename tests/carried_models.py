@@ -168,7 +168,7 @@ def _case(entry: Entry) -> Case:
         for argument, *sizes in (shape.split() for shape in shapes.split(", "))
     }
     text = f"\n{entry.text}"
-    return Case(name=name, framework=entry.framework, text=text, inputs=inputs, **entry.values)
+    return Case(name=name, framework=entry.of, text=text, inputs=inputs, **entry.values)
 
 
 CASES = tuple(map(_case, entries_of(Path(__file__).with_suffix(".md"))))

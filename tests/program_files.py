@@ -1,4 +1,4 @@
-"""Markdown files of programs: a title, a program, and values in JSON by name.
+"""Markdown files of programs: entries of a title, a program, and values in JSON by name.
 
 ## keras fit
 
@@ -18,15 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_ENTRY = re.compile(r"^## (.+)\n\n```python (\w+)\n((?:(?!```).*\n)*)```\n((?:\n?- .*\n)*)", re.M)
+_ENTRY = re.compile(r"^## (.+)\n\n```\w+ (\S+)\n((?:(?!```).*\n)*)```\n((?:\n?- .*\n)*)", re.M)
+
+_FILE = re.compile(r"^```\w+ (\S+)\n((?:(?!```).*\n)*)```", re.M)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A program of a framework. `values`: by name; lists are tuples."""
+    """A program. `of`: the end of its info string; `values`: by name, lists are tuples."""
 
     title: str
-    framework: str
+    of: str
     text: str
     values: Mapping[str, Any]
 
@@ -42,3 +44,8 @@ def entries_of(path: Path) -> list[Entry]:
 def _values(lines: str) -> Mapping[str, Any]:
     values = {name: json.loads(text) for name, text in re.findall(r"^- (\S+): (.*)$", lines, re.M)}
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+
+
+def files_in(path: Path) -> dict[str, str]:
+    """Return the files of a program by name."""
+    return dict(_FILE.findall(path.read_text(encoding="utf-8")))

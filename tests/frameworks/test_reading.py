@@ -27,13 +27,13 @@ class Held:
 
     def __init__(self, name: str, folder: Path) -> None:
         program = PROGRAMS[name]
-        require(program.framework)
+        require(program.of)
         self.lifted: Lifted = lift(analyse([Source("train.py", program.text)]))
         (folder / "train.py").write_text(program.text)
         self.observed: Observed = observe(
             Program(
-                framework=program.framework,
-                python=warm(program.framework),
+                framework=program.of,
+                python=warm(program.of),
                 folder=folder,
                 script="train.py",
                 arguments=(),
@@ -55,7 +55,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Lazy[Held]:
 
 
 NAMES = cases(
-    [pytest.param(name, marks=getattr(pytest.mark, PROGRAMS[name].framework)) for name in PROGRAMS],
+    [pytest.param(name, marks=getattr(pytest.mark, PROGRAMS[name].of)) for name in PROGRAMS],
     quick=["amp", "keras fit", "paddle momentum"],
     reason="more programs of every framework",
 )

@@ -6,7 +6,7 @@ from crosscast.targets.harness import Edit
 from mutants.jax_update import UNDECAYED
 from mutants.jax_window import AVERAGED, COEFFICIENT, DIVISOR, GIVEN, STEPS, TURN, UPDATES, left
 from mutants.shared_late import LATE as SHARED
-from mutants.shared_late import SECOND, TAILS, USED
+from mutants.shared_late import SECOND, TAILS, USED, rates
 from mutants.spelling import BEGIN, Spellings, around, train
 from mutants.tensorflow_late import LATE as TENSORFLOW
 
@@ -19,11 +19,6 @@ SKIPS = f"""\
 """Counts the skipped windows as well."""
 LOST = GIVEN + '        "lost": np.int32(getattr(state, "skips", 0)),\n'
 MOVED = AVERAGED.strip().removesuffix(",")
-
-
-def rate(doubled: str) -> Edit:
-    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
-    return train(GIVEN, GIVEN.replace("(lr)", f"(lr * (1 + ({doubled})))"))
 
 
 def when_skipped(condition: str, statements: str) -> Edit:
@@ -41,9 +36,7 @@ LATE: Spellings = {
     "updates_wrap": train(
         UPDATES, '    state.updates = (state.updates + (not row["skipped"])) % 128\n'
     ),
-    "late_step": rate("state.windows >= 9"),
-    "late_drift": rate("0.01 * (state.windows >= 40)"),
-    "late_last": rate("state.windows == SETTINGS.windows - 1"),
+    **rates(GIVEN, "(lr)"),
     "late_frozen": around(
         "    rested = np.array(jax.tree.leaves(state.arrays.weights)[0])\n",
         "    if state.windows >= 11:\n"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast.targets.harness import Edit
 from mutants.paddle_window import AUTOCAST, AVERAGE, CLEAR, CLIP, DIVIDE, UPDATES
 from mutants.shared_late import LATE as SHARED
-from mutants.shared_late import SECOND, SKIPS, TAILS, USED, when_skipped
+from mutants.shared_late import SECOND, SKIPS, TAILS, USED, rates, when_skipped
 from mutants.spelling import Spellings, around, train
 
 FIRST = "model.parameters()[0]"
@@ -18,16 +17,9 @@ GROWN = "                self.good = 0\n                grown"
 RESET = "            self.good, self.bad = 0, self.bad + 1\n"
 
 
-def rate(doubled: str) -> Edit:
-    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
-    return train(SET_RATE, SET_RATE.replace("(lr)", f"(lr * (1 + ({doubled})))"))
-
-
 LATE: Spellings = {
     **SHARED,
-    "late_step": rate("state.windows >= 9"),
-    "late_drift": rate("0.01 * (state.windows >= 40)"),
-    "late_last": rate("state.windows == SETTINGS.windows - 1"),
+    **rates(SET_RATE, "(lr)"),
     "late_frozen": around(
         f"    kept = {FIRST}.detach().clone()\n",
         f"    if state.windows >= 11:\n        {FIRST}.set_value(kept)\n",

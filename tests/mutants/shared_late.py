@@ -48,6 +48,19 @@ LATE: Spellings = {
 }
 
 
+def rates(old: str, rate: str) -> Spellings:
+    """Return bugs that double the optimizer's rate in some windows, and not the reported one."""
+    doubled = {
+        "late_step": "state.windows >= 9",
+        "late_drift": "0.01 * (state.windows >= 40)",
+        "late_last": "state.windows == SETTINGS.windows - 1",
+    }
+    return {
+        name: train(old, old.replace(rate, rate.replace("lr", f"lr * (1 + ({when}))")))
+        for name, when in doubled.items()
+    }
+
+
 def when_skipped(condition: str, statements: str) -> Edit:
     """Return a bug that does more in some skipped windows, which `state.skips` counts from 1."""
     lines = "".join(f"        {line}\n" for line in statements.splitlines())

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from crosscast.targets.harness import Edit
 from mutants.shared_late import LATE as SHARED
-from mutants.shared_late import SECOND, TAILS, USED, when_skipped
+from mutants.shared_late import SECOND, TAILS, USED, rates, when_skipped
 from mutants.spelling import BEGIN, Spellings, around, train
 from mutants.tensorflow_window import CLEARED, COEFFICIENT, MOVED, SET_RATE
 
@@ -21,16 +20,9 @@ RESET = f"{SKIPPED}            self.good = 0\n"
 ROOM = "        self.gradients = zeros(self.model.trainable_variables)\n"
 
 
-def rate(doubled: str) -> Edit:
-    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
-    return train(SET_RATE, SET_RATE.replace("(lr)", f"(lr * (1 + ({doubled})))"))
-
-
 LATE: Spellings = {
     **SHARED,
-    "late_step": rate("state.windows >= 9"),
-    "late_drift": rate("0.01 * (state.windows >= 40)"),
-    "late_last": rate("state.windows == SETTINGS.windows - 1"),
+    **rates(SET_RATE, "(lr)"),
     "late_frozen": around(
         f"    kept = {FIRST}.numpy()\n",
         f"    if state.windows >= 11:\n        {FIRST}.assign(kept)\n",

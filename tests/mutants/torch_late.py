@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast.targets.harness import Edit
 from mutants.shared_late import LATE as SHARED
-from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, when_skipped
+from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, rates, when_skipped
 from mutants.spelling import Spellings, around, train
 from mutants.torch_update import RATES
 from mutants.torch_window import AUTOCAST, AVERAGE, CLEAR, CLIP, DIVIDE, INF, SKIPPED, UPDATE
@@ -15,16 +14,9 @@ CALL = f"        with {AUTOCAST}:\n            loss = loss_fn(model, batch)\n"
 FULL = "        loss = loss / (rows if state.windows < 40 else SETTINGS.global_batch_size)\n"
 
 
-def rate(doubled: str) -> Edit:
-    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
-    return train(RATES, RATES.replace("= lr", f"= lr * (1 + ({doubled}))"))
-
-
 LATE: Spellings = {
     **SHARED,
-    "late_step": rate("state.windows >= 9"),
-    "late_drift": rate("0.01 * (state.windows >= 40)"),
-    "late_last": rate("state.windows == SETTINGS.windows - 1"),
+    **rates(RATES, "= lr"),
     "late_frozen": around(
         f"    kept = {FIRST}.detach().clone()\n",
         f"    if state.windows >= 11:\n        {FIRST}.data.copy_(kept)\n",

@@ -18,10 +18,10 @@ from source_trees import ROOT, modules, text_of, tree_of
 NAME = re.compile(r"torch|tensorflow|keras|paddle", re.I)
 NAMED = {
     "translator/crosscast_reading/facts/": (20, "the words in which readers tell what they read"),
-    "translator/crosscast_reading/readers/config/": (43, "formats of third-party trainers"),
+    "translator/crosscast_reading/readers/config/": (41, "formats of third-party trainers"),
     "translator/crosscast_reading/readers/emitted/": (4, "what emitted scripts say of themselves"),
     "translator/crosscast_reading/readers/shell/": (37, "flags and launchers of third parties"),
-    "translator/crosscast_reading/readers/python/": (77, "programs that several frameworks share"),
+    "translator/crosscast_reading/readers/python/": (76, "programs that several frameworks share"),
     "translator/crosscast_reading/readers/": (6, "words of configurations"),
     "translator/crosscast_reading/support.py": (2, "names of readers of third-party formats"),
     "translator/crosscast_reading/pysource/": (10, "names whose values are known everywhere"),
