@@ -51,7 +51,12 @@ PAST: dict[str, Any] = {
 NAMES: Any = PublicNames(
     file=Path("not read"),
     added=frozenset({"lib.plugged", "lib.layers.Dense.inputs"}),
-    signatures={"lib.sqrt": ("x",), "lib.log2": ("x y **kwargs", "* name=")},
+    members={"lib.layers.Base": frozenset({"to"})},
+    signatures={
+        "lib.sqrt": ("x",),
+        "lib.log2": ("x y **kwargs", "* name="),
+        "lib.again.sqrt": ("x y= z",),
+    },
 )
 FITS = {
     "import": "import lib.layers\nimport lib.layers as l\nfrom lib.layers import Dense as D",
@@ -67,6 +72,9 @@ FITS = {
     "arguments": "from lib.layers import Dense\nDense(3, 'relu', name='a')\nDense(units=3)",
     "starred arguments": "from lib.layers import Dense\nDense(*a)\nDense(**a)\nDense(3, **a)",
     "method": "from lib.layers import Dense\nd = Dense(3)\nd.call(1)\nd.build(shape=2)\nd.losses",
+    "member with another backend": "from lib.layers import Dense\nDense(3).to('x')",
+    "attribute of what is not known": "import lib\nlib.log2.more",
+    "hidden module of a function": "import lib\nlib.math.log",
     "open class": "from lib.layers import Free\nFree(1, 2, a=3).anything(4)",
     "method of a derived class": """
         from lib.layers import Base
@@ -231,6 +239,7 @@ FITS = {
     "relative": "from .lib import gone\nfrom . import lib\nlib.gone()",
     "a name that is set again": "import lib\nlib = make()\nlib.gone()",
     "one of two signatures": "import lib\nlib.log2(1, y=2, more=3)\nlib.log2(name='a')",
+    "a default that looks like none": "import lib\nlib.again.sqrt(1)\nlib.again.sqrt(1, 2, 3)",
     "stored": "import lib\nlib.gone = 3",
     "stored in an object": """
         from lib.layers import Dense
@@ -250,8 +259,8 @@ REFUSED = {
         [(1, "lib.sqrt.more is no module in lib 3.1")],
     ),
     "attribute of a function": (
-        "import lib\nlib.sqrt.more(3)",
-        [(2, "lib.sqrt is a function in lib 3.1 and has no more")],
+        "import lib\nlib.log.more(3)",
+        [(2, "lib.log is a function in lib 3.1 and has no more")],
     ),
     "import of a class": (
         "import lib.layers.Dense",

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from crosscast_reading.pysource.programs.program import Program
 
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
-_OF_FUNCTIONS = frozenset(
-    {"cache_clear", "cache_info", "cache_parameters", "dispatch", "register", "registry"}
-)
 _ASKING = r"hasattr|version|VERSION|find_spec|['\"]{name}['\"]|is_{name}_available"
 """What a condition says that chooses between releases, or between devices by the name itself."""
 
@@ -164,7 +161,7 @@ class _Binder:
         path = self._path(node.value)
         if path:
             base = self._index.entry(path)
-            if base is not None and base.kind == "function" and _is_missing(node.attr):
+            if self._index.is_no_attribute(path, node.attr):
                 release = self._index.title(path.partition(".")[0])
                 why = f"{path} is a function in {release} and has no {node.attr}"
                 self._note(node, f"{path}.{node.attr}", why)
@@ -375,11 +372,6 @@ class _Binder:
                     return True
             here = above
         return False
-
-
-def _is_missing(name: str) -> bool:
-    """Whether a function has no attribute of a name, as they come from Python and functools."""
-    return not name.startswith("_") and name not in _OF_FUNCTIONS
 
 
 def _catches(node: ast.Try) -> bool:

@@ -24,6 +24,15 @@ from typing import Any, Literal
 
 from crosscast.targets.source_support import load_object
 
+_OF_FUNCTIONS = (
+    "cache_clear",
+    "cache_info",
+    "cache_parameters",
+    "dispatch",
+    "register",
+    "registry",
+)
+"""What functools gives to functions."""
 _SHOWN = 2
 """Names that are offered for one that does not exist."""
 
@@ -67,6 +76,8 @@ class PublicNames:
     added: frozenset[str] = frozenset()
     """Names that exist and are not seen: other packages add them, or the call of a class makes an
     object of another one."""
+    members: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Attributes that the objects of a class have only elsewhere, as with another backend."""
     signatures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Signatures that Python does not tell, as in an index, by the name that is called; a call must
     fit one of them."""
@@ -88,6 +99,9 @@ class Index:
         self._objects: Sequence[Mapping[str, Any]] = document["objects"]
         self._unread: Mapping[str, str] = document["unread"]
         self._past = past or {}
+        members = names.members.items() if names else ()
+        places = [(self.entry(name), added) for name, added in members]
+        self._members = {place.number: added for place, added in places if place is not None}
 
     @classmethod
     @cache
@@ -146,6 +160,15 @@ class Index:
         place = self.entry(name)
         found = place is not None and place.kind in ("class", "function")
         return found and name not in self._modules
+
+    def is_no_attribute(self, name: str, attribute: str) -> bool:
+        """Whether a name is one of a function, which has no such attribute."""
+        place = self.entry(name)
+        if place is None or place.kind != "function" or name in self._modules:
+            return False
+        described = self._objects[place.number]  # it may be a class of which no more is known
+        known = described.get("call") is not None and not described.get("open")
+        return known and not attribute.startswith("_") and attribute not in _OF_FUNCTIONS
 
     def names_in(self, name: str) -> frozenset[str] | None:
         """Return the public names in a module; None if the name is not one of a module."""
@@ -218,17 +241,22 @@ class Index:
         for described in self._line(number):
             if name in described.get("members", ()) or name in described.get("set", ()):
                 return OPAQUE
+        if any(name in self._members.get(each, ()) for each in self._numbers(number)):
+            return OPAQUE
         return OPAQUE if self.is_open(number) else None
 
     def _line(self, number: int) -> Iterator[Mapping[str, Any]]:
         """Yield a class and all its bases."""
+        yield from map(self._objects.__getitem__, self._numbers(number))
+
+    def _numbers(self, number: int) -> Iterator[int]:
         waiting, seen = [number], set()
         while waiting:
             here = waiting.pop(0)
             if here in seen:
                 continue
             seen.add(here)
-            yield self._objects[here]
+            yield here
             waiting += [base for base in self._objects[here].get("bases", ()) if base is not None]
 
     def is_open(self, number: int) -> bool:
@@ -331,9 +359,12 @@ def _parsed(text: str | None) -> Signature | None:
         elif word.startswith("*"):
             by_position, any_number = False, word != "*"
         else:
+            # After one with a default, Python lets none be without: a default that is
+            # `inspect.Parameter.empty` looks like none.
+            optional = word.endswith("=") or (by_position and len(required) < len(positional))
             positional += [name] if by_position else []
             named.add(name)
-            required |= set() if word.endswith("=") else {name}
+            required |= set() if optional else {name}
     return Signature(
         tuple(positional),
         frozenset(named - set(only_positional)),
