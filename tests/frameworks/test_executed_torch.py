@@ -100,8 +100,7 @@ def test_a_migration_trains_the_same(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    cases(PLANTED, quick=[], reason="planted mistakes; with stand-ins in `make test`"),
+    "name", cases(PLANTED, quick=[], reason="planted mistakes; with stand-ins in `make test`")
 )
 def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
     old, new, what, field, update = PLANTED[name]

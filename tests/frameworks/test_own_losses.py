@@ -148,12 +148,7 @@ PLANTS = (
         _loss("short window", name, f"{ENTROPY[name]} * (1.0 {SHORT})", TAIL)
         for name in ("torch", "paddle")
     ),
-    _loss(
-        "short window",
-        "tensorflow",
-        f"{ENTROPY['tensorflow']} * (1.0 {SHORT})",
-        TAIL,
-    ),
+    _loss("short window", "tensorflow", f"{ENTROPY['tensorflow']} * (1.0 {SHORT})", TAIL),
     Plant(
         "torch detached tied table",
         "torch",

@@ -77,7 +77,7 @@ def test_a_right_reading_is_not_contradicted(held: Lazy[Held], name: str) -> Non
 def test_misreadings_are_contradicted_by_the_right_value(held: Lazy[Held], name: str) -> None:
     right, evidence = held[name].reading.corrected, held[name].observed.evidence
     missed = []
-    for path, value in PROGRAMS[name].misread.items():
+    for path, value in PROGRAMS[name].values.items():
         wrong = put(right, {path: value})
         assert wrong is not None
         assert wrong != right, path

@@ -35,7 +35,7 @@ MEAN = {
 
 def source(framework: str, edits: Any) -> str:
     text = (EXAMPLE / f"model_{framework}.py").read_text()
-    for old, new in edits:
+    for _, old, new in edits:
         assert old in text, old
         text = text.replace(old, new)
     old, new = MEAN[framework]

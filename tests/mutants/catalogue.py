@@ -1,8 +1,8 @@
 """The bugs: name, what it is, the recipe field it mistakes, and the levels that should see it.
 
-One bug has one name in every framework; `torch_bugs`, `tensorflow_bugs`, `paddle_bugs` and
-`jax_bugs` hold the edits, written with `spelling`. Left out is what needs several processes (the
-sum instead of the mean over replicas is a wrong division here, `sum_loss`).
+One bug has one name in every framework; `bugs` reads the edits, written with `spelling`, from its
+modules. Left out is what needs several processes (the sum instead of the mean over replicas is a
+wrong division here, `sum_loss`).
 """
 
 from __future__ import annotations
@@ -38,26 +38,11 @@ def _half(name: str, title: str, field: str, *expected: Level) -> Bug:
 
 
 ACCUMULATION = (
-    _bug(
-        "no_accum_div",
-        "micro-batch means are summed, not averaged",
-        "",
-        "L1b",
-        "L1a",
-    ),
+    _bug("no_accum_div", "micro-batch means are summed, not averaged", "", "L1b", "L1a"),
     _bug("sum_loss", "the loss is summed over rows, not averaged", "", "L1b", "L1a"),
+    _bug("last_micro_dropped", "the last micro-batch of a window is not trained on", "", "L1a"),
     _bug(
-        "last_micro_dropped",
-        "the last micro-batch of a window is not trained on",
-        "",
-        "L1a",
-    ),
-    _bug(
-        "zero_grad_each_micro",
-        "gradients are cleared before every micro-batch",
-        "",
-        "L1b",
-        "L1a",
+        "zero_grad_each_micro", "gradients are cleared before every micro-batch", "", "L1b", "L1a"
     ),
     _bug("zero_grad_missing", "gradients are never cleared", "", "L1b"),
     _half("fp16_grad_accum", "gradients are summed in half precision", "accumulation.dtype", "L1b"),
@@ -74,12 +59,7 @@ ACCUMULATION = (
         "accumulation.normalize_by",
         "L0c",
     ),
-    _bug(
-        "step_per_micro",
-        "the optimizer steps after every micro-batch",
-        "",
-        "L0a",
-    ),
+    _bug("step_per_micro", "the optimizer steps after every micro-batch", "", "L0a"),
     _bug("loss_of_last_micro", "the reported loss is that of the last micro-batch", "", "L2"),
 )
 
@@ -95,11 +75,7 @@ SCALING = (
         "L0a",
     ),
     _half(
-        "scale_never_grows",
-        "the scale only falls",
-        "loss_scaling.growth_interval",
-        "L0b",
-        "L0a",
+        "scale_never_grows", "the scale only falls", "loss_scaling.growth_interval", "L0b", "L0a"
     ),
     _half(
         "scale_init_x2",
@@ -121,11 +97,7 @@ SCALING = (
     _half("no_scaler", "half precision without loss scaling", "loss_scaling.mode", "L0b", "L0a"),
     _half("sched_on_skip", "skipped windows advance the schedule", "schedule.tick", "L0b", "L0a"),
     _half(
-        "update_per_micro",
-        "the loss scale is adjusted after every micro-batch",
-        "",
-        "L0b",
-        "L0a",
+        "update_per_micro", "the loss scale is adjusted after every micro-batch", "", "L0b", "L0a"
     ),
     _half("no_dynamic", "the scale is static", "loss_scaling.mode", "L0b", "L0a"),
     _half(
@@ -147,10 +119,7 @@ OPTIMIZER = (
     _bug("eps_1e-6", "epsilon 1e-6", "optimizer.eps", "L1b"),
     _bug("eps_1e-7", "epsilon 1e-7, the default of Keras", "optimizer.eps", "L1b"),
     _bug(
-        "eps_hat",
-        "epsilon is added before the bias correction",
-        "optimizer.eps_placement",
-        "L1b",
+        "eps_hat", "epsilon is added before the bias correction", "optimizer.eps_placement", "L1b"
     ),
     _bug("eps_inside_sqrt", "epsilon is added under the root", "", "L1b"),
     _bug("no_bias_corr", "no bias correction", "optimizer.bias_correction", "L1b"),

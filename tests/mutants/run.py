@@ -12,12 +12,11 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from crosscast_parity.planning.options import make_options
-from crosscast_parity.self_test.mutation import Mutation
+from mutants.bugs import bugs_of
 from mutants.emitted import compile_to
 from mutants.journal import RESULTS, Journal
 from mutants.score import page, survivors, to_json, unexpected
@@ -49,6 +48,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--frameworks", type=_frameworks, default=FRAMEWORKS, metavar="F,...")
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--seeds", type=int, default=0, help="paired seeds of PyTorch, for t-test and L3; slow")
+    add("--by-parts", action="store_true", help="a bug ends at the first part that sees it")
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
@@ -64,12 +64,6 @@ def _frameworks(text: str) -> tuple[str, ...]:
     return names
 
 
-def bugs_of(framework: str) -> Sequence[Mutation]:
-    """Return the bugs of the catalogue as a framework spells them."""
-    bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    return bugs
-
-
 def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     """Try the bugs of one framework that have not been tried before."""
     bugs = [bug for bug in bugs_of(framework) if not arguments.only or bug.name in arguments.only]
@@ -78,10 +72,13 @@ def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     journal = Journal(RESULTS / f"{framework}.json", [framework])
     options = make_options(folder / "work", jobs=arguments.jobs)
     seeds = arguments.seeds if framework == REFERENCE else 0
-    laboratory = Laboratory(framework, options, compile_to, seeds=seeds)
+    laboratory = Laboratory(
+        framework, options, compile_to, seeds=seeds, by_parts=arguments.by_parts
+    )
     clean = laboratory.clean()
     _tell(framework, clean)
-    about = {bug.name: {"bug": repr(bug), "seeds": seeds} for bug in bugs}
+    partly = {"by_parts": True} if arguments.by_parts else {}
+    about = {bug.name: {"bug": repr(bug), "seeds": seeds, **partly} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
     if arguments.no_trials:
         missing = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.load import load
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.self_test.mutation import Mutation
+from mutants.bugs import bugs_of
 from mutants.catalogue import BUGS, GROUPS, LATE, PRODUCTS, SINGLE, TYPES
 from mutants.emitted import undefined_names, variants
 from mutants.explained import SURVIVORS
@@ -40,11 +40,6 @@ HALF_ONLY = {("counted", "float32"), ("counted", "dropout")}
 """Rewrites with the variants that have no place for them."""
 PROTOTYPE = _PROTOTYPE.split()
 """Bugs with which the method was tried out; the first step of the warm-up has rate zero here."""
-
-
-def bugs_of(framework: str) -> tuple[Mutation, ...]:
-    found: tuple[Mutation, ...] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    return found
 
 
 def rewrites_of(framework: str) -> tuple[Mutation, ...]:
@@ -93,8 +88,8 @@ def test_changes_use_names_that_are_defined(framework: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_an_undefined_name_is_told(framework: str, tmp_path: Path) -> None:
-    bug = written("no_clip", runtime("rows", "itertools.count(start)", "itertools.count(first)"))
-    told = undefined_names(framework, [bug], tmp_path)
+    start = runtime("rows", "itertools.count(start)", "itertools.count(first)")
+    told = undefined_names(framework, written({"no_clip": start}), tmp_path)
     assert told.count("Undefined name `first`") == len(VARIANTS)
 
 

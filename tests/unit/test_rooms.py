@@ -10,11 +10,7 @@ import pytest
 
 from source_trees import ROOT, is_for_types, names_of_modules, tree_of
 
-SPLIT = (
-    "crosscast_reading.pysource",
-    "crosscast_reading.trainstep",
-    "crosscast_reading.readers",
-)
+SPLIT = ("crosscast_reading.pysource", "crosscast_reading.trainstep", "crosscast_reading.readers")
 """Rooms with floors of their own inside."""
 
 CORE = {

@@ -8,4 +8,5 @@ from crosscast_migrate.binding.index import PublicNames
 
 NAMES = PublicNames(
     file=Path(__file__).with_name("index.json.xz"),
+    past=Path(__file__).with_name("past.json.xz"),
 )

@@ -12,12 +12,7 @@ from crosscast_migrate.models import installed
 from crosscast_migrate.models.initials import constant, truncated_normal, variance_scaling
 from crosscast_migrate.models.network import Settings, UnreadableError
 from crosscast_migrate.models.rows import REQUIRED, Argument, Reading, arguments
-from crosscast_migrate.models.tables import (
-    Fill,
-    ModelReading,
-    ModelTables,
-    ModelWriting,
-)
+from crosscast_migrate.models.tables import Fill, ModelReading, ModelTables, ModelWriting
 from crosscast_migrate.models.writing import written
 
 
@@ -36,10 +31,7 @@ NNX = ModelTables(
     title="Flax NNX",
     channels="last",
     initials={
-        kind: {
-            "weight": variance_scaling(1.0, "fan_in", "truncated_normal"),
-            "bias": constant(0.0),
-        }
+        kind: {"weight": variance_scaling(1.0, "fan_in", "truncated_normal"), "bias": constant(0.0)}
         for kind in ("linear", "conv")
     },
     reading=ModelReading(

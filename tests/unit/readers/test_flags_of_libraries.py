@@ -232,10 +232,7 @@ def test_flags_that_belong_to_nobody(text: str) -> None:
         (f"python t.py {MEGATRON} --bf16 --loss-scale 8", "CC927"),
         (f"python t.py {PADDLE} --use_fp16 false --loss_scaling 8.0", "CC927"),
         (f"python t.py {TRAINER} --lr_scheduler_type constant --warmup_ratio 0.1", "CC926"),
-        (
-            f"torchrun --nproc_per_node 8 t.py {MEGATRON} --tensor-model-parallel-size 16",
-            "CC928",
-        ),
+        (f"torchrun --nproc_per_node 8 t.py {MEGATRON} --tensor-model-parallel-size 16", "CC928"),
     ],
 )
 def test_contradictions(text: str, code: str) -> None:

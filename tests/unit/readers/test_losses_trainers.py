@@ -46,11 +46,7 @@ L.Trainer(max_epochs=2).fit(Model({weights}), loader)
 
 
 def of_module(
-    step: str,
-    init: str = "pass",
-    shared: str = "return logits",
-    more: str = "",
-    weights: str = "",
+    step: str, init: str = "pass", shared: str = "return logits", more: str = "", weights: str = ""
 ) -> dict[str, Any]:
     text = MODULE.format(init=init, step=step, shared=shared, more=more, weights=weights)
     found = read_by(LIGHTNING, text)

@@ -118,10 +118,7 @@ def best(text: str) -> dict[str, Any]:
                 "schedule.stepped_per": "epoch",
             },
         ),
-        (
-            MMCV.replace("loss_scale=512.", "loss_scale='dynamic'"),
-            {"loss_scaling.mode": "dynamic"},
-        ),
+        (MMCV.replace("loss_scale=512.", "loss_scale='dynamic'"), {"loss_scaling.mode": "dynamic"}),
         (
             MMCV.replace(
                 "dict(grad_clip",

@@ -159,10 +159,7 @@ def test_a_scaler_says_under_which_condition_it_scales(made: str, expression: st
 
 @pytest.mark.parametrize(
     ("made", "enabled"),
-    [
-        ("GradScaler() if DTYPE == torch.float16 else None", "config"),
-        ("GradScaler()", "always"),
-    ],
+    [("GradScaler() if DTYPE == torch.float16 else None", "config"), ("GradScaler()", "always")],
 )
 def test_a_scaler_for_a_type_that_is_found_out_decides_nothing(made: str, enabled: str) -> None:
     text = f"from torch.amp import GradScaler\nfrom mine import DTYPE\n{MADE}scaler = {made}\n"

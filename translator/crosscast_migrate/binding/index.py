@@ -43,14 +43,30 @@ class Entry:
 OPAQUE = Entry("opaque")
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A name of an earlier release. `now`: where the same object is, empty if nowhere.
+
+    `last`: the last release known to have the name; `without`: the next one that is known.
+    """
+
+    name: str
+    last: str
+    without: str
+    now: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicNames:
     """What a package knows of the names of its framework's releases."""
 
     file: Path
     """The index, compressed."""
+    past: Path | None = None
+    """The names that earlier releases had, compressed: see `make_past`."""
     added: frozenset[str] = frozenset()
-    """Names that other packages add to it: they exist where these are installed."""
+    """Names that exist and are not seen: other packages add them, or the call of a class makes an
+    object of another one."""
     signatures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Signatures that Python does not tell, as in an index, by the name that is called; a call must
     fit one of them."""
@@ -59,13 +75,19 @@ class PublicNames:
 class Index:
     """The names of one set of releases."""
 
-    def __init__(self, document: Mapping[str, Any], names: PublicNames | None = None) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        names: PublicNames | None = None,
+        past: Mapping[str, Any] | None = None,
+    ) -> None:
         self.releases: Mapping[str, str] = document["releases"]
         self._added = names.added if names else frozenset()
         self._signatures = names.signatures if names else {}
         self._modules: Mapping[str, Mapping[str, Any]] = document["modules"]
         self._objects: Sequence[Mapping[str, Any]] = document["objects"]
         self._unread: Mapping[str, str] = document["unread"]
+        self._past = past or {}
 
     @classmethod
     @cache
@@ -78,8 +100,7 @@ class Index:
         names = load_object(place)
         if not isinstance(names, PublicNames):
             raise TypeError(f"{place} is no PublicNames")
-        with lzma.open(names.file, "rt", encoding="utf-8") as stream:
-            return cls(json.load(stream), names)
+        return cls(_read(names.file), names, _read(names.past) if names.past else None)
 
     @property
     def packages(self) -> frozenset[str]:
@@ -89,6 +110,15 @@ class Index:
     def title(self, package: str) -> str:
         """A package with its version, for messages."""
         return f"{package} {self.releases[package].partition('+')[0]}"
+
+    def past_names(self, package: str) -> list[str]:
+        """Return the names that earlier releases of a package had and this one lacks."""
+        known = self._past.get(package, {"names": {}})["names"]
+        return [f"{module}.{name}" for module, names in known.items() for name in names]
+
+    def is_added(self, name: str) -> bool:
+        """Whether a name exists though it is not seen."""
+        return name in self._added
 
     def entry(self, name: str) -> Entry | None:
         """Return the entry of a dotted name; None if its package has no such name."""
@@ -105,6 +135,17 @@ class Index:
                 return None
             place = inner
         return place
+
+    def may_be_module(self, name: str) -> bool:
+        """Whether imports reach a module of a name that exists, as far as that is known."""
+        parts = name.split(".")
+        return not any(self.is_function(".".join(parts[: n + 1])) for n in range(len(parts)))
+
+    def is_function(self, name: str) -> bool:
+        """Whether a name is one of a function or class, which hides no module."""
+        place = self.entry(name)
+        found = place is not None and place.kind in ("class", "function")
+        return found and name not in self._modules
 
     def names_in(self, name: str) -> frozenset[str] | None:
         """Return the public names in a module; None if the name is not one of a module."""
@@ -136,6 +177,24 @@ class Index:
         places = [f"{path}.{last}" for path, names in self._modules.items() if last in names]
         own = [place for place in places if place.partition(".")[0] == package]
         return sorted(own, key=lambda place: (place.count("."), place))[:_SHOWN]
+
+    def past(self, name: str) -> Past | None:
+        """Return what is known of a name that the release lacks; None if no release had it.
+
+        Of a name within something that has another one by now, the new one has the rest as well.
+        """
+        known = self._past.get(name.partition(".")[0])
+        parts = name.split(".")
+        for count in range(len(parts), 1, -1) if known else ():
+            module, short = ".".join(parts[: count - 1]), parts[count - 1]
+            found = known["names"].get(module, {}).get(short) if known else None
+            if known and found:
+                last, now = found
+                releases, rest = known["releases"], parts[count:]
+                now = ".".join((now, *rest)) if now else ""
+                here = ".".join(parts[:count])
+                return Past(here, releases[last], releases[last + 1], now)
+        return None
 
     def _of_module(self, path: str, name: str) -> Entry | None:
         full = f"{path}.{name}"
@@ -245,6 +304,12 @@ class Signature:
         if missing and not is_open:
             return f"it needs {', '.join(missing)}"
         return ""
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    with lzma.open(file, "rt", encoding="utf-8") as stream:
+        document: Mapping[str, Any] = json.load(stream)
+    return document
 
 
 @cache
