@@ -82,6 +82,12 @@ def reading(
     return Reading(kind, arguments(*parts), fixed, tensors, note)
 
 
+def calls(**layers: str) -> dict[str, tuple[str, ...]]:
+    """Return how layers are written, from texts of their calls: the class and its arguments."""
+    parts = {kind: text.removesuffix(")").partition("(") for kind, text in layers.items()}
+    return {kind: (made, *given.split(", ")) for kind, (made, _, given) in parts.items()}
+
+
 ARITHMETIC: Mapping[str, str] = {
     "add": "{0} + {1}",
     "subtract": "{0} - {1}",

@@ -12,8 +12,7 @@ from crosscast_reading.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips by the norm of each tensor that are passed to a call."""
-    program = subject.program
-    for name, call in calls_of(program):
+    for name, call in calls_of(subject.program):
         if last(name) not in ("ClipGradByNorm", "GradientClipByNorm"):
             continue
         if not name.startswith("paddle.") or isinstance(call.module.parent(call.node), ast.Expr):

@@ -22,8 +22,7 @@ _HOPS = 6
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find models that may be the result of DataParallel where level O2 decorates them."""
-    program = subject.program
-    for call in decorates(program):
+    for call in decorates(subject.program):
         level = call.argument("level")
         models = call.bound().get("models")
         if models is None or not (isinstance(level, Known) and level.value == "O2"):

@@ -15,8 +15,7 @@ _SCHEDULE = re.compile(r"paddle\.optimizer\.lr\.[A-Z]\w+")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules whose only use is that they are stepped, saved and shown."""
-    program = subject.program
-    for name, call in calls_of(program):
+    for name, call in calls_of(subject.program):
         kept = kept_name(call) if _SCHEDULE.fullmatch(name) else None
         if kept is None or is_inherited(kept, call):
             continue

@@ -18,8 +18,7 @@ _CLASS = re.compile("(?i:cls|class)|^[A-Z]")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find assignments of something with autocast to the `__call__` of an instance."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for node in module.nodes:
             match node:
                 case ast.Assign(

@@ -24,8 +24,7 @@ _EFFECTS = {
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find `total += tape.gradient(loss, variables)` and `total = total + gradients` in loops."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         sums = [each for each in _sums(module) if _is_repeated(*each, module)]
         if not sums or _joins_variables(module):
             continue
@@ -155,8 +154,7 @@ def _binds_list(binding: Binding, depth: int) -> bool:
 
 def _returns_list(call: ast.Call, place: int | None, module: Module, depth: int) -> bool:
     """Whether a function of the program returns such a list, maybe at a place of a tuple."""
-    program = module.program
-    callee = program.function(module.call(call))
+    callee = module.program.function(module.call(call))
     if callee is None:
         return False
     where, function = callee

@@ -13,8 +13,7 @@ from crosscast_tensorflow.reading.keras_optimizers import is_given
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find optimizers that accumulate and average."""
-    program = subject.program
-    for call in accumulating(program):
+    for call in accumulating(subject.program):
         if plain(is_given(call, "use_ema")) is True:
             node = call.bound()["use_ema"]
             place = call.module.owner_of(node)

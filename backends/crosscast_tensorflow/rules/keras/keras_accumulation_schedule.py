@@ -13,8 +13,7 @@ from crosscast_tensorflow.answers.keras import accumulating
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find optimizers that accumulate and have a schedule."""
-    program = subject.program
-    for call in accumulating(program):
+    for call in accumulating(subject.program):
         rate = call.argument("learning_rate")
         if not isinstance(rate, Instance):
             continue

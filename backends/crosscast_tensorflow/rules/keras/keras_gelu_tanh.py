@@ -11,8 +11,7 @@ from crosscast_reading.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls without the argument that selects the formula."""
-    program = subject.program
-    for name, call in calls_of(program):
+    for name, call in calls_of(subject.program):
         if name in ("keras.ops.gelu", "keras.ops.nn.gelu") and not call.has_star:
             given = {keyword.arg for keyword in call.node.keywords}
             if "approximate" not in given and len(call.node.args) == 1:

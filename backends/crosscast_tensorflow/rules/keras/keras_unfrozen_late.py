@@ -94,8 +94,7 @@ def _is_part(place: ast.Attribute, model: ast.expr, module: Module) -> bool:
 
 def _runs(function: Function, module: Module, levels: int) -> Iterator[ast.AST]:
     """Yield the calls in a module that run a function, also through others."""
-    program = module.program
-    for site in program.call_sites(module, function):
+    for site in module.program.call_sites(module, function):
         if site.module is module:
             yield site.node
             around = module.function_of(site.node)
@@ -108,8 +107,7 @@ def _is_steady(function: Function, module: Module) -> bool:
 
     A new number of Python, such as the epoch, compiles the function again.
     """
-    program = module.program
-    sites = program.call_sites(module, function)
+    sites = module.program.call_sites(module, function)
     return bool(sites) and all(
         _is_same(argument, site)
         for site in sites

@@ -23,8 +23,7 @@ _DROPOUT = ("keras.layers.Dropout", "tensorflow.nn.dropout", "tensorflow.layers.
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find recomputed functions with dropout."""
-    program = subject.program
-    for module, function, place in _recomputed(program):
+    for module, function, place in _recomputed(subject.program):
         for call in function_calls(function, module):
             if _drops(call):
                 yield Finding(

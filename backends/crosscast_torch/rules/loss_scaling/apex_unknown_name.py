@@ -21,8 +21,7 @@ _NAMES = frozenset(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of names that apex.amp does not have."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for call in module.calls:
             names = [name for name in call.names if name.startswith("apex.amp.")]
             if not names or len(names) != len(call.names):

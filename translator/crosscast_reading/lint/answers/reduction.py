@@ -83,8 +83,7 @@ def _joined(reductions: set[str], backward: Event) -> Reduction:
     if reductions == {"mean"}:
         return "mean"
     if reductions == {"mean", "named"} or reductions == {"named"}:
-        program = backward.module.program
-        texts = [m.code for m in program.modules]
+        texts = [m.code for m in backward.module.program.modules]
         return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
     return "unknown"
 

@@ -160,8 +160,7 @@ def _may_refuse_values(flag: Flag) -> bool:
     """Whether the flag's type is a function that accepts one value only or that no file defines."""
     node = _type_of(flag)
     name = flag.module.resolve(node) if node is not None else ""
-    program = flag.module.program
-    definition = program.function_named(name)
+    definition = flag.module.program.function_named(name)
     if definition is not None:
         return _takes_one_value(definition[1])
     root, _, inside = name.partition(".")

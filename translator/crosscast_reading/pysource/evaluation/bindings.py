@@ -81,8 +81,7 @@ def _element(value: Value, place: int, binding: Binding, module: Module) -> Valu
         if isinstance(part, Symbol | Unknown | Choice | Instance):
             return part
         return Known(part, value.origin, value.flag)
-    program = module.program
-    for meaning in meanings_of_binding(binding, program):
+    for meaning in meanings_of_binding(binding, module.program):
         if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
             return Instance(meaning.name, meaning.module.call(meaning.call))
     assert binding.value is not None

@@ -37,8 +37,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="clip unscaled gradients with the unscaled threshold",
                 related=tuple(event.span for event in step.of("unscale")[:1]),
             )
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         divided = _divided_gradients(module)
         if divided is not None:
             for node in _scaled_limits(module):

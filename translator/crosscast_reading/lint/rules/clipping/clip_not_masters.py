@@ -12,10 +12,9 @@ from crosscast_reading.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips of model parameters if the level is certainly O2."""
-    program = subject.program
     calls = [
         call
-        for module in program.modules
+        for module in subject.program.modules
         for call in module.calls
         if call.name == "apex.amp.initialize"
     ]

@@ -50,8 +50,7 @@ def _is_stuck(flag: Flag) -> bool:
 
 def _shares_no_dest(flag: Flag) -> bool:
     """Whether no other flag sets the same entry: `--amp` and `--no-amp` may share one."""
-    program = flag.module.program
-    return sum(o.dest == flag.dest for o in program.all_flags) == 1
+    return sum(o.dest == flag.dest for o in flag.module.program.all_flags) == 1
 
 
 def _default(flag: Flag) -> str:

@@ -24,8 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
     Emitted scripts have the values of their recipe, for which `crosscast check` warns.
     """
-    program = subject.program
-    emitted = is_emitted(program.modules)
+    emitted = is_emitted(subject.program.modules)
     for node, module in _initial_scales(subject):
         value = evaluate(node, module)
         number = value.value if isinstance(value, Known) and not emitted else None
@@ -41,8 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _initial_scales(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
     """Yield the program's initial scales: arguments, entries, defaults of flags."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for call in module.calls:
             for name, node in call.bound().items():
                 if _NAME.search(name):

@@ -67,8 +67,7 @@ def _forgotten(step: TrainingStep) -> Iterator[Finding]:
     stepped = {event.subject for event in step.of("step")}
     if not any(plain_scaler(event) for event in step.of("step")):
         return
-    program = step.module.program
-    texts = [module.code for module in program.modules]
+    texts = [module.code for module in step.module.program.modules]
     for cleared in step.inside("zero_grad"):
         expression = receiver(cleared)
         if cleared.subject in stepped or cleared.guards or expression is None:

@@ -15,8 +15,7 @@ from crosscast_reading.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find torch.optim.Adam with groups with and without decay."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for call in module.calls:
             if set(call.names) != {"torch.optim.Adam"}:
                 continue

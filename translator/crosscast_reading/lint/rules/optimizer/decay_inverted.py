@@ -12,8 +12,7 @@ from crosscast_reading.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find pairs of groups with exchanged weight decay."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for node in module.every(ast.List):
             if module.is_dead(node):
                 continue
@@ -34,8 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _filters(subject: Subject) -> Iterator[Finding]:
     """Find functions for Paddle's optimizers that select the parameters to decay."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for call in module.calls:
             for keyword in call.node.keywords:
                 wanted = _MEANS.get(keyword.arg or "")

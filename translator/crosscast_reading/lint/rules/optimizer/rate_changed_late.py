@@ -20,8 +20,7 @@ _LOGS = re.compile(r"\blog|wandb|writer", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find variables that gave an optimizer its rate and are set again for nothing."""
-    program = subject.program
-    for name, call in calls_of(program):
+    for name, call in calls_of(subject.program):
         if not has_role(name, "optimizer"):
             continue
         bound = call.bound()

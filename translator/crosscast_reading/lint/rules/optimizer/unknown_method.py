@@ -29,8 +29,7 @@ _CLOSE = 0.75
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of methods that exist nowhere but are close to one that does."""
-    program = subject.program
-    for call in program.calls():
+    for call in subject.program.calls():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue
         value = evaluate(call.receiver, call.module)

@@ -45,8 +45,7 @@ _BETTER = {"min": "less", "max": "more"}
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules of a known mode whose metric certainly gets better the other way."""
-    program = subject.program
-    for maker, metric, module in _metrics(program):
+    for maker, metric, module in _metrics(subject.program):
         mode = _mode(maker)
         better = _direction(metric, module)
         if better and mode and better != _BETTER[mode]:

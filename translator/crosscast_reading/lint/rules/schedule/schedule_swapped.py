@@ -20,8 +20,7 @@ _WHOLE = re.compile(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls that pass a warm-up as the whole length, and the whole length as the warm-up."""
-    program = subject.program
-    for module in program.modules:
+    for module in subject.program.modules:
         for call in module.calls:
             if not _passes_warmup(call.node):
                 continue

@@ -31,8 +31,7 @@ _HOPS = 8
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find decays whose last rate is certainly their first one."""
-    program = subject.program
-    for name, call in calls_of(program):
+    for name, call in calls_of(subject.program):
         library = next((each for each in _ENDS if name.startswith(each)), None)
         ends = _ENDS[library].get(last(name)) if library is not None else None
         if ends is None:
