@@ -31,6 +31,7 @@ GELU = {
     "torch": 'F.gelu(self.up(self.norm2(x)), approximate="tanh")',
     "paddle": "F.gelu(self.up(self.norm2(x)), approximate=True)",
 }
+HALF_OF_JAX = ".astype(jnp.float16)"
 LAST = "self.norm(x)"
 KERAS_BLOCK = 'super().__init__(dtype="float32", name=name)'
 KERAS_NORM = 'epsilon=1e-5, dtype="float32", name=name'
@@ -45,6 +46,10 @@ def _torch(name: str, kind: str, place: str, *edits: tuple[str, str]) -> TypePla
 
 def _keras(name: str, kind: str, place: str, *edits: tuple[str, str]) -> TypePlant:
     return TypePlant(f"keras {name}", "tensorflow", edits, kind, place)
+
+
+def _jax(name: str, kind: str, place: str, *edits: tuple[str, str]) -> TypePlant:
+    return TypePlant(f"jax {name}", "jax", edits, kind, place)
 
 
 def _paddle(name: str, kind: str, place: str, *edits: tuple[str, str], **options: Any) -> TypePlant:
@@ -126,6 +131,39 @@ PLANTS = (
             ' "float32")), self',
         ),
     ),
+    _jax(
+        "residual in half",
+        "sum",
+        "blocks.0",
+        (FIRST_SUM, f"{FIRST_SUM.replace('x + ', f'(x{HALF_OF_JAX} + ')}).astype(jnp.float32)"),
+    ),
+    _jax(
+        "normalization of half",
+        "layer_norm",
+        "blocks.0",
+        (NORM, f"self.attention(self.norm1(x{HALF_OF_JAX})"),
+    ),
+    _jax(
+        "mean in half",
+        "mean",
+        "",
+        (LAST, f"self.norm(x - x{HALF_OF_JAX}.mean(-1, keepdims=True))"),
+    ),
+    _jax(
+        "dense layer in float32",
+        "linear",
+        "",
+        (
+            "return nnx.Linear(inputs, outputs, ",
+            "return nnx.Linear(inputs, outputs, dtype=jnp.float32, ",
+        ),
+    ),
+    _jax(
+        "activation in float32",
+        "gelu",
+        "blocks.0",
+        ("self.up(self.norm2(x))", "self.up(self.norm2(x)).astype(jnp.float32)"),
+    ),
     _paddle(
         "residual in half",
         "sum",
@@ -198,6 +236,17 @@ REWRITES = (
         "tensorflow",
         ((KERAS_SUM, 'x = layers.Add(dtype="float32")([x, self.dropout1(attended)])'),),
     ),
+    TypePlant(
+        "jax function",
+        "jax",
+        ((SECOND_SUM, "return jnp.add(x, self.dropout2(self.down(hidden)))"),),
+    ),
+    TypePlant(
+        "jax cast before a dense layer",
+        "jax",
+        (("self.up(self.norm2(x))", f"self.up(self.norm2(x){HALF_OF_JAX})"),),
+    ),
+    TypePlant("jax softmax", "jax", (("nnx.softmax(", "jax.nn.softmax("),)),
     TypePlant(
         "paddle function",
         "paddle",
