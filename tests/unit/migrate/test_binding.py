@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -532,10 +533,13 @@ def test_what_was_bound_is_counted() -> None:
     )
 
 
-def aliased(names: list[str]) -> Any:
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def aliased(names: list[str]) -> Decorator:
     """A decorator that takes another keyword for one of the function."""
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if names[1] in kwargs:
@@ -547,10 +551,10 @@ def aliased(names: list[str]) -> Any:
     return decorate
 
 
-def logged(names: list[str]) -> Any:
+def logged(names: list[str]) -> Decorator:
     """A decorator that changes no argument."""
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             names.append(str(kwargs.get("axis")))

@@ -88,7 +88,8 @@ def test_a_migration_across_is_verified_converted_or_open(
         for each in outcomes or ()
     ]
     verification = None if outcomes is None else {"targets": targets, "reading": None}
-    data = {"targets": [], "bugs": [], "fill_in": [], "not_carried": [], "diagnostics": []}
+    lists = ("targets", "bugs", "fill_in", "not_carried", "diagnostics")
+    data: dict[str, Any] = {name: [] for name in lists}
     said = across_summary({**data, **changes, "verification": verification})
     assert said.state == state
     assert said.done.startswith(f"{state}: ")
