@@ -124,6 +124,11 @@ def test_what_is_called_moved_is_there(framework: str) -> None:
             assert not past.now or index.entry(past.now) is not None, past
 
 
+def test_other_names_that_decorators_take_are_not_accused() -> None:
+    text = "import paddle\npaddle.sum(x, dim=1)\npaddle.stack(x, dim=1)\npaddle.mean(x, dim=1)\n"
+    assert bind_sources([Source("train.py", text)], "paddle3").places == ()
+
+
 @pytest.mark.parametrize("framework", APIS)
 def test_programs_that_run_are_not_accused(framework: str) -> None:
     assert len(PROGRAMS[framework]) >= 10
