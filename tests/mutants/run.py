@@ -34,10 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for framework in options.frameworks:
         found[framework] = _score(framework, options)
     (options.output / "mutation-score.json").write_text(json.dumps(to_json(found), indent=1) + "\n")
-    text = page(found, {name: len(bugs_of(name)) for name in found})
+    planted = {name: len(bugs_of(name)) for name in found}
+    text = page(found, planted, by_parts=options.by_parts)
     (options.output / "mutation-score.md").write_text(text)
     if options.docs:
-        PAGE.write_text(text, encoding="utf-8")
+        _page_of(options.frameworks).write_text(text, encoding="utf-8")
     print(text)
     return max(_judged(name, trials) for name, trials in found.items())
 
@@ -53,8 +54,15 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
     add("--no-trials", action="store_true", help="a page of what was tried before")
-    add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}")
+    add("--docs", action="store_true", help=f"write docs/measurements/{PAGE.name}, or that of some")
     return parser.parse_args(argv)
+
+
+def _page_of(frameworks: tuple[str, ...]) -> Path:
+    """Return the page of all frameworks, or one that has the names of some."""
+    if frameworks == FRAMEWORKS:
+        return PAGE
+    return PAGE.with_stem("-".join([PAGE.stem, *frameworks]))
 
 
 def _frameworks(text: str) -> tuple[str, ...]:
